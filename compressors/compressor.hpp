@@ -1,0 +1,70 @@
+// A compressor: C maps a vector to a message that stands for a nearby vector.
+//
+// It reads its input as an affine form (Affine), writes the client's new state in the same pass (StateWrite) and fills one Payload per
+// client. Everything happens per client and per segment, so that the message does not depend on block size, threads or device.
+// An operator is one file: options struct, contract, class in namespace fl::FL_DEVICE_NS, one FL_REGISTER_PART line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fl_core/batch_view.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload.hpp"
+#include "fl_core/random.hpp"
+
+namespace fl {
+
+// What an operator promises about E|C(x)-x|^2. Each claim holds for the scope it was asked for.
+struct Contract {
+  enum class Holds { pointwise, in_expectation };
+  std::optional<double> kappa;  // absolute:     |C(x)-x|^2 <= kappa^2, in units of the input
+  std::optional<double> delta;  // contraction:  |C(x)-x|^2 <= (1-delta) |x|^2
+  std::optional<double> omega;  // unbiased:     E C(x) = x and E|C(x)-x|^2 <= omega |x|^2
+  Holds kappa_holds = Holds::pointwise;
+  Holds delta_holds = Holds::pointwise;
+  std::string domain;   // where the claims hold, "" = everywhere (e.g. "|x_j| < 2^31/alpha")
+  bool linear = false;  // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
+};
+
+// What a compressor may know about the round. All of it is the same on every device and for every block.
+template <class T>
+struct CompressContext {
+  std::uint32_t round = 0;
+  int phase = 0;
+  double step_size = 1;                    // gamma of this round: the factor inside the input when unit = step, else 1
+  std::uint64_t random_key = 0;            // hash64(seed, Purpose::compressor), already distinct per channel
+  std::span<const std::uint32_t> clients;  // [K] ids, for the counters of random numbers
+  const T* shared = nullptr;               // cohort state of this operator (see cohort_state_size), or null
+};
+
+template <class T>
+class Compressor {
+ public:
+  virtual ~Compressor() = default;
+
+  [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
+
+  // Compresses `input` [K,P] into messages[0..K-1] (cleared by the caller, length set) and writes the state.
+  virtual void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> messages) = 0;
+
+  // Bits as the method's paper or code counts them (practice: 32 per kept value, no indices, no header).
+  [[nodiscard]] virtual double published_bits(const Payload<T>& message, const Scope& scope) const;
+
+  // ---- conversations of more than one phase (PowerSGD) ----
+  [[nodiscard]] virtual int num_phases() const { return 1; }
+  // Elements of the message of a phase; P unless the operator says otherwise.
+  [[nodiscard]] virtual std::size_t message_length(int phase, const Scope& scope) const;
+  // Elements of the state that all clients share, replicated in rounds and checkpointed; 0 = none.
+  [[nodiscard]] virtual std::size_t cohort_state_size(const Scope& scope) const;
+  // Fills the shared state before the first round.
+  virtual void init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const;
+  // What everyone does with the mean message of a phase: `shared` moves; after the last phase `estimate` [P] is the mean of C(p).
+  virtual void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const;
+};
+
+}  // namespace fl

@@ -1,0 +1,86 @@
+// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), cudaMalloc'ed on a GPU.
+// New memory reads as zero. A transfer between devices is always a visible copy(), never hidden in here.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "fl_core/device.hpp"
+
+namespace fl {
+
+// Zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA refuses Device::cuda with DeviceError.
+[[nodiscard]] FL_API void* allocate_bytes(Device device, std::size_t bytes);
+FL_API void free_bytes(Device device, void* memory, std::size_t bytes) noexcept;
+// Copies between host and device or within one; `stream` orders it on a GPU (host copies are immediate).
+FL_API void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream = nullptr);
+
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size, Device device = Device::cpu) : device_(device) { resize_discard(size); }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { release(); }
+
+  // At least `size` elements; what was there may be lost.
+  void resize_discard(std::size_t size) {
+    if (size > capacity_) {
+      release();
+      data_ = static_cast<T*>(allocate_bytes(device_, size * sizeof(T)));
+      capacity_ = size;
+    }
+    size_ = size;
+  }
+  // At least `size` elements, contents kept, growing by half.
+  void resize_keep(std::size_t size) {
+    if (size > capacity_) {
+      const std::size_t grown = size > capacity_ + capacity_ / 2 ? size : capacity_ + capacity_ / 2;
+      Buffer larger(grown, device_);
+      if (size_ > 0) copy_bytes(larger.data_, device_, data_, device_, size_ * sizeof(T));
+      swap(larger);
+    }
+    size_ = size;
+  }
+
+  [[nodiscard]] T* data() { return data_; }
+  [[nodiscard]] const T* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] Device device() const { return device_; }
+  [[nodiscard]] T& operator[](std::size_t i) { return data_[i]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const { return data_[i]; }
+  [[nodiscard]] std::span<T> span() { return {data_, size_}; }
+  [[nodiscard]] std::span<const T> span() const { return {data_, size_}; }
+  [[nodiscard]] T* begin() { return data_; }
+  [[nodiscard]] T* end() { return data_ + size_; }
+  [[nodiscard]] const T* begin() const { return data_; }
+  [[nodiscard]] const T* end() const { return data_ + size_; }
+
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(device_, other.device_);
+  }
+
+ private:
+  void release() noexcept {
+    if (data_ != nullptr) free_bytes(device_, data_, capacity_ * sizeof(T));
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+  T* data_ = nullptr;
+  std::size_t size_ = 0, capacity_ = 0;
+  Device device_ = Device::cpu;
+};
+
+}  // namespace fl

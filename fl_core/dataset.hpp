@@ -1,0 +1,49 @@
+// Data as every part sees it: rows of features (dense, or CSR when sparse) and one label per row.
+//
+// Rows are held once; a client's Shard is a list of row numbers. Labels are class numbers 0 .. C-1 for classification (the file's own
+// labels are kept in class_names), targets for regression, absent for quadratics.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/device.hpp"
+
+namespace fl {
+
+template <class T>
+struct Dataset {
+  std::string name;              // as named by the scenario
+  std::size_t num_rows = 0;      // m
+  std::size_t num_features = 0;  // D
+  std::size_t num_classes = 0;   // C; 0 = no classes
+  bool is_sparse = false;
+
+  Buffer<T> dense;                       // [m,D] row-major (dense only)
+  Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
+  Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
+  Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)
+  std::vector<std::int32_t> label;       // [m] class numbers (classification)
+  std::vector<double> target;            // [m] (regression)
+  std::vector<std::string> class_names;  // [C]
+
+  // Synthetic data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
+  std::vector<std::size_t> client_begin;
+
+  [[nodiscard]] bool all_ones() const { return is_sparse && value.empty() && column.size() > 0; }
+};
+
+// A client's rows, ascending unless the partitioner says otherwise.
+using Shard = std::vector<std::uint32_t>;
+
+struct Partition {
+  std::vector<Shard> shards;  // [n] every row of the training set in exactly one, none empty
+  std::uint64_t hash = 0;     // of all shards in order: the split's identity in the results
+};
+[[nodiscard]] FL_API std::uint64_t hash_of(const std::vector<Shard>& shards);
+
+}  // namespace fl
