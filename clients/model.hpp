@@ -1,14 +1,23 @@
 // A client model: f_i(x) = mean over client i's rows of l(x; row) + regulariser(x), with x [P] flat.
+//
+// The regulariser counts every parameter, a bias included:   (l2/2) |x|^2 + nonconvex * sum_j x_j^2 / (1 + x_j^2).
+// Its second derivative lies between l2 - nonconvex/2 and l2 + 2*nonconvex.
+//
+// A model whose loss has cheap second derivatives also is a SecondOrder, in double whatever T is: that is what x*, f*, L and mu are
+// computed with (optimum.hpp, constants.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fl_core/batch_view.hpp"
 #include "fl_core/dataset.hpp"
+#include "fl_core/error.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/layer_table.hpp"
 
@@ -27,36 +36,102 @@ struct Accuracy {
   double accuracy = 0;  // fraction right; NaN for models without classes
 };
 
+struct Regulariser {
+  double l2 = 0, nonconvex = 0;
+
+  template <class X>
+  [[nodiscard]] double value(const X* x, std::size_t P) const {
+    double squares = 0, bounded = 0;
+    for (std::size_t j = 0; j < P; ++j) {
+      const double s = static_cast<double>(x[j]) * static_cast<double>(x[j]);
+      squares += s;
+      if (nonconvex != 0) bounded += s / (1 + s);
+    }
+    return 0.5 * l2 * squares + nonconvex * bounded;
+  }
+  [[nodiscard]] double derivative(double x) const {
+    if (nonconvex == 0) return l2 * x;
+    const double d = 1 + x * x;
+    return l2 * x + nonconvex * 2 * x / (d * d);
+  }
+  [[nodiscard]] double curvature(double x) const {
+    if (nonconvex == 0) return l2;
+    const double d = 1 + x * x;
+    return l2 + nonconvex * (2 - 6 * x * x) / (d * d * d);
+  }
+  [[nodiscard]] double least_curvature() const { return l2 - nonconvex / 2; }
+};
+
+// A weighted sum over rows: sum_r weight[r] l(x; rows[r]); no weights means 1 each.
+struct RowSet {
+  std::span<const std::uint32_t> rows;
+  std::span<const double> weight = {};
+  [[nodiscard]] double total() const {
+    if (weight.empty()) return static_cast<double>(rows.size());
+    double sum = 0;
+    for (const double w : weight) sum += w;
+    return sum;
+  }
+};
+
+// The loss (regulariser excluded) of a model in double, with its Hessian. Thread-safe.
+class SecondOrder {
+ public:
+  // Bounds that hold for the eigenvalues of the Hessian of a RowSet at every x. `least` is 0 when only convexity is known.
+  struct Curvature {
+    double least = 0, largest = 0;
+  };
+  virtual ~SecondOrder() = default;
+  // The sum over `set`; gradient [P], when not null, receives its gradient.
+  virtual double evaluate(const Exec& exec, const double* x, RowSet set, double* gradient) const = 0;
+  // out [P] = Hessian at x of the sum over `set`, times v [P].
+  virtual void hessian_times(const Exec& exec, const double* x, RowSet set, const double* v, double* out) const = 0;
+  // Adds the same Hessian to H [P,P], row-major and symmetric.
+  virtual void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const = 0;
+  [[nodiscard]] virtual Curvature curvature(RowSet set) const = 0;
+};
+
 template <class T>
 class Model {
  public:
   virtual ~Model() = default;
 
-  // Binds to data; called once. Throws ConfigError when the data does not fit the model. `l2` and `nonconvex` are resolved numbers.
+  // Binds to data, which must outlive the model; called once. Throws ConfigError when the data does not fit the model.
   virtual void bind(const Dataset<T>& data) = 0;
-  virtual void set_regulariser(double l2, double nonconvex) = 0;
-  [[nodiscard]] virtual LayerTable layers() const = 0;  // after bind
-  [[nodiscard]] virtual bool is_convex() const = 0;
+  // Resolved numbers.
+  void set_regulariser(double l2, double nonconvex) { regulariser_ = {l2, nonconvex}; }
+  [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
+  [[nodiscard]] virtual LayerTable layers() const = 0;       // after bind
   virtual void initial(std::uint64_t seed, T* x) const = 0;  // [P]
 
-  // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0.
-  // loss [K], when not null, receives the same functions' values.
+  // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does not
+  // overlap gradient. loss [K], when not null, receives the same functions' values. A client without rows has the regulariser alone.
   virtual void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                         double* loss) const = 0;
 
-  // Sum of losses over rows (no regulariser, not divided), and how many rows were classified right (when correct is not null).
+  // Sum of losses over rows of `data` (no regulariser, not divided), and how many were classified right (when correct is not null).
   [[nodiscard]] virtual double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                         std::uint64_t* correct) const = 0;
-  // The regulariser's value at x.
-  [[nodiscard]] virtual double regulariser(const T* x) const = 0;
+  // The regulariser's value at x [P].
+  [[nodiscard]] double regulariser(const T* x) const { return regulariser_.value(x, layers().size()); }
 
-  // Hessian-vector products and smoothness; for convex models.
-  // out[P] = Hessian of the sum of losses over rows (no regulariser) times v.
-  virtual void hessian_times(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const double* v, double* out) const = 0;
-  // Dense Hessian of the same, added into H [P,P] row-major (double). Only for P small enough; see optimum.hpp.
-  virtual void add_hessian(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, double* H) const = 0;
-  // Smoothness constant of the mean loss over rows, regulariser excluded.
-  [[nodiscard]] virtual double smoothness(std::span<const std::uint32_t> rows) const = 0;
+  // Null for a model that has no Hessian to offer.
+  [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }
+  [[nodiscard]] virtual bool loss_is_convex() const = 0;
+  [[nodiscard]] bool is_convex() const { return loss_is_convex() && regulariser_.least_curvature() >= 0; }
+  // Smoothness constant of the mean loss over rows, regulariser excluded. Throws ConfigError without second_order().
+  [[nodiscard]] double smoothness(std::span<const std::uint32_t> rows) const;
+
+ protected:
+  Regulariser regulariser_;
 };
+
+template <class T>
+double Model<T>::smoothness(std::span<const std::uint32_t> rows) const {
+  if (second_order() == nullptr) throw ConfigError("the smoothness constant L is not known for this model: give step sizes as numbers");
+  const auto bounds = second_order()->curvature({rows});
+  const double largest = bounds.largest > -bounds.least ? bounds.largest : -bounds.least;
+  return largest / static_cast<double>(rows.size());
+}
 
 }  // namespace fl

@@ -47,6 +47,10 @@ class Compressor {
   virtual ~Compressor() = default;
 
   [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
+  // The scope as this operator can serve it: PowerSGD moves tensors without a matrix shape to the excluded ones.
+  [[nodiscard]] virtual Scope adapt(Scope scope) const { return scope; }
+  // Throws ConfigError for a scope that the options cannot serve (k above a segment's size). Called before anything runs.
+  virtual void check(const Scope& scope) const { (void)scope; }
 
   // Compresses `input` [K,P] into messages[0..K-1] (cleared by the caller, length set) and writes the state.
   virtual void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,

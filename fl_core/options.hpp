@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,6 +61,7 @@ class FL_API Field {
   bool is_required = false;
 
  private:
+  [[nodiscard]] std::optional<std::string> check_bounds(const Value& value) const;
   Setter set_;
   Getter get_;
   std::optional<double> at_least_, above_, at_most_, below_;
@@ -81,11 +83,12 @@ class FL_API Schema {
   template <class E>
   Field& choice(std::string name, E& value, std::vector<std::pair<E, std::string>> names, std::string doc);
 
+  Field& add(Field field);  // a field of another kind, with its own setter and getter
+
   [[nodiscard]] std::vector<Field>& fields() { return fields_; }
   [[nodiscard]] Field* find(const std::string& name);
 
  private:
-  Field& add(Field field);
   std::vector<Field> fields_;
 };
 
@@ -139,13 +142,16 @@ concept HasValidate = requires(const O& options, Problems& problems) {
 };
 
 template <class O>
+void validate_if_declared(const O& options, Problems& problems) {
+  if constexpr (HasValidate<O>) validate(options, problems);
+}
+
+template <class O>
 struct Options::Holder final : Options::Concept {
   explicit Holder(O value) : options(std::move(value)) {}
   std::unique_ptr<Concept> clone() const override { return std::make_unique<Holder>(options); }
   void describe_to(Schema& schema) override { describe(schema, options); }
-  void validate_to(Problems& problems) const override {
-    if constexpr (HasValidate<O>) validate(options, problems);
-  }
+  void validate_to(Problems& problems) const override { validate_if_declared(options, problems); }
   const void* address(const std::type_info& type) const override { return type == typeid(O) ? &options : nullptr; }
   O options;
 };

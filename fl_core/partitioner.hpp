@@ -5,6 +5,7 @@
 #include <span>
 
 #include "fl_core/dataset.hpp"
+#include "fl_core/registry.hpp"
 
 namespace fl {
 

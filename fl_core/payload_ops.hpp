@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "fl_core/device.hpp"
 #include "fl_core/layer_table.hpp"
 #include "fl_core/payload.hpp"
 
@@ -11,19 +12,19 @@ namespace fl {
 
 // target[j] += T(factor * c_j), every sent entry once. The state rule h += lambda*c of EF21, DIANA and their kin.
 template <class T>
-void add_scaled(const Payload<T>& message, const Scope& scope, T factor, T* target);
+FL_API void add_scaled(const Payload<T>& message, const Scope& scope, T factor, T* target);
 
 // sum[j] += weight * double(c_j), for the coordinates first .. last-1 only (so that threads may share a vector by ranges).
 template <class T>
-void accumulate(const Payload<T>& message, const Scope& scope, double weight, std::size_t first, std::size_t last, double* sum);
+FL_API void accumulate(const Payload<T>& message, const Scope& scope, double weight, std::size_t first, std::size_t last, double* sum);
 
 // out[j] = c_j, zero where nothing was sent. out: [length]
 template <class T>
-void write_dense(const Payload<T>& message, const Scope& scope, T* out);
+FL_API void write_dense(const Payload<T>& message, const Scope& scope, T* out);
 
 // target[j] = 0 wherever an entry was sent (momentum factor masking).
 template <class T>
-void zero_where_sent(const Payload<T>& message, const Scope& scope, T* target);
+FL_API void zero_where_sent(const Payload<T>& message, const Scope& scope, T* target);
 
 extern template void add_scaled<float>(const Payload<float>&, const Scope&, float, float*);
 extern template void add_scaled<double>(const Payload<double>&, const Scope&, double, double*);

@@ -8,6 +8,7 @@
 #include <Random123/philox.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "fl_core/device.hpp"
 
@@ -97,6 +98,7 @@ class FL_API RandomSequence {
  private:
   RandomStream stream_;
   std::uint64_t index_ = 0;
+  std::uint32_t words_[4] = {};  // those of indices index_ / 4 * 4 and on
 };
 
 }  // namespace fl

@@ -1,11 +1,20 @@
-// The wire format: a Payload as bits, exactly.
+// The wire format: payloads as bits, exactly. This comment, positions.hpp, values.hpp and bit_stream.hpp are its specification.
 //
-//   message   = version:3 silent:1 channels:4 { channel } pad to a whole byte
-//   channel   = positions:1 values:2 [level format] length:gamma { segment } excluded values
-//   segment   = list: count:gamma(count+1), code:2 (rice, gamma, bitmap), rice parameter:5, positions, values      all: values
-//   values    = raw bits of the format, or scale (native precision) and fixed-width levels
-// Position codes work on gaps (first index, then index - previous - 1) within the segment; the cheapest is chosen per segment, exactly.
-// encoded_bits() is the length that encode() produces, computed without producing it; tests hold them equal for every operator.
+//   message   = version:3 (= 1)  silent:1  [gamma(channels)  { channel }]  zeros up to a whole byte
+//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:2 (0 fp64, 1 fp32, 2 fp16, 3 levels)
+//               [plain:1 and extras:1, see below]  [format of levels]  { segment }  [excluded values, raw in the run's precision]
+//   segment   = [positions, if list]  [scale, raw in the run's precision, if the format has one and the segment sends anything]
+//               raw values or levels of what is sent, ascending
+//
+// silent    the sender says nothing this phase: in the message if all its channels are silent (one byte in all), else in the channel.
+// segments  are not sent: both sides build the scope from the scenario, and the receiver knows the length of each channel's vector.
+//           Where that length is not the scope's P (a phase with a shape of its own) the vector is plain: one segment 0 .. length-1.
+// plain     sent only if the length is P, tensors are excluded and positions = all: 1 where the vector is plain nevertheless.
+// extras    sent only if tensors are excluded and the vector is not plain: 1 where their values follow.
+// A Top-1 message of 500 doubles is 8 + 3 + 2 + 9 + 64 bits: 11 bytes. A dense vector of P floats is 1 + 4P bytes.
+//
+// encoded_bits() is the length that encode() produces, computed without producing it: O(excluded tensors) where positions = all, one
+// pass over the positions otherwise. Tests hold the two equal.
 #pragma once
 
 #include <cstddef>
@@ -13,38 +22,53 @@
 #include <span>
 #include <vector>
 
+#include "fl_core/device.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/layer_table.hpp"
 #include "fl_core/payload.hpp"
 
 namespace fl::codec {
 
-// One channel of a message as the receiver expects it: both sides know the scope from the scenario.
+// One channel of a message, with the scope that both sides know from the scenario.
 template <class T>
 struct Channel {
   const Payload<T>* payload = nullptr;
   const Scope* scope = nullptr;
 };
 
-// Exact length in bits, header included, a multiple of 8.
+// Exact length in bits, header included, a multiple of 8. Throws Error for a payload that contradicts its scope.
 template <class T>
-[[nodiscard]] std::uint64_t encoded_bits(std::span<const Channel<T>> channels);
+[[nodiscard]] FL_API std::uint64_t encoded_bits(std::span<const Channel<T>> channels);
 
-// The bytes. Replaces the content of `out`.
+// The bytes. Replaces the content of `out`. Throws Error like encoded_bits(), and for levels outside their format.
 template <class T>
-void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out);
+FL_API void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out);
 
-// Payloads from bytes that are not trusted: never reads past the end, never allocates more than the scope allows. The receiver states
-// the scope and the message length of each channel; `payloads` are overwritten. Returns the number of bits read or the reason.
+// Payloads from bytes that are not trusted: never reads past the end, never allocates more than the scope and the bytes allow. The
+// receiver states the scope and the vector length of each channel; `payloads` are overwritten, and are of no use when the bytes are
+// refused. Levels arrive in the narrowest width that holds their format; a segment that sent nothing has scale 0. Returns the number of
+// bits read, or the reason with the bit near which it was found.
 template <class T>
-[[nodiscard]] Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const Scope* const> scopes,
-                                           std::span<const std::size_t> lengths, std::span<Payload<T>* const> payloads);
+[[nodiscard]] FL_API Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const Scope* const> scopes,
+                                                  std::span<const std::size_t> lengths, std::span<Payload<T>* const> payloads);
 
-// The entropy bound in bits: supports log2 C(n,k) plus value bits; levels n x empirical entropy plus scales. No header.
+// The entropy bound in bits: log2 C(n,k) for the positions of each segment, plus raw values at their width, or levels at the empirical
+// entropy of the message's levels, plus scales; excluded values at full width. No header.
 template <class T>
-[[nodiscard]] double entropy_bits(const Payload<T>& payload, const Scope& scope);
+[[nodiscard]] FL_API double entropy_bits(const Payload<T>& payload, const Scope& scope);
 
-// log2 of the binomial coefficient.
-[[nodiscard]] double log2_binomial(std::uint64_t n, std::uint64_t k);
+// log2 of the binomial coefficient n! / (k! (n-k)!), 0 where k > n.
+[[nodiscard]] FL_API double log2_binomial(std::uint64_t n, std::uint64_t k);
+
+extern template std::uint64_t encoded_bits<float>(std::span<const Channel<float>>);
+extern template std::uint64_t encoded_bits<double>(std::span<const Channel<double>>);
+extern template void encode<float>(std::span<const Channel<float>>, std::vector<std::byte>&);
+extern template void encode<double>(std::span<const Channel<double>>, std::vector<std::byte>&);
+extern template Result<std::uint64_t> decode<float>(std::span<const std::byte>, std::span<const Scope* const>, std::span<const std::size_t>,
+                                                    std::span<Payload<float>* const>);
+extern template Result<std::uint64_t> decode<double>(std::span<const std::byte>, std::span<const Scope* const>,
+                                                     std::span<const std::size_t>, std::span<Payload<double>* const>);
+extern template double entropy_bits<float>(const Payload<float>&, const Scope&);
+extern template double entropy_bits<double>(const Payload<double>&, const Scope&);
 
 }  // namespace fl::codec

@@ -1,0 +1,21 @@
+// The commands of the binary: each adds its own options and says what it does.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace fl {
+
+// Runs a command and turns its exceptions into messages and an exit code.
+using Guard = std::function<void(const std::function<int()>&)>;
+
+void add_run_command(CLI::App& app, const Guard& guard);
+void add_export_command(CLI::App& app, const Guard& guard);
+void add_explain_command(CLI::App& app, const Guard& guard);
+void add_list_command(CLI::App& app, const Guard& guard);
+void add_data_command(CLI::App& app, const Guard& guard);
+
+}  // namespace fl

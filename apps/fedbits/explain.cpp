@@ -1,0 +1,76 @@
+#include "apps/fedbits/explain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <vector>
+
+#include "apps/fedbits/numbers.hpp"
+
+namespace fl {
+namespace {
+
+struct Line {
+  std::string name, value;
+};
+
+// What is not known, an empty text, has no line.
+void print_comments(std::ostream& out, const std::string& title, std::vector<Line> lines) {
+  std::erase_if(lines, [](const Line& line) { return line.value.empty(); });
+  if (lines.empty()) return;
+  std::size_t width = 0;
+  for (const Line& line : lines) width = std::max(width, display_width(line.name));
+  out << "# " << title << "\n";
+  for (const Line& line : lines)
+    out << "#   " << one_line(line.name) << std::string(width - display_width(line.name) + 2, ' ') << one_line(line.value) << "\n";
+}
+
+void add_measured(std::vector<Line>& lines, const std::string& name, double value) {
+  if (!std::isnan(value)) lines.push_back({name, exact_text(value)});
+}
+
+std::vector<Line> outcome(const RunRecord& record) {
+  std::vector<Line> lines = {{"status", to_string(record.status)},
+                             {"rounds", std::to_string(record.rounds)},
+                             {"bits_up", std::to_string(record.bits_up)},
+                             {"bits_down", std::to_string(record.bits_down)}};
+  add_measured(lines, "train_loss", record.train_loss);
+  add_measured(lines, "f_gap", record.f_gap);
+  add_measured(lines, "test_accuracy", record.test_accuracy);
+  add_measured(lines, "total_error", record.total_error);
+  add_measured(lines, "zeta_sq", record.zeta_sq);
+  lines.push_back({"checksum", record.checksum});
+  return lines;
+}
+
+std::vector<Line> origin(const RunRecord& record) {
+  std::vector<Line> lines = {{"fedbits", record.version},
+                             {"seed", std::to_string(record.seed)},
+                             {"split_hash", record.split_hash},
+                             {"cpu", record.cpu},
+                             {"instruction_set", record.instruction_set},
+                             {"compiler", record.compiler},
+                             {"threads", std::to_string(record.threads)}};
+  add_measured(lines, "seconds", record.seconds);
+  return lines;
+}
+
+}  // namespace
+
+void explain(const RunRecord& record, std::ostream& out) {
+  out << "# run " << record.run << " of " << one_line(record.name) << "\n";
+  print_comments(out, "result", outcome(record));
+  print_comments(out, "origin", origin(record));
+  std::vector<Line> axes, constants;
+  for (const AxisLabel& axis : record.axes) axes.push_back({axis.key, axis.label});
+  for (const ResolvedConstant& constant : record.constants)
+    constants.push_back({constant.name, std::isnan(constant.value) ? "not computed" : exact_text(constant.value)});
+  print_comments(out, "place in the sweep", axes);
+  print_comments(out, "resolved constants", constants);
+  out << "\n" << record.scenario;
+  if (!record.scenario.ends_with('\n')) out << "\n";
+}
+
+void explain(const RunStore& store, const std::string& prefix, std::ostream& out) { explain(store.record(prefix), out); }
+
+}  // namespace fl

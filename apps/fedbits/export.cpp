@@ -1,0 +1,224 @@
+#include "apps/fedbits/export.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "apps/fedbits/numbers.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string json_text(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      quoted += escape;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string json_number(double value) {
+  if (std::isnan(value)) return "null";
+  if (std::isinf(value)) return value > 0 ? "1e999" : "-1e999";
+  return exact_text(value);
+}
+
+// Rows of named cells in one of the formats. The header is fixed at construction; a row is begun, filled cell by cell and ended.
+class TableWriter {
+ public:
+  TableWriter(std::ostream& out, TableFormat format, std::vector<std::string> header)
+      : out_(out), format_(format), header_(std::move(header)) {
+    if (format_ == TableFormat::csv)
+      for (std::size_t i = 0; i < header_.size(); ++i) out_ << (i == 0 ? "" : ",") << csv_text(header_[i]);
+    out_ << (format_ == TableFormat::csv ? "\n" : "[");
+  }
+  void cell(const std::string& text) { put(format_ == TableFormat::csv ? csv_text(text) : json_text(text)); }
+  void cell(std::uint64_t value) { put(std::to_string(value)); }
+  void cell(double value) { put(format_ == TableFormat::csv ? exact_text(value) : json_number(value)); }
+  void cell(RunStatus status) { cell(std::string(to_string(status))); }
+  void cell(const std::optional<std::string>& text) { text ? cell(*text) : cell(kNotMeasured); }
+  void end_row() {
+    out_ << (format_ == TableFormat::csv ? "\n" : "}");
+    next_ = 0;
+    ++rows_;
+  }
+  void end_table() {
+    if (format_ == TableFormat::json) out_ << "\n]\n";
+  }
+
+ private:
+  void put(const std::string& text) {
+    if (format_ == TableFormat::csv)
+      out_ << (next_ == 0 ? "" : ",") << text;
+    else
+      out_ << (next_ > 0 ? "," : rows_ == 0 ? "\n{" : ",\n{") << json_text(header_[next_]) << ":" << text;
+    ++next_;
+  }
+
+  std::ostream& out_;
+  TableFormat format_;
+  std::vector<std::string> header_;
+  std::size_t next_ = 0, rows_ = 0;
+};
+
+std::vector<RunRecord> runs_in_order(const RunStore& store, bool reproducible) {
+  std::vector<RunRecord> runs = store.list();
+  if (!reproducible) return runs;
+  std::ranges::sort(runs, {}, &RunRecord::run);
+  for (RunRecord& run : runs) run.seconds = kNotMeasured;
+  return runs;
+}
+
+// The axes of all runs, in the order in which they first appear.
+std::vector<std::string> axis_keys(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs)
+    for (const AxisLabel& axis : run.axes)
+      if (std::ranges::find(keys, axis.key) == keys.end()) keys.push_back(axis.key);
+  return keys;
+}
+
+// An axis over a key that is already a column, as `rounds` is, is told apart by a prefix.
+std::string axis_column(const std::string& key) {
+  const auto is_key = [&key](const RunColumn& column) { return column.name == key; };
+  return std::ranges::any_of(kRunColumns, is_key) ? "axis." + key : key;
+}
+
+std::optional<std::string> axis_label(const RunRecord& run, const std::string& key) {
+  for (const AxisLabel& axis : run.axes)
+    if (axis.key == key) return axis.label;
+  return std::nullopt;
+}
+
+TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
+
+[[noreturn]] void fail_writing(const fs::path& path, const std::string& reason) {
+  throw StoreError("cannot write " + path.string() + ": " + reason + "; choose a writable place with free space");
+}
+
+// A file that appears under its name when it is complete. A target that is no regular file, a device or a pipe, is written directly.
+class OutputFile {
+ public:
+  explicit OutputFile(const fs::path& path) : asked_(path), target_(path) {
+    std::error_code ignored;
+    if (fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
+    direct_ = fs::exists(target_, ignored) && !fs::is_regular_file(target_, ignored);
+    temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
+    errno = 0;
+    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
+    if (!stream_) fail_writing(asked_, std::strerror(errno));
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile() {
+    std::error_code ignored;
+    if (!direct_ && !renamed_) fs::remove(temporary_, ignored);
+  }
+
+  [[nodiscard]] std::ostream& stream() { return stream_; }
+  void close() {
+    if (!stream_.flush()) fail_writing(asked_, "not all of it could be written, the disk may be full");
+    stream_.close();
+    if (!stream_) fail_writing(asked_, "it could not be closed, the disk may be full");
+  }
+  void rename() {
+    if (direct_) return;
+    std::error_code error;
+    fs::rename(temporary_, target_, error);
+    if (error) fail_writing(asked_, error.message());
+    renamed_ = true;
+  }
+
+ private:
+  fs::path asked_, target_, temporary_;
+  std::ofstream stream_;
+  bool direct_ = false, renamed_ = false;
+};
+
+}  // namespace
+
+void validate(const ExportOptions& options) {
+  if (options.rounds.empty() && options.runs.empty())
+    throw ConfigError("export: nothing to write; give --rounds FILE, --runs FILE, or both");
+  for (const fs::path& path : {options.rounds, options.runs})
+    if (!path.empty() && path.extension() != ".csv" && path.extension() != ".json" && !path.string().starts_with("/dev/"))
+      throw ConfigError("export: " + path.string() + " must end in .csv or .json");
+}
+
+void write_rounds(const RunStore& store, bool reproducible, TableFormat format, std::ostream& out) {
+  std::vector<std::string> header = {"run"};
+  for (const RoundColumn& column : kRoundColumns) header.emplace_back(column.name);
+  TableWriter table(out, format, std::move(header));
+  for (const RunRecord& run : runs_in_order(store, reproducible))
+    for (const RoundRow& row : store.rows(run.run)) {
+      table.cell(run.run);
+      for (const RoundColumn& column : kRoundColumns) std::visit([&](auto member) { table.cell(row.*member); }, column.member);
+      table.end_row();
+    }
+  table.end_table();
+}
+
+void write_runs(const RunStore& store, bool reproducible, TableFormat format, std::ostream& out) {
+  const std::vector<RunRecord> runs = runs_in_order(store, reproducible);
+  const std::vector<std::string> keys = axis_keys(runs);
+  std::vector<std::string> header;
+  for (const RunColumn& column : kRunColumns) header.emplace_back(column.name);
+  for (const std::string& key : keys) header.push_back(axis_column(key));
+  header.emplace_back("split_hash");
+  TableWriter table(out, format, std::move(header));
+  for (const RunRecord& run : runs) {
+    for (const RunColumn& column : kRunColumns) std::visit([&](auto member) { table.cell(run.*member); }, column.member);
+    for (const std::string& key : keys) table.cell(axis_label(run, key));
+    table.cell(run.split_hash);
+    table.end_row();
+  }
+  table.end_table();
+}
+
+void export_results(const RunStore& store, const ExportOptions& options) {
+  validate(options);
+  std::optional<OutputFile> rounds, runs;
+  if (!options.rounds.empty()) {
+    rounds.emplace(options.rounds);
+    write_rounds(store, options.reproducible, format_of(options.rounds), rounds->stream());
+    rounds->close();
+  }
+  if (!options.runs.empty()) {
+    runs.emplace(options.runs);
+    write_runs(store, options.reproducible, format_of(options.runs), runs->stream());
+    runs->close();
+  }
+  if (rounds) rounds->rename();
+  if (runs) runs->rename();
+}
+
+}  // namespace fl

@@ -1,0 +1,107 @@
+// `fedbits list` and `fedbits data`: which parts and which data sets there are.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/terminal.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/data/catalog.hpp"
+#include "scenarios/reference.hpp"
+
+namespace fl {
+
+namespace {
+
+// What people call a role, and its name in the registry.
+const std::vector<std::pair<std::string, std::string>> kRoles = {{"compressors", "compressor"},
+                                                                 {"feedbacks", "feedback"},
+                                                                 {"models", "model"},
+                                                                 {"partitioners", "partitioner"},
+                                                                 {"local-updates", "local_update"},
+                                                                 {"participations", "participation"},
+                                                                 {"servers", "server_optimizer"},
+                                                                 {"data", "data"}};
+
+std::string devices_of(const std::string& role, const std::string& name) {
+  std::string devices;
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const Registry& registry = Registry::instance();
+    if (registry.contains(role, name, device, Precision::float32) || registry.contains(role, name, device, Precision::float64))
+      devices += (devices.empty() ? "" : ",") + std::string(to_string(device));
+  }
+  return devices;
+}
+
+void print_part(const std::string& role, const std::string& name, bool with_options) {
+  const PartInfo& info = Registry::instance().info(role, name);
+  std::cout << "  " << name << " [" << devices_of(role, name) << "]  " << info.summary << '\n';
+  if (!with_options) return;
+  Options options = Registry::instance().default_options(role, name);
+  Schema schema = options.schema();
+  for (const Field& field : schema.fields()) {
+    const std::string constraint = field.constraint();
+    std::cout << "      " << field.name << " = " << to_string(field.value()) << (constraint.empty() ? "" : "  (" + constraint + ")") << "  "
+              << field.doc << '\n';
+  }
+  if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';
+}
+
+int list(const std::string& what) {
+  if (what == "reference") {
+    std::cout << scenario_reference();
+    return 0;
+  }
+  bool found = false;
+  for (const auto& [title, role] : kRoles) {
+    if (!what.empty() && what != title && what != role) continue;
+    found = true;
+    std::cout << title << '\n';
+    for (const std::string& name : Registry::instance().names(role)) print_part(role, name, !what.empty());
+  }
+  if (found) return 0;
+  std::vector<std::string> titles;
+  for (const auto& [title, _] : kRoles) titles.push_back(title);
+  const std::string near = nearest_name(what, titles);
+  std::string all;
+  for (const std::string& title : titles) all += (all.empty() ? "" : ", ") + title;
+  throw ConfigError("list: there is no '" + what + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " Lists: " + all);
+}
+
+int data(const std::string& folder, bool verify) {
+  const DataCatalog catalog(folder);
+  Table table{{{"name", Align::left}, {"rows"}, {"features"}, {"classes"}, {"state", Align::left}, {"where", Align::left}}, {}};
+  bool good = true;
+  for (const DataListing& entry : verify ? catalog.verify() : catalog.list()) {
+    table.rows.push_back({entry.info.name, std::to_string(entry.info.rows), std::to_string(entry.info.features),
+                          std::to_string(entry.info.classes), to_string(entry.state), entry.where});
+    good = good && entry.state != DataState::differs;
+  }
+  print(table, std::cout);
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app, const Guard& guard) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
+  command->add_option("WHAT", *what,
+                      "compressors, feedbacks, models, partitioners, local-updates, participations, servers, data or reference");
+  command->footer("Example: fedbits list compressors");
+  command->callback([what, guard] { guard([&] { return list(*what); }); });
+}
+
+void add_data_command(CLI::App& app, const Guard& guard) {
+  struct Arguments {
+    std::string folder;
+    bool verify = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("data", "list the data sets that are known and where they were found");
+  command->add_option("--data", arguments->folder, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command->add_flag("--verify", arguments->verify, "compare each file with its checksum");
+  command->footer("Example: fedbits data --verify --data ~/datasets");
+  command->callback([arguments, guard] { guard([&] { return data(arguments->folder, arguments->verify); }); });
+}
+
+}  // namespace fl

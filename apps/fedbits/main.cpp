@@ -1,0 +1,65 @@
+// fedbits: the command line. Exit codes: 0 done; 1 a run failed or diverged, or writing failed later; 2 bad input or output that is
+// unwritable at the start; 130 interrupted; 143 terminated.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "apps/fedbits/commands.hpp"
+#include "fl_core/error.hpp"
+
+namespace {
+
+int report(const std::string& message, int code) {
+  std::cerr << "fedbits: " << message << '\n';
+  return code;
+}
+
+int guarded(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const fl::ConfigError& error) {
+    for (const fl::Problem& problem : error.problems())
+      std::cerr << (problem.where.empty() ? "fedbits: " : problem.where + ": ") << problem.message << '\n';
+    return 2;
+  } catch (const fl::DataError& error) {
+    return report(error.what(), 2);
+  } catch (const fl::StoreError& error) {
+    return report(error.what(), 2);
+  } catch (const fl::DeviceError& error) {
+    return report(error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return report("out of memory: fewer clients, a smaller model, or --block 1 need less", 1);
+  } catch (const std::exception& error) {
+    return report(error.what(), 1);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"fedbits simulates federated learning and counts every bit."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("fedbits ") + FL_VERSION);
+  app.footer(
+      "Examples:\n"
+      "  fedbits run scenarios/library/quickstart.toml\n"
+      "  fedbits run study.toml --set partition.alpha=0.1 --set rounds=50 --out results\n"
+      "  fedbits export results --rounds rounds.csv --runs runs.csv\n"
+      "  fedbits explain 3f2a --out results\n"
+      "  fedbits list compressors");
+
+  int code = 0;
+  const auto run = [&code](const std::function<int()>& command) { code = guarded(command); };
+  fl::add_run_command(app, run);
+  fl::add_export_command(app, run);
+  fl::add_explain_command(app, run);
+  fl::add_list_command(app, run);
+  fl::add_data_command(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return code;
+}

@@ -1,0 +1,92 @@
+#include "apps/fedbits/numbers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace fl {
+namespace {
+
+std::string printed(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+}  // namespace
+
+std::string exact_text(double value) {
+  if (std::isnan(value)) return {};
+  char text[64];
+  const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
+  const std::to_chars_result end =
+      whole ? std::to_chars(text, text + sizeof text, value, std::chars_format::fixed) : std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+std::string short_text(double value) { return std::isnan(value) ? "-" : printed("%.4g", value); }
+
+std::string plus_minus(double mean, double half_width) {
+  if (std::isnan(mean) || std::isnan(half_width)) return short_text(mean);
+  if (half_width == 0 || mean == 0 || !std::isfinite(mean) || !std::isfinite(half_width))
+    return short_text(mean) + " +- " + short_text(half_width);
+  const int mean_exponent = static_cast<int>(std::floor(std::log10(std::abs(mean))));
+  const int width_exponent = static_cast<int>(std::floor(std::log10(half_width)));
+  char text[96];
+  if (mean_exponent >= -4 && mean_exponent < 6 && width_exponent >= -7) {
+    const int decimals = std::max(0, 1 - width_exponent);
+    std::snprintf(text, sizeof text, "%.*f +- %.*f", decimals, mean, decimals, half_width);
+  } else {
+    std::snprintf(text, sizeof text, "%.*e +- %.1e", std::clamp(mean_exponent - width_exponent + 1, 1, 15), mean, half_width);
+  }
+  return text;
+}
+
+std::string human_bits(double bits) {
+  static constexpr std::array kUnits = {" bit", " kbit", " Mbit", " Gbit", " Tbit", " Pbit", " Ebit"};
+  if (std::isnan(bits)) return "-";
+  std::size_t unit = 0;
+  // 999.95 would be printed as 1000.
+  for (; std::abs(bits) >= 999.95 && unit + 1 < kUnits.size(); ++unit) bits /= 1000;
+  return printed("%.4g", bits) + kUnits[unit];
+}
+
+std::string human_seconds(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 59.95) return printed("%.1f s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  char text[64];
+  if (whole < 3600)
+    std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+  return text;
+}
+
+std::size_t display_width(const std::string& text) {
+  std::size_t width = 0;
+  for (const char byte : text) width += is_continuation(byte) ? 0 : 1;
+  return width;
+}
+
+std::string clip(const std::string& text, std::size_t width) {
+  std::size_t end = 0;
+  for (std::size_t columns = 0; end < text.size(); ++end) {
+    if (is_continuation(text[end])) continue;
+    if (columns == width) break;
+    ++columns;
+  }
+  return text.substr(0, end);
+}
+
+std::string one_line(std::string text) {
+  for (char& byte : text)
+    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = ' ';
+  return text;
+}
+
+}  // namespace fl

@@ -1,0 +1,55 @@
+// `fedbits export` and `fedbits explain`: what a store holds.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/explain.hpp"
+#include "apps/fedbits/export.hpp"
+
+namespace fl {
+
+void add_export_command(CLI::App& app, const Guard& guard) {
+  struct Arguments {
+    std::string store;
+    ExportOptions options;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("export", "write stored results as CSV or JSON");
+  command->add_option("STORE", arguments->store, "folder with results.sqlite, or the file")->required();
+  command->add_option("--rounds", arguments->options.rounds, "one line per round (.csv or .json)");
+  command->add_option("--runs", arguments->options.runs, "one line per run (.csv or .json)");
+  command->add_flag("--reproducible", arguments->options.reproducible, "sort by hash and leave measured seconds empty");
+  command->footer("Example: fedbits export fedbits-out --rounds rounds.csv --runs runs.csv");
+  command->callback([arguments, guard] {
+    guard([&] {
+      validate(arguments->options);
+      const RunStore store = RunStore::open(arguments->store, RunStore::Mode::read);
+      try {
+        export_results(store, arguments->options);
+      } catch (const StoreError& error) {
+        std::cerr << "fedbits: " << error.what() << '\n';
+        return 1;
+      }
+      return 0;
+    });
+  });
+}
+
+void add_explain_command(CLI::App& app, const Guard& guard) {
+  struct Arguments {
+    std::string run, store = "./fedbits-out";
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("explain", "print the exact scenario that made a result");
+  command->add_option("RUN", arguments->run, "the beginning of a run's hash")->required();
+  command->add_option("--out", arguments->store, "folder with results.sqlite, or the file")->capture_default_str();
+  command->footer("Example: fedbits explain 3f2a");
+  command->callback([arguments, guard] {
+    guard([&] {
+      explain(RunStore::open(arguments->store, RunStore::Mode::read), arguments->run, std::cout);
+      return 0;
+    });
+  });
+}
+
+}  // namespace fl

@@ -1,0 +1,262 @@
+#include "clients/block_runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compressors/codec/codec.hpp"
+#include "fl_core/cpu/excluded.hpp"
+#include "fl_core/cpu/tile.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/payload_ops.hpp"
+
+namespace fl {
+
+namespace {
+// Vectors of one block should stay in the inner half of a 2 MiB cache beside the data.
+constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr std::uint32_t kMaxBlock = 64;
+}  // namespace
+
+// What one thread reuses from block to block.
+template <class T>
+struct BlockRunner<T>::Scratch {
+  std::vector<Buffer<T>> vectors;         // per local vector without a home: [K,P]
+  std::vector<codec::Channel<T>> spoken;  // channels of the message being counted
+  std::vector<std::byte> bytes;           // materialised message
+  std::vector<std::unique_ptr<Payload<T>>> decoded;
+  Buffer<T> kept;           // [K,P] inputs kept for measuring
+  Buffer<T> kept_gradient;  // [K,P] for published metrics
+};
+
+template <class T>
+BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
+                            const GradientOracle<T>& oracle, ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options)
+    : local_update_(local_update), feedback_(feedback), exchange_(exchange), oracle_(oracle), pool_(pool), options_(options) {
+  for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
+  cohort_vectors_.resize(vector_homes_.size());
+  channels_.resize(exchange.channels.size());
+  for (auto& channel : channels_) {
+    channel.payloads = std::vector<Payload<T>>(max_cohort);
+    for (auto& payload : channel.payloads) channel.pointers.push_back(&payload);
+  }
+  messages_.resize(max_cohort);
+  measures_.resize(max_cohort);
+  for (int thread = 0; thread < pool.num_threads(); ++thread) {
+    scratch_.push_back(std::make_unique<Scratch>());
+    scratch_.back()->vectors.resize(vector_homes_.size());
+    for (std::size_t c = 0; c < channels_.size(); ++c) scratch_.back()->decoded.push_back(std::make_unique<Payload<T>>());
+  }
+}
+
+template <class T>
+BlockRunner<T>::~BlockRunner() = default;
+
+template <class T>
+void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
+  const auto M = static_cast<std::uint32_t>(context.cohort.size());
+  const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
+  std::uint32_t K = options_.block;
+  if (K == 0) {
+    const std::size_t fits = kBlockBytes / (context.P * sizeof(T) * vector_homes_.size());
+    K = static_cast<std::uint32_t>(std::clamp<std::size_t>(fits, 1, kMaxBlock));
+    if (threads > 1) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
+  }
+  block_size_ = std::max(1u, std::min(K, M));
+  num_blocks_ = (M + block_size_ - 1) / block_size_;
+}
+
+template <class T>
+std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
+  resize_blocks(context);
+  for (std::size_t c = 0; c < channels_.size(); ++c) channels_[c].speaks = phase < exchange_.channels[c].num_phases();
+  if (exchange_.num_phases() > 1 && phase == 0)
+    for (std::size_t v = 0; v < vector_homes_.size(); ++v)
+      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * context.P);
+
+  pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
+    const ClientBlock<T> block = open_block(exec, context, index);
+    if (phase == 0) local_update_.run(exec, context, oracle_, block);
+    send_block(exec, context, block, phase);
+  });
+  return {messages_.data(), context.cohort.size()};
+}
+
+template <class T>
+ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index) {
+  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
+  ClientBlock<T> block;
+  block.first = index * block_size_;
+  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(context.cohort.size()) - block.first);
+  block.clients = context.cohort.subspan(block.first, block.K);
+  for (std::size_t v = 0; v < vector_homes_.size(); ++v) {
+    if (!vector_homes_[v].empty()) {
+      block.vectors.push_back(context.state->shadow(vector_homes_[v], block.first, block.K));
+    } else if (exchange_.num_phases() > 1) {
+      block.vectors.push_back({cohort_vectors_[v].data() + block.first * context.P, nullptr, block.K, context.P, context.P});
+    } else {
+      scratch.vectors[v].resize_discard(block_size_ * context.P);
+      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, context.P, context.P});
+    }
+  }
+  for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});
+  return block;
+}
+
+template <class T>
+void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+  for (std::size_t c = 0; c < channels_.size(); ++c)
+    if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
+  count_bits(context, block, phase, *scratch_[static_cast<std::size_t>(exec.thread)]);
+}
+
+template <class T>
+void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) {
+  const ExchangeChannel<T>& channel = exchange_.channels[c];
+  const bool last = phase == channel.num_phases() - 1;
+  const bool measured = context.measure && last && (channels_.size() == 1 || channel.name == "model");
+  Send<T> send = feedback_.prepare(exec, context, block, c);
+  if (!last) send.state = {};
+
+  if (measured) measure_before(exec, context, block, send);
+  for (Payload<T>* message : block.messages[c]) message->clear(channel.length(phase));
+  const std::string& shared = channel.shared_slot;
+  const CompressContext<T> compress{.round = context.round,
+                                    .phase = phase,
+                                    .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+                                    .random_key = channel.random_key,
+                                    .clients = block.clients,
+                                    .shared = shared.empty() ? nullptr : context.state->cohort(shared).data()};
+  Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
+  compressor.compress(exec, compress, send.input, channel.scope, send.state, block.messages[c]);
+  if (last && !channel.scope.excluded.empty()) cpu::send_excluded(exec, send.input, channel.scope, send.state, block.messages[c]);
+  feedback_.after_compress(exec, context, block, c, send, exchange_);
+  if (measured) measure_after(exec, context, block, send, scratch_[static_cast<std::size_t>(exec.thread)]->kept.data());
+}
+
+template <class T>
+void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch) {
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    ClientMessage<T>& message = messages_[block.first + k];
+    message = {.client = block.clients[k], .bits = {}};
+    scratch.spoken.clear();
+    for (std::size_t c = 0; c < channels_.size(); ++c) {
+      if (!channels_[c].speaks) continue;
+      const ExchangeChannel<T>& channel = exchange_.channels[c];
+      const Payload<T>& payload = *block.messages[c][k];
+      const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
+      scratch.spoken.push_back({&payload, &scope});
+      message.bits.elements += payload.elements();
+      if (payload.silent) continue;
+      message.bits.published += channel.compressor->published_bits(payload, scope);
+      message.bits.entropy += codec::entropy_bits(payload, scope);
+    }
+    const std::span<const codec::Channel<T>> spoken(scratch.spoken);
+    message.bits.bits = codec::encoded_bits<T>(spoken);
+    if (!options_.materialise) continue;
+    codec::encode<T>(spoken, scratch.bytes);
+    if (tap_) tap_(context, phase, message.client, scratch.bytes);
+    std::vector<const Scope*> scopes;
+    std::vector<std::size_t> lengths;
+    std::vector<Payload<T>*> decoded;
+    for (std::size_t s = 0; s < spoken.size(); ++s) {
+      scopes.push_back(spoken[s].scope);
+      lengths.push_back(spoken[s].payload->length);
+      decoded.push_back(scratch.decoded[s].get());
+    }
+    const Result<std::uint64_t> read = codec::decode<T>(scratch.bytes, scopes, lengths, decoded);
+    if (!read.ok()) throw Error("a message that was just encoded was refused: " + read.error().reason);
+    std::size_t s = 0;
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+      if (channels_[c].speaks) std::swap(*block.messages[c][k], *decoded[s++]);
+  }
+}
+
+template <class T>
+void BlockRunner<T>::measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send) {
+  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
+  const std::size_t P = context.P;
+  scratch.kept.resize_discard(block_size_ * P);
+  const bool keep_gradient = options_.published_metrics != PublishedMetrics::none;
+  if (keep_gradient) scratch.kept_gradient.resize_discard(block_size_ * P);
+  const std::string error_slot = feedback_.error_slot();
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    ClientMeasures& m = measures_[block.first + k];
+    T* p = scratch.kept.data() + k * P;
+    cpu::load_tile(send.input, k, 0, P, p);
+    const T* g = block.vectors[0].row(k);
+    m.compensated = sum_of_squares(p, P);
+    m.input = sum_of_squares(g, P, context.input_factor());
+    m.error =
+        error_slot.empty() ? std::numeric_limits<double>::quiet_NaN() : sum_of_squares(block.stored(*context.state, error_slot).row(k), P);
+    if (keep_gradient) std::copy_n(g, P, scratch.kept_gradient.data() + k * P);
+  }
+}
+
+template <class T>
+void BlockRunner<T>::measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send,
+                                   T* kept) {
+  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
+  const std::size_t P = context.P;
+  const std::size_t c = channels_.size() == 1
+                            ? 0
+                            : static_cast<std::size_t>(std::find_if(exchange_.channels.begin(), exchange_.channels.end(),
+                                                                    [](const auto& channel) { return channel.name == "model"; }) -
+                                                       exchange_.channels.begin());
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    ClientMeasures& m = measures_[block.first + k];
+    T* p = kept + k * P;
+    const Payload<T>& message = *block.messages[c][k];
+    if (message.length == P) {
+      add_scaled(message, exchange_.channels[c].scope, T(-1), p);
+      m.compression_error = sum_of_squares(p, P);
+    } else if (send.state.rule == StateRule::residual) {
+      m.compression_error = sum_of_squares(send.state.out.row(k), P);
+    } else {
+      m.compression_error = std::numeric_limits<double>::quiet_NaN();
+    }
+    if (options_.published_metrics == PublishedMetrics::none || send.state.rule != StateRule::residual) continue;
+    const T* e = send.state.out.row(k);
+    T* g = scratch.kept_gradient.data() + k * P;
+    if (options_.published_metrics == PublishedMetrics::ec_gd) m.error = sum_of_squares(e, P);
+    const T factor = context.input_factor();
+    for (std::size_t j = 0; j < P; ++j) g[j] = e[j] + factor * g[j];
+    m.compensated = sum_of_squares(g, P);
+  }
+}
+
+template <class T>
+const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
+  return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
+}
+
+template <class T>
+void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) {
+  pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
+    const ClientBlock<T> block = open_block(exec, context, index);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      if (delivered[block.first + k] == 0) continue;
+      feedback_.acknowledge(context, block, k, exchange_);
+      context.state->set_acknowledged(block.clients[k], context.round);
+    }
+  });
+}
+
+template <class T>
+std::size_t BlockRunner<T>::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& scratch : scratch_) {
+    for (const auto& vector : scratch->vectors) bytes += vector.capacity() * sizeof(T);
+    bytes += (scratch->kept.capacity() + scratch->kept_gradient.capacity()) * sizeof(T);
+  }
+  for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
+  for (const auto& channel : channels_)
+    for (const auto& payload : channel.payloads)
+      bytes += payload.value.capacity() * sizeof(T) + payload.index.capacity() * sizeof(std::uint32_t) + payload.level_bytes.capacity();
+  return bytes;
+}
+
+template class BlockRunner<float>;
+template class BlockRunner<double>;
+
+}  // namespace fl

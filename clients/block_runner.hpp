@@ -1,0 +1,85 @@
+// Simulated clients, computed in blocks of K: one small block at a time per thread on a CPU.
+//
+// With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
+// shadow slot, and messages, stay until the round ends. K changes nothing but speed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "clients/local_update.hpp"
+#include "clients/oracle.hpp"
+#include "compressors/exchange.hpp"
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/cohort_runner.hpp"
+#include "fl_core/thread_pool.hpp"
+
+namespace fl {
+
+// Norms as the published logistic-regression code stores them, where they differ from what the formulas say: it takes them after the
+// memory was overwritten in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated one only.
+enum class PublishedMetrics { none, ec_gd, ec_sgd };
+
+struct BlockRunnerOptions {
+  std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
+  bool materialise = false;  // encode and decode every message, and go on with what was decoded
+  PublishedMetrics published_metrics = PublishedMetrics::none;
+};
+
+template <class T>
+class BlockRunner final : public CohortRunner<T> {
+ public:
+  // Sees every encoded message when materialise is set: (context, phase, client, bytes). Called from any thread, one client at a time.
+  using Tap = std::function<void(const RoundContext<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
+
+  BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange, const GradientOracle<T>& oracle,
+              ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options);
+  ~BlockRunner() override;
+
+  std::span<const ClientMessage<T>> exchange(const RoundContext<T>& context, int phase) override;
+  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
+  void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) override;
+  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measures_; }
+
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  // Bytes held for vectors, messages and scratch.
+  [[nodiscard]] std::size_t size_bytes() const;
+
+ private:
+  struct Scratch;
+  struct ChannelMessages {
+    std::vector<Payload<T>> payloads;   // [M]
+    std::vector<Payload<T>*> pointers;  // [M]
+    bool speaks = true;                 // in the current phase
+  };
+
+  [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index);
+  void send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
+  void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
+  void count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
+  void measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
+  void measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send, T* kept_input);
+  void resize_blocks(const RoundContext<T>& context);
+
+  const LocalUpdate<T>& local_update_;
+  const Feedback<T>& feedback_;
+  const Exchange<T>& exchange_;
+  const GradientOracle<T>& oracle_;
+  ThreadPool& pool_;
+  BlockRunnerOptions options_;
+  Tap tap_;
+
+  std::vector<std::string> vector_homes_;  // per local vector: slot name or ""
+  std::vector<std::size_t> vector_of_channel_;
+  std::vector<ChannelMessages> channels_;
+  std::vector<ClientMessage<T>> messages_;         // [M]
+  std::vector<ClientMeasures> measures_;           // [M]
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
+  std::vector<Buffer<T>> cohort_vectors_;          // [M,P] of vectors that must outlive their block (several phases)
+  std::uint32_t block_size_ = 1, num_blocks_ = 0;
+};
+
+}  // namespace fl

@@ -1,0 +1,233 @@
+// What all models with margins z = W a + b share: Model and SecondOrder in terms of a link (links.hpp).
+//
+// A derived class `Self` has   std::size_t check(const Dataset<T>&)   which refuses unfit data and returns the number of outputs O, and
+// auto with_link(const Dataset<T>&, f)   which calls f with the link for that data's labels.
+//
+// Layers: "weight" (O x D; D x 1 for a single output), then "bias" [O] where there is one. Starts at zero.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "clients/kernels/gram.hpp"
+#include "clients/kernels/row_passes.hpp"
+#include "clients/model.hpp"
+#include "fl_core/workspace.hpp"
+
+namespace fl::kernels {
+
+template <class T, class Self>
+class LinearModel : public Model<T>, public SecondOrder {
+ public:
+  explicit LinearModel(bool bias) { shape_.bias = bias; }
+
+  void bind(const Dataset<T>& data) override {
+    if (data.num_rows == 0 || data.num_features == 0) throw ConfigError("data set \"" + data.name + "\" has no rows or no features");
+    shape_.O = static_cast<Self&>(*this).check(data);
+    shape_.D = data.num_features;
+    data_ = &data;
+  }
+  [[nodiscard]] LayerTable layers() const override {
+    LayerTable table;
+    table.layers.push_back({"weight", 0, shape_.O == 1 ? shape_.D : shape_.O, shape_.O == 1 ? 1 : shape_.D});
+    if (shape_.bias) table.layers.push_back({"bias", shape_.weights(), shape_.O, 1});
+    return table;
+  }
+  void initial(std::uint64_t, T* x) const override { std::fill_n(x, shape_.size(), T{}); }
+  [[nodiscard]] const SecondOrder* second_order() const override { return this; }
+  [[nodiscard]] bool loss_is_convex() const override { return true; }
+
+  void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
+                double* loss) const override {
+    with_rows([&](const auto& source, const auto& link) { gradient_block(exec, source, link, x, rows, gradient, loss); });
+  }
+  [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
+                                std::uint64_t* correct) const override {
+    if (data.num_features != shape_.D)
+      throw ConfigError("data set \"" + data.name + "\" has " + std::to_string(data.num_features) + " features, the model has " +
+                        std::to_string(shape_.D));
+    if (correct != nullptr) *correct = 0;
+    return self().with_link(data, [&](const auto& link) {
+      return with_source(data, [&](const auto& source) {
+        Workspace::Frame frame(*exec.workspace);
+        return sum_losses(source, shape_, link, x, RowSet{rows}, block(frame, source), correct);
+      });
+    });
+  }
+
+  double evaluate(const Exec& exec, const double* x, RowSet set, double* gradient) const override {
+    if (gradient != nullptr) std::fill_n(gradient, shape_.size(), 0.0);
+    return with_rows([&](const auto& source, const auto& link) {
+      Workspace::Frame frame(*exec.workspace);
+      return add_gradient(source, shape_, link, x, set, 1.0, gradient, block(frame, source), true);
+    });
+  }
+  void hessian_times(const Exec& exec, const double* x, RowSet set, const double* v, double* out) const override {
+    std::fill_n(out, shape_.size(), 0.0);
+    with_rows([&](const auto& source, const auto& link) {
+      Workspace::Frame frame(*exec.workspace);
+      add_hessian_times(source, shape_, link, x, set, v, out, block(frame, source), block(frame, source));
+    });
+  }
+  void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const override;
+  [[nodiscard]] Curvature curvature(RowSet set) const override;
+
+ private:
+  [[nodiscard]] const Self& self() const { return static_cast<const Self&>(*this); }
+  template <class F>
+  static auto with_source(const Dataset<T>& data, const F& f) {
+    return data.is_sparse ? f(SparseRows<T>(data)) : f(DenseRows<T>(data));
+  }
+  template <class F>
+  auto with_rows(const F& f) const {
+    return self().with_link(*data_, [&](const auto& link) { return with_source(*data_, [&](const auto& source) { return f(source, link); }); });
+  }
+  template <class Source>
+  [[nodiscard]] double* block(Workspace::Frame& frame, const Source&) const {
+    return frame.take<double>(block_size<Source>(shape_));
+  }
+  template <class Source, class Link>
+  void gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
+                      std::span<const std::span<const std::uint32_t>> rows, const BatchView<T>& gradient, double* loss) const;
+  // B [count,D+1]: rows with a one for the bias, zero without.
+  template <class Source>
+  void expand(const Source& source, const std::uint32_t* rows, std::size_t count, double* B) const {
+    for (std::size_t r = 0; r < count; ++r) {
+      source.expand(rows[r], B + r * (shape_.D + 1));
+      B[r * (shape_.D + 1) + shape_.D] = shape_.bias ? 1.0 : 0.0;
+    }
+  }
+  template <class Source>
+  [[nodiscard]] Extremes gram_extremes(const Source& source, RowSet set) const;
+
+  const Dataset<T>* data_ = nullptr;
+  LinearShape shape_;
+};
+
+template <class T, class Self>
+template <class Source, class Link>
+void LinearModel<T, Self>::gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
+                                          std::span<const std::span<const std::uint32_t>> rows, const BatchView<T>& gradient,
+                                          double* loss) const {
+  Workspace::Frame frame(*exec.workspace);
+  double* z = block(frame, source);
+  double* acc = sizeof(T) == sizeof(double) ? nullptr : frame.take<double>(shape_.size());
+  const Regulariser reg = this->regulariser_;
+  const std::size_t P = shape_.size();
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const T* at = x.row(k);
+    T* out = gradient.row(k);
+    const std::span<const std::uint32_t> after = k + 1 < rows.size() ? rows[k + 1] : std::span<const std::uint32_t>{};
+    if constexpr (std::is_same_v<Source, DenseRows<T>>) {
+      if (rows[k].size() == 1 && reg.nonconvex == 0) {
+        const double only = single_gradient(source, shape_, link, at, rows[k][0], reg.l2, out, z, loss != nullptr, after);
+        if (loss != nullptr) loss[k] = only + reg.value(at, P);
+        continue;
+      }
+    }
+    if constexpr (sizeof(T) == sizeof(double)) acc = out;
+    if (reg.nonconvex == 0)
+      for (std::size_t j = 0; j < P; ++j) acc[j] = reg.l2 * static_cast<double>(at[j]);
+    else
+      for (std::size_t j = 0; j < P; ++j) acc[j] = reg.derivative(static_cast<double>(at[j]));
+    const double over_n = rows[k].empty() ? 0.0 : 1.0 / static_cast<double>(rows[k].size());
+    const double total = add_gradient(source, shape_, link, at, RowSet{rows[k]}, over_n, acc, z, loss != nullptr, after);
+    if (loss != nullptr) loss[k] = total * over_n + reg.value(at, P);
+    if constexpr (sizeof(T) != sizeof(double))
+      for (std::size_t j = 0; j < P; ++j) out[j] = static_cast<T>(acc[j]);
+  }
+}
+
+template <class T, class Self>
+void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const {
+  const std::size_t n = shape_.D + 1, P = shape_.size(), O = shape_.O;
+  std::vector<double> G(O * (O + 1) / 2 * n * n, 0.0);
+  with_rows([&](const auto& source, const auto& link) {
+    using Source = std::remove_cvref_t<decltype(source)>;
+    constexpr int stride = kStride<Source>;
+    Workspace::Frame frame(*exec.workspace);
+    double* z = block(frame, source);
+    double* B = frame.template take<double>(static_cast<std::size_t>(Source::kBlock) * n);
+    double* w = frame.template take<double>(Source::kBlock);
+    for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* weight) {
+      block_margins(source, shape_, x, rows, z);
+      link.normalise(rows.count, stride, z, nullptr);
+      expand(source, rows.rows, static_cast<std::size_t>(rows.count), B);
+      double* pair = G.data();
+      for (std::size_t a = 0; a < O; ++a) {
+        for (std::size_t b = 0; b <= a; ++b, pair += n * n) {
+          for (int r = 0; r < rows.count; ++r) w[r] = (weight == nullptr ? 1.0 : weight[r]) * link.curvature(a, b, r, stride, z);
+          add_gram(B, w, static_cast<std::size_t>(rows.count), n, pair);
+        }
+      }
+    });
+  });
+  // Parameter of output a and feature i; the bias is feature D.
+  const auto place = [&](std::size_t a, std::size_t i) { return i < shape_.D ? a * shape_.D + i : shape_.weights() + a; };
+  const std::size_t used = shape_.bias ? n : shape_.D;
+  const double* pair = G.data();
+  for (std::size_t a = 0; a < O; ++a)
+    for (std::size_t b = 0; b <= a; ++b, pair += n * n)
+      for (std::size_t i = 0; i < used; ++i)
+        for (std::size_t j = 0; j < used; ++j) {
+          const double g = pair[std::max(i, j) * n + std::min(i, j)];
+          H[place(a, i) * P + place(b, j)] += g;
+          if (a != b) H[place(b, j) * P + place(a, i)] += g;
+        }
+}
+
+template <class T, class Self>
+template <class Source>
+Extremes LinearModel<T, Self>::gram_extremes(const Source& source, RowSet set) const {
+  constexpr std::size_t kDense = 600, kChunk = 256;
+  const std::size_t m = set.rows.size(), n = shape_.D + 1;
+  const std::size_t features = shape_.bias ? n : shape_.D;
+  const auto weight = [&](std::size_t r) { return set.weight.empty() ? 1.0 : set.weight[r]; };
+  if (m < features && m <= kDense) {
+    std::vector<double> B(m * n), G(m * m);
+    expand(source, set.rows.data(), m, B.data());
+    for (std::size_t r = 0; r < m; ++r)
+      for (std::size_t j = 0; j < n; ++j) B[r * n + j] *= std::sqrt(weight(r));
+    outer_gram(B.data(), m, n, G.data());
+    return {0, extreme_eigenvalues(G.data(), m).largest};
+  }
+  if (features <= kDense) {
+    std::vector<double> B(kChunk * n), w(kChunk), G(n * n, 0.0), used(features * features);
+    for (std::size_t first = 0; first < m; first += kChunk) {
+      const std::size_t count = std::min(kChunk, m - first);
+      expand(source, set.rows.data() + first, count, B.data());
+      for (std::size_t r = 0; r < count; ++r) w[r] = weight(first + r);
+      add_gram(B.data(), w.data(), count, n, G.data());
+    }
+    for (std::size_t i = 0; i < features; ++i) std::copy_n(G.data() + i * n, i + 1, used.data() + i * features);
+    return extreme_eigenvalues(used.data(), features);
+  }
+  LinearShape single{shape_.D, 1, shape_.bias};
+  std::vector<double> z(block_size<Source>(single));
+  const double largest = largest_eigenvalue(single.size(), [&](const double* v, double* out) {
+    std::fill_n(out, single.size(), 0.0);
+    for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* w) {
+      block_margins(source, single, v, rows, z.data());
+      block_scale(1, kStride<Source>, rows.count, 1.0, w, z.data());
+      block_add(source, single, z.data(), rows, out);
+    });
+  });
+  return {0, largest};
+}
+
+template <class T, class Self>
+SecondOrder::Curvature LinearModel<T, Self>::curvature(RowSet set) const {
+  return with_rows([&](const auto& source, const auto& link) {
+    using Link = std::remove_cvref_t<decltype(link)>;
+    const Extremes gram = gram_extremes(source, set);
+    return Curvature{Link::kLeastCurvature * std::max(0.0, gram.least), Link::kCurvatureBound * gram.largest};
+  });
+}
+
+}  // namespace fl::kernels

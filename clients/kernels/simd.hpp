@@ -1,0 +1,88 @@
+// Vectors of doubles as wide as the instruction set has them, written with the compilers' vector extensions.
+//
+// Data may be stored as float or double; arithmetic is always double, so a float run rounds only what it stores. Wider vectors than the
+// machine has are emulated very slowly, hence the width follows the target of the translation unit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace fl::kernels {
+
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 8;
+#elif defined(__AVX__)
+inline constexpr int kLanes = 4;
+#else
+inline constexpr int kLanes = 2;
+#endif
+
+typedef double VecD __attribute__((vector_size(kLanes * sizeof(double))));
+typedef float VecF __attribute__((vector_size(kLanes * sizeof(float))));
+typedef std::int64_t VecI __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+
+[[gnu::always_inline]] inline VecD load(const double* p) {
+  VecD v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+// Intrinsics where g++ 12 makes four instructions of the conversion, and where vector extensions have no gather; masked forms,
+// because the plain ones start from a register that is undefined on purpose, which g++ warns of.
+[[gnu::always_inline]] inline VecD load(const float* p) {
+#if defined(__AVX512F__)
+  return (VecD)_mm512_maskz_cvtps_pd(0xFF, _mm256_loadu_ps(p));
+#else
+  VecF v;
+  std::memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(v, VecD);
+#endif
+}
+// x[index[i]] for the kLanes indices from `index` on, each below 2^31.
+template <class X>
+[[gnu::always_inline]] inline VecD gather(const X* x, const std::uint32_t* index) {
+#if defined(__AVX512F__)
+  const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index));
+  if constexpr (sizeof(X) == sizeof(double))
+    return (VecD)_mm512_mask_i32gather_pd(_mm512_setzero_pd(), 0xFF, at, x, 8);
+  else
+    return (VecD)_mm512_maskz_cvtps_pd(0xFF, _mm256_i32gather_ps(x, at, 4));
+#else
+  VecD v;
+  for (int i = 0; i < kLanes; ++i) v[i] = static_cast<double>(x[index[i]]);
+  return v;
+#endif
+}
+[[gnu::always_inline]] inline void store(double* p, VecD v) { std::memcpy(p, &v, sizeof v); }
+[[gnu::always_inline]] inline void store(float* p, VecD v) {
+  const VecF f = __builtin_convertvector(v, VecF);
+  std::memcpy(p, &f, sizeof f);
+}
+[[gnu::always_inline]] inline VecD broadcast(double value) { return VecD{} + value; }
+// 0, 1, 2, ...
+[[gnu::always_inline]] inline VecI lane_numbers() {
+  VecI v{};
+  for (int i = 0; i < kLanes; ++i) v[i] = i;
+  return v;
+}
+// The least multiple of kLanes that is not below n.
+constexpr int padded(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// Sum of the lanes, halves first.
+[[gnu::always_inline]] inline double sum(VecD v) {
+#if defined(__AVX512F__)
+  const auto four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  const auto two = __builtin_shufflevector(four, four, 0, 1) + __builtin_shufflevector(four, four, 2, 3);
+  return two[0] + two[1];
+#elif defined(__AVX__)
+  const auto two = __builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3);
+  return two[0] + two[1];
+#else
+  return v[0] + v[1];
+#endif
+}
+
+}  // namespace fl::kernels

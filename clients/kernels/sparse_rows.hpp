@@ -1,0 +1,168 @@
+// CSR rows of a linear model, 64 at a time: margins z = W a and the transposed product W += z a^T.
+//
+// Rows are short (a dozen entries) and of uneven length, so loops over one row at a time spend their time on mispredicted ends. Instead a
+// block's entries are treated as one run of products x[column] * value [E], summed per row with masked vectors; the transposed product
+// first spreads each row's z over its entries. Blocks with more than kFlat entries go row by row, where ends are rare.
+// Features that are all one have no value array. x [O,D] row-major, z [O,stride], acc [O,D] double.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "clients/kernels/simd.hpp"
+#include "fl_core/dataset.hpp"
+
+namespace fl::kernels {
+
+template <class V>
+class SparseRows {
+ public:
+  static constexpr int kBlock = 64;
+  // Some rows of the data: entries of row r are offset[r] .. offset[r+1]-1 of the block's run.
+  struct Block {
+    const std::uint32_t* rows;
+    int count;
+    bool contiguous = true;  // rows follow each other in the data, and so do their entries
+    std::uint32_t longest = 0;
+    std::uint32_t offset[kBlock + 1];
+    [[nodiscard]] std::uint32_t entries() const { return offset[count]; }
+    [[nodiscard]] std::uint32_t length(int r) const { return offset[r + 1] - offset[r]; }
+  };
+  explicit SparseRows(const Dataset<V>& data)
+      : begin_(data.row_begin.data()),
+        column_(data.column.data()),
+        value_(data.value.empty() ? nullptr : data.value.data()),
+        D_(data.num_features) {}
+
+  // Rows that come next are of no interest here: the processor foresees short rows by itself.
+  [[nodiscard]] Block block(const std::uint32_t* rows, int count, std::span<const std::uint32_t>) const {
+    Block block;
+    block.rows = rows;
+    block.count = count;
+    std::uint32_t apart = 0;
+    for (int r = 0; r < count; ++r) apart |= (rows[r] - rows[0]) ^ static_cast<std::uint32_t>(r);
+    block.contiguous = apart == 0;
+    block.offset[0] = 0;
+    if (block.contiguous) {
+      const std::uint64_t* begin = begin_ + rows[0];
+      for (int r = 1; r <= count; ++r) block.offset[r] = static_cast<std::uint32_t>(begin[r] - begin[0]);
+    } else {
+      for (int r = 0; r < count; ++r)
+        block.offset[r + 1] = block.offset[r] + static_cast<std::uint32_t>(begin_[rows[r] + 1] - begin_[rows[r]]);
+    }
+    for (int r = 0; r < count; ++r) block.longest = std::max(block.longest, block.length(r));
+    return block;
+  }
+
+  template <class X>
+  void margins(const Block& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
+    for (std::size_t o = 0; o < outputs; ++o, x += D_, z += stride) {
+      if (block.entries() > kFlat) {
+        for (int r = 0; r < block.count; ++r) z[r] = long_row(x, begin_[block.rows[r]], begin_[block.rows[r] + 1]);
+        continue;
+      }
+      alignas(64) double product[kFlat + kPad];
+      if (block.contiguous)
+        products(x, begin_[block.rows[0]], block.entries(), product);
+      else
+        for (int r = 0; r < block.count; ++r) products(x, begin_[block.rows[r]], block.length(r), product + block.offset[r]);
+      std::fill_n(product + block.entries(), kPad, 0.0);
+      if (block.longest <= 2 * kLanes)
+        row_sums<2>(block, product, z);
+      else
+        row_sums<4>(block, product, z);
+    }
+  }
+  void add(const Block& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
+    for (std::size_t o = 0; o < outputs; ++o, z += stride, acc += D_) {
+      if (block.entries() > kFlat) {
+        for (int r = 0; r < block.count; ++r)
+          for (std::uint64_t i = begin_[block.rows[r]]; i < begin_[block.rows[r] + 1]; ++i) acc[column_[i]] += z[r] * value(i);
+        continue;
+      }
+      alignas(64) double spread[kFlat + kPad];
+      if (block.longest <= 2 * kLanes)
+        spread_rows<2>(block, z, spread);
+      else
+        spread_rows<4>(block, z, spread);
+      if (block.contiguous)
+        scatter(spread, begin_[block.rows[0]], block.entries(), acc);
+      else
+        for (int r = 0; r < block.count; ++r) scatter(spread + block.offset[r], begin_[block.rows[r]], block.length(r), acc);
+    }
+  }
+  // out [D] = the row, dense.
+  void expand(std::uint32_t row, double* out) const {
+    std::fill_n(out, D_, 0.0);
+    for (std::uint64_t i = begin_[row]; i < begin_[row + 1]; ++i) out[column_[i]] = value(i);
+  }
+
+ private:
+  static constexpr std::uint32_t kFlat = 2048;
+  static constexpr std::uint32_t kPad = 4 * kLanes;
+
+  [[nodiscard]] double value(std::uint64_t i) const { return value_ == nullptr ? 1.0 : static_cast<double>(value_[i]); }
+
+  // out[i] = x[column] * value of n entries from `first` on.
+  template <class X>
+  [[gnu::always_inline]] void products(const X* x, std::uint64_t first, std::size_t n, double* out) const {
+    const std::uint32_t* column = column_ + first;
+    std::size_t i = 0;
+    if (value_ == nullptr) {
+      for (; i + kLanes <= n; i += kLanes) store(out + i, gather(x, column + i));
+      for (; i < n; ++i) out[i] = static_cast<double>(x[column[i]]);
+    } else {
+      for (; i + kLanes <= n; i += kLanes) store(out + i, gather(x, column + i) * load(value_ + first + i));
+      for (; i < n; ++i) out[i] = static_cast<double>(x[column[i]]) * static_cast<double>(value_[first + i]);
+    }
+  }
+  // z[r] = sum of row r's products. The last W vectors are masked, and nearly always all there is.
+  template <int W>
+  [[gnu::always_inline]] static void row_sums(const Block& block, const double* product, double* z) {
+    const VecI lane = lane_numbers();
+    for (int r = 0; r < block.count; ++r) {
+      const double* from = product + block.offset[r];
+      std::int64_t left = block.length(r);
+      VecD part[2] = {};
+      for (; left > W * kLanes; left -= kLanes, from += kLanes) part[0] += load(from);
+      for (int w = 0; w < W; ++w) part[w % 2] += lane + w * kLanes < left ? load(from + w * kLanes) : VecD{};
+      z[r] = sum(part[0] + part[1]);
+    }
+  }
+  // out = z[r] over the entries of row r; what is written past a row's end is overwritten by the next.
+  template <int W>
+  [[gnu::always_inline]] static void spread_rows(const Block& block, const double* z, double* out) {
+    for (int r = 0; r < block.count; ++r) {
+      double* to = out + block.offset[r];
+      const VecD value = broadcast(z[r]);
+      for (int w = 0; w < W; ++w) store(to + w * kLanes, value);
+      for (std::uint32_t i = W * kLanes; i < block.length(r); i += kLanes) store(to + i, value);
+    }
+  }
+  [[gnu::always_inline]] void scatter(const double* from, std::uint64_t first, std::size_t n, double* acc) const {
+    const std::uint32_t* column = column_ + first;
+    if (value_ == nullptr)
+      for (std::size_t i = 0; i < n; ++i) acc[column[i]] += from[i];
+    else
+      for (std::size_t i = 0; i < n; ++i) acc[column[i]] += from[i] * static_cast<double>(value_[first + i]);
+  }
+  template <class X>
+  [[nodiscard]] double long_row(const X* x, std::uint64_t first, std::uint64_t last) const {
+    VecD part{};
+    std::uint64_t i = first;
+    for (; i + kLanes <= last; i += kLanes)
+      part += value_ == nullptr ? gather(x, column_ + i) : gather(x, column_ + i) * load(value_ + i);
+    double tail = 0;
+    for (; i < last; ++i) tail += static_cast<double>(x[column_[i]]) * value(i);
+    return sum(part) + tail;
+  }
+
+  const std::uint64_t* begin_;
+  const std::uint32_t* column_;
+  const V* value_;
+  std::size_t D_;
+};
+
+}  // namespace fl::kernels

@@ -1,0 +1,36 @@
+// A local update: which vectors a client wants to send, computed once a round from the model it received.
+//
+// Vectors point downhill's opposite: a gradient g, or a difference of models w - y_i; the server subtracts what it receives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clients/oracle.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/round_context.hpp"
+
+namespace fl {
+
+template <class T>
+class LocalUpdate {
+ public:
+  virtual ~LocalUpdate() = default;
+  [[nodiscard]] virtual std::vector<std::string> vectors() const { return {"model"}; }
+  // The units its vectors may be compressed in; the first is the default.
+  [[nodiscard]] virtual std::vector<Unit> units() const = 0;
+  [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
+  // How its stochastic gradients are drawn, and the step size gamma of its steps.
+  [[nodiscard]] virtual const SamplingOptions& sampling() const = 0;
+  [[nodiscard]] virtual const Expression& learning_rate() const = 0;
+  // The feedback it needs ("scaffold"), "" = any.
+  [[nodiscard]] virtual std::string needs_feedback() const { return ""; }
+  [[nodiscard]] virtual bool needs_optimum() const { return false; }
+  // Once before the first round; x_star is null unless needs_optimum().
+  virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const;
+  // Fills block.vectors.
+  virtual void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle,
+                   const ClientBlock<T>& block) const = 0;
+};
+
+}  // namespace fl

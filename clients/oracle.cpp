@@ -1,0 +1,103 @@
+#include "clients/oracle.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+namespace fl {
+
+void describe(Schema& s, SamplingOptions& o) {
+  s.field("batch", o.batch, "rows per stochastic gradient; 0 = all rows of the client").at_least(0).unit("rows");
+  s.field("replacement", o.replacement, "rows of a batch are drawn with replacement");
+  s.field("sample_file", o.sample_file, "CSV that replays a published sampling: line r, column i = row of client i in round r (batch = 1)");
+}
+
+namespace {
+
+// The local rows of every round and client, checked against what the clients have.
+std::vector<std::uint32_t> read_sample_file(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds) {
+  std::ifstream file(path);
+  if (!file) throw ConfigError("local.sample_file: cannot read '" + path + "'");
+  std::vector<std::uint32_t> rows;
+  std::string line;
+  for (std::uint32_t round = 1; round <= num_rounds; ++round) {
+    const std::string place = path + ":" + std::to_string(round);
+    if (!std::getline(file, line))
+      throw ConfigError(place + ": the file ends after " + std::to_string(round - 1) + " rounds, the run has " +
+                        std::to_string(num_rounds));
+    const char *at = line.data(), *end = line.data() + line.size();
+    for (std::size_t client = 0; client < shards.size(); ++client) {
+      std::uint32_t row = 0;
+      const auto [next, error] = std::from_chars(at, end, row);
+      if (error != std::errc{}) throw ConfigError(place + ": expected " + std::to_string(shards.size()) + " row numbers, one per client");
+      if (row >= shards[client].size())
+        throw ConfigError(place + ": client " + std::to_string(client) + " has " + std::to_string(shards[client].size()) + " rows, row " +
+                          std::to_string(row) + " was asked for");
+      rows.push_back(shards[client][row]);
+      at = next;
+      while (at != end && (*at == ',' || *at == ' ' || *at == '\r')) ++at;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+template <class T>
+GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
+                                  std::uint32_t num_rounds)
+    : model_(model), shards_(shards), sampling_(std::move(sampling)), key_(hash64(seed, static_cast<std::uint64_t>(Purpose::minibatch))) {
+  if (!sampling_.sample_file.empty()) {
+    if (sampling_.batch > 1) throw ConfigError("local.batch: a sample_file gives one row per client and round, batch must be 1");
+    sampling_.batch = 1;
+    replay_ = read_sample_file(sampling_.sample_file, shards_, num_rounds);
+  }
+  if (sampling_.batch > 0 && !sampling_.replacement) {
+    for (std::size_t i = 0; i < shards_.size(); ++i)
+      if (shards_[i].size() < static_cast<std::size_t>(sampling_.batch))
+        throw ConfigError("local.batch: " + std::to_string(sampling_.batch) + " rows without replacement, but client " + std::to_string(i) +
+                          " has " + std::to_string(shards_[i].size()));
+  }
+}
+
+template <class T>
+std::span<const std::uint32_t> GradientOracle<T>::draw(std::uint32_t client, const Sample& sample, std::uint32_t* out) const {
+  const Shard& shard = shards_[client];
+  if (sample.full || sampling_.batch == 0) return shard;
+  if (!replay_.empty()) return {&replay_[(sample.round - 1) * shards_.size() + client], 1};
+  const auto batch = static_cast<std::size_t>(sampling_.batch);
+  const RandomStream stream(key_, client, sample.round, sample.step);
+  // A word scaled to 0 .. bound-1 (multiply-shift).
+  const auto below = [&stream](std::uint64_t index, std::uint64_t bound) {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(stream.bits(index)) * bound) >> 32);
+  };
+  if (sampling_.replacement) {
+    for (std::size_t b = 0; b < batch; ++b) out[b] = shard[below(b, shard.size())];
+    return {out, batch};
+  }
+  // Floyd's algorithm: a uniform subset of local row numbers, then sorted so that the sum has one order.
+  for (std::size_t b = 0; b < batch; ++b) {
+    const auto last = static_cast<std::uint32_t>(shard.size() - batch + b);
+    const std::uint32_t candidate = below(b, last + 1ull);
+    out[b] = std::find(out, out + b, candidate) == out + b ? candidate : last;
+  }
+  std::sort(out, out + batch);
+  for (std::size_t b = 0; b < batch; ++b) out[b] = shard[out[b]];
+  return {out, batch};
+}
+
+template <class T>
+void GradientOracle<T>::gradient(const Exec& exec, BatchView<const T> x, std::span<const std::uint32_t> clients, const Sample& sample,
+                                 BatchView<T> gradient, double* loss) const {
+  Workspace::Frame frame(*exec.workspace);
+  const auto batch = static_cast<std::size_t>(sampling_.batch);
+  auto* drawn = frame.take<std::uint32_t>(clients.size() * batch + 1);
+  auto* rows = frame.take<std::span<const std::uint32_t>>(clients.size());
+  for (std::size_t k = 0; k < clients.size(); ++k) rows[k] = draw(clients[k], sample, drawn + k * batch);
+  model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
+}
+
+template class GradientOracle<float>;
+template class GradientOracle<double>;
+
+}  // namespace fl

@@ -1,0 +1,66 @@
+// One gradient at the model received: g_i = grad f_i(w), full or on a minibatch.
+//
+// subtract = "optimum" sends grad f_i(w) - grad f_i(x*) (EC-GDstar: the ideal shift that DIANA learns; x* must be known).
+#include "clients/local_update.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct GradientOptions : SamplingOptions {
+  Expression learning_rate{0.1};
+  enum class Subtract { nothing, optimum } subtract = Subtract::nothing;
+};
+inline void describe(Schema& s, GradientOptions& o) {
+  describe(s, static_cast<SamplingOptions&>(o));
+  s.field("learning_rate", o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
+  s.choice("subtract", o.subtract, {{GradientOptions::Subtract::nothing, "nothing"}, {GradientOptions::Subtract::optimum, "optimum"}},
+           "what is taken off the gradient: nothing, or the client's gradient at the optimum");
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class GradientUpdate final : public LocalUpdate<T> {
+ public:
+  explicit GradientUpdate(GradientOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
+  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient, Unit::step}; }
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    if (!subtracts()) return {};
+    return {{.name = "gradient_at_optimum", .owner = SlotOwner::client}};
+  }
+  [[nodiscard]] bool needs_optimum() const override { return subtracts(); }
+
+  void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const override {
+    if (!subtracts()) return;
+    for (std::uint32_t i = 0; i < state.num_clients(); ++i) {
+      const std::span<T> target = state.of_client("gradient_at_optimum", i);
+      const BatchView<T> row{target.data(), nullptr, 1, state.P(), state.P()};
+      oracle.gradient(exec, shared_view(x_star, 1, state.P()), std::span(&i, 1), {.full = true}, row, nullptr);
+    }
+  }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    oracle.gradient(exec, shared_view(context.reference, block.K, context.P), block.clients, {.round = context.round}, block.vectors[0],
+                    nullptr);
+    if (!subtracts()) return;
+    const BatchView<T> shift = block.stored(*context.state, "gradient_at_optimum");
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      T* g = block.vectors[0].row(k);
+      const T* h = shift.row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] -= h[j];
+    }
+  }
+
+ private:
+  [[nodiscard]] bool subtracts() const { return options_.subtract == GradientOptions::Subtract::optimum; }
+  GradientOptions options_;
+};
+
+FL_REGISTER_PART(LocalUpdate, GradientUpdate, GradientOptions,
+                 (PartInfo{"local_update", "gradient", "one gradient at the model received, full or on a minibatch", ""}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

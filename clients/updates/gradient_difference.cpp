@@ -1,0 +1,52 @@
+// MARINA's vector: the full gradient when the common coin says so, else the difference of gradients at the model and at the previous
+// model on one sample. The previous model is the cohort slot that feedback "marina" declares.
+#include "clients/local_update.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct GradientDifferenceOptions : SamplingOptions {
+  Expression learning_rate{0.1};
+};
+inline void describe(Schema& s, GradientDifferenceOptions& o) {
+  describe(s, static_cast<SamplingOptions&>(o));
+  s.field("learning_rate", o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class GradientDifference final : public LocalUpdate<T> {
+ public:
+  explicit GradientDifference(GradientDifferenceOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
+  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
+  [[nodiscard]] std::string needs_feedback() const override { return "marina"; }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const Sample sample{.full = context.coin, .round = context.round};
+    oracle.gradient(exec, shared_view(context.reference, block.K, context.P), block.clients, sample, block.vectors[0], nullptr);
+    if (context.coin) return;
+    Workspace::Frame frame(*exec.workspace);
+    const BatchView<T> before{frame.take<T>(block.K * context.P), nullptr, block.K, context.P, context.P};
+    const std::span<T> previous = context.state->cohort("previous_model");
+    oracle.gradient(exec, shared_view<const T>(previous.data(), block.K, context.P), block.clients, sample, before, nullptr);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      T* g = block.vectors[0].row(k);
+      const T* b = before.row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] -= b[j];
+    }
+  }
+
+ private:
+  GradientDifferenceOptions options_;
+};
+
+FL_REGISTER_PART(LocalUpdate, GradientDifference, GradientDifferenceOptions,
+                 (PartInfo{"local_update", "gradient_difference", "MARINA's difference of gradients on one sample",
+                           "Gorbunov, Burlachenko, Li, Richtarik, ICML 2021"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,42 @@
+# Flags shared by everything, and one OBJECT library per folder of the tree.
+#
+# A part's object files are linked directly into what uses them (OBJECT libraries do not chain), so that registrations survive in the
+# shared library, in the static binary and in every test alike.
+
+add_library(fedbits_flags INTERFACE)
+target_include_directories(fedbits_flags INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_definitions(fedbits_flags INTERFACE FL_VERSION="${PROJECT_VERSION}" THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP)
+target_compile_options(fedbits_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror -fopenmp-simd>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O3>)
+if(FL_NATIVE)
+  target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+else()
+  target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
+endif()
+if(FL_SANITIZE)
+  target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_link_options(fedbits_flags INTERFACE -fsanitize=${FL_SANITIZE})
+endif()
+target_link_libraries(fedbits_flags INTERFACE Threads::Threads)
+
+# Third-party libraries that parts are compiled and linked with; none appears in a public header.
+add_library(fedbits_third_party INTERFACE)
+target_link_libraries(fedbits_third_party INTERFACE Eigen3::Eigen SQLite::SQLite3 ZLIB::ZLIB spdlog::spdlog)
+
+# fedbits_part(NAME [CONTRACT]): all sources below NAME. Floating-point contraction is off (the same bytes everywhere) unless CONTRACT.
+function(fedbits_part name)
+  cmake_parse_arguments(PART "CONTRACT" "" "" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/cuda/")
+  add_library(${name} OBJECT ${sources})
+  target_link_libraries(${name} PUBLIC fedbits_flags PRIVATE fedbits_third_party)
+  if(NOT PART_CONTRACT)
+    target_compile_options(${name} PRIVATE -ffp-contract=off)
+  endif()
+endfunction()
+
+# Links every part into a target that wants all of the library inside it.
+function(fedbits_link_parts target)
+  target_link_libraries(${target} PRIVATE ${FL_PARTS} ${FL_CUDA_PARTS} fedbits_flags fedbits_third_party)
+endfunction()

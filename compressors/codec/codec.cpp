@@ -1,0 +1,333 @@
+#include "compressors/codec/codec.hpp"
+
+#include <string>
+
+#include "compressors/codec/bit_stream.hpp"
+#include "compressors/codec/positions.hpp"
+#include "compressors/codec/values.hpp"
+#include "fl_core/payload_segments.hpp"
+
+namespace fl::codec {
+
+namespace {
+
+constexpr std::uint64_t kVersion = 1;
+constexpr unsigned kVersionBits = 3, kValuesBits = 2;
+
+template <class T>
+constexpr unsigned kNativeBits = 8 * sizeof(T);
+
+// What header and content depend on, worked out once per channel.
+template <class T>
+struct Shape {
+  Shape(const Payload<T>& message, const Scope& scope)
+      : own(has_own_shape(message, scope)),
+        asks_plain(message.length == scope.P && !scope.excluded.empty() && message.positions == Positions::all),
+        asks_extras(!own && !scope.excluded.empty()) {}
+  bool own;          // a plain vector
+  bool asks_plain;   // the header must say so
+  bool asks_extras;  // the header must say whether excluded values follow
+};
+
+[[noreturn]] void throw_contradiction(const std::string& what, std::size_t is, std::size_t expected) {
+  throw Error("a compressor's message has " + std::to_string(is) + " " + what + " where its scope asks for " + std::to_string(expected));
+}
+
+void expect_count(const char* what, std::size_t is, std::size_t expected) {
+  if (is != expected) throw_contradiction(what, is, expected);
+}
+
+// The sizes of a message agree with its scope. What a hostile index could do is checked where indices are read.
+template <class T>
+void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) {
+  const std::size_t segments = own_shape ? 1 : scope.segments.size();
+  if (message.positions == Positions::all) {
+    expect_count("entries", message.num_sent, own_shape ? message.length : num_compressed(scope));
+  } else {
+    expect_count("counts", message.counts.size(), segments);
+    expect_count("positions", message.index.size(), message.num_sent);
+    std::size_t sent = 0;
+    for (const std::uint32_t count : message.counts) sent += count;
+    expect_count("entries", message.num_sent, sent);
+  }
+  if (message.values == WireValue::levels) {
+    expect_count("bytes of levels", message.level_bytes.size(), message.num_sent * static_cast<std::size_t>(message.level_width));
+    expect_count("scales", message.scale.size(), message.level_format.has_scale ? segments : 0);
+  } else {
+    expect_count("values", message.value.size(), message.num_sent);
+  }
+  if (!message.excluded.empty()) expect_count("excluded values", message.excluded.size(), own_shape ? 0 : num_excluded(scope));
+}
+
+template <class T>
+[[nodiscard]] bool is_silent(std::span<const Channel<T>> channels) {
+  for (const Channel<T>& channel : channels) {
+    if (!channel.payload->silent) return false;
+  }
+  return true;
+}
+
+template <class T>
+[[nodiscard]] unsigned value_bits(const Payload<T>& message) {
+  return message.values == WireValue::levels ? message.level_format.bits : static_cast<unsigned>(bits_of(message.values));
+}
+
+template <class T>
+[[nodiscard]] bool sends_scale(const Payload<T>& message) {
+  return message.values == WireValue::levels && message.level_format.has_scale;
+}
+
+// ---- length ----
+
+// Positions and scales of a list.
+template <class T>
+std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments) {
+  std::uint64_t bits = 0;
+  const std::uint32_t* index = message.index.data();
+  const unsigned scale_bits = sends_scale(message) ? kNativeBits<T> : 0;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const std::size_t count = message.counts[s];
+    bits += plan_positions({index, count}, segments[s]).bits + (count > 0 ? scale_bits : 0);
+    index += count;
+  }
+  return bits;
+}
+
+template <class T>
+std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
+  const Shape<T> shape(message, scope);
+  check_sizes(message, scope, shape.own);
+  std::uint64_t bits = 1 + kValuesBits + (shape.asks_plain ? 1 : 0) + (shape.asks_extras ? 1 : 0);
+  if (message.values == WireValue::levels) bits += format_bits(message.level_format);
+  Segment plain;
+  const auto segments = message_segments(scope, shape.own, message.length, plain);
+  if (message.positions == Positions::list) {
+    bits += list_bits(message, segments);
+  } else if (sends_scale(message) && message.num_sent > 0) {
+    bits += segments.size() * kNativeBits<T>;
+  }
+  return bits + message.num_sent * std::uint64_t{value_bits(message)} + message.excluded.size() * std::uint64_t{kNativeBits<T>};
+}
+
+}  // namespace
+
+template <class T>
+std::uint64_t encoded_bits(std::span<const Channel<T>> channels) {
+  std::uint64_t bits = kVersionBits + 1;
+  if (!is_silent(channels)) {
+    bits += gamma_bits(channels.size());
+    for (const Channel<T>& channel : channels) {
+      if (channels.size() > 1) bits += 1;
+      if (!channel.payload->silent) bits += channel_bits(*channel.payload, *channel.scope);
+    }
+  }
+  return (bits + 7) / 8 * 8;
+}
+
+// ---- writing ----
+
+namespace {
+
+template <class T>
+void write_segment(BitWriter& writer, const Payload<T>& message, const Segment& segment, std::size_t s, std::size_t first,
+                   std::size_t count) {
+  if (message.positions == Positions::list) {
+    const std::span<const std::uint32_t> index{message.index.data() + first, count};
+    write_positions(writer, plan_positions(index, segment), index, segment);
+  }
+  if (count == 0) return;
+  if (message.values == WireValue::levels) {
+    if (message.level_format.has_scale) write_raw(writer, message.scale.data() + s, 1, kNativeWire<T>);
+    write_levels(writer, message, first, count);
+  } else {
+    write_raw(writer, message.value.data() + first, count, message.values);
+  }
+}
+
+template <class T>
+void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
+  const Shape<T> shape(message, scope);
+  check_sizes(message, scope, shape.own);
+  writer.put(message.positions == Positions::list ? 1 : 0, 1);
+  writer.put(static_cast<std::uint64_t>(message.values), kValuesBits);
+  if (shape.asks_plain) writer.put(shape.own ? 1 : 0, 1);
+  if (shape.asks_extras) writer.put(message.excluded.empty() ? 0 : 1, 1);
+  if (message.values == WireValue::levels) write_format(writer, message.level_format);
+
+  Segment plain;
+  const auto segments = message_segments(scope, shape.own, message.length, plain);
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const std::size_t count = message.positions == Positions::list ? message.counts[s] : segments[s].size();
+    write_segment(writer, message, segments[s], s, first, count);
+    first += count;
+  }
+  write_raw(writer, message.excluded.data(), message.excluded.size(), kNativeWire<T>);
+}
+
+}  // namespace
+
+template <class T>
+void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out) {
+  BitWriter writer(out);
+  writer.put(kVersion, kVersionBits);
+  const bool silent = is_silent(channels);
+  writer.put(silent ? 1 : 0, 1);
+  if (!silent) {
+    writer.put_gamma(channels.size());
+    for (const Channel<T>& channel : channels) {
+      if (channels.size() > 1) writer.put(channel.payload->silent ? 1 : 0, 1);
+      if (!channel.payload->silent) write_channel(writer, *channel.payload, *channel.scope);
+    }
+  }
+  writer.finish();
+}
+
+// ---- reading ----
+
+namespace {
+
+constexpr const char* kTooShort = "the message ends inside a header";
+
+// Makes room for `count` more entries.
+template <class T>
+void grow(Payload<T>& message, std::size_t count) {
+  const std::size_t size = message.num_sent + count;
+  if (message.positions == Positions::list) message.index.resize_keep(size);
+  if (message.values == WireValue::levels) {
+    message.level_bytes.resize_keep(size * static_cast<std::size_t>(message.level_width));
+  } else {
+    message.value.resize_keep(size);
+  }
+}
+
+template <class T>
+std::string read_segment(BitReader& reader, Payload<T>& message, const Segment& segment, std::size_t s) {
+  const std::size_t first = message.num_sent;
+  std::size_t count = segment.size();
+  if (message.positions == Positions::list) {
+    if (std::string wrong = read_count(reader, segment, count); !wrong.empty()) return wrong;
+    message.counts[s] = static_cast<std::uint32_t>(count);
+    grow(message, count);
+    if (std::string wrong = read_positions(reader, segment, count, message.index.data() + first); !wrong.empty()) return wrong;
+  }
+  message.num_sent += count;
+  if (sends_scale(message)) message.scale[s] = T(0);
+  if (count == 0) return "";
+  if (message.values != WireValue::levels) return read_raw(reader, message.value.data() + first, count, message.values);
+  if (message.level_format.has_scale) {
+    if (std::string wrong = read_raw(reader, message.scale.data() + s, 1, kNativeWire<T>); !wrong.empty()) return "scale: " + wrong;
+  }
+  return read_levels(reader, message, first, count);
+}
+
+// Positions, values, flags and the format of levels; `own_shape` and `extras` say what follows.
+template <class T>
+std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, bool& own_shape, bool& extras) {
+  message.positions = reader.get(1) != 0 ? Positions::list : Positions::all;
+  message.values = static_cast<WireValue>(reader.get(kValuesBits));
+  own_shape = message.length != scope.P;
+  if (!own_shape && !scope.excluded.empty() && message.positions == Positions::all) own_shape = reader.get(1) != 0;
+  extras = !own_shape && !scope.excluded.empty() && reader.get(1) != 0;
+  if (message.values == WireValue::levels) {
+    if (std::string wrong = read_format(reader, message.level_format); !wrong.empty()) return wrong;
+    message.level_width = narrowest_width(message.level_format);
+  }
+  return reader.past_end() ? kTooShort : "";
+}
+
+// Room for what the header announces, where the bytes that are left can hold it.
+template <class T>
+std::string make_room(const BitReader& reader, Payload<T>& message, std::size_t segments, std::size_t entries) {
+  const std::uint64_t scale_bits = sends_scale(message) ? kNativeBits<T> : 0;
+  std::uint64_t bits = segments;  // a count has one bit at least
+  if (message.positions == Positions::all) bits = entries * std::uint64_t{value_bits(message)} + (entries > 0 ? segments * scale_bits : 0);
+  if (bits > reader.remaining()) {
+    return "the message ends " + std::to_string(bits - reader.remaining()) + " bits before what its header announces";
+  }
+  if (message.positions == Positions::list) {
+    message.counts.resize_discard(segments);
+  } else {
+    grow(message, entries);
+  }
+  if (scale_bits > 0) message.scale.resize_discard(segments);
+  return "";
+}
+
+template <class T>
+std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope) {
+  bool own_shape = false, extras = false;
+  if (std::string wrong = read_channel_header(reader, message, scope, own_shape, extras); !wrong.empty()) return wrong;
+  Segment plain;
+  const auto segments = message_segments(scope, own_shape, message.length, plain);
+  const std::size_t entries = own_shape ? message.length : num_compressed(scope);
+  if (std::string wrong = make_room(reader, message, segments.size(), entries); !wrong.empty()) return wrong;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    if (const std::string wrong = read_segment(reader, message, segments[s], s); !wrong.empty()) {
+      return "segment " + std::to_string(s) + ": " + wrong;
+    }
+  }
+  if (!extras) return "";
+  const std::size_t excluded = num_excluded(scope);
+  if (reader.remaining() < excluded * std::uint64_t{kNativeBits<T>}) return "the message ends inside the excluded tensors";
+  message.excluded.resize_discard(excluded);
+  const std::string wrong = read_raw(reader, message.excluded.data(), excluded, kNativeWire<T>);
+  return wrong.empty() ? "" : "excluded tensors: " + wrong;
+}
+
+template <class T>
+std::string read_channels(BitReader& reader, std::span<const Scope* const> scopes, std::span<Payload<T>* const> payloads) {
+  const std::uint64_t channels = reader.get_gamma();
+  if (channels != payloads.size()) {
+    return "the message has " + std::to_string(channels) + " channels where the scenario has " + std::to_string(payloads.size());
+  }
+  for (std::size_t c = 0; c < payloads.size(); ++c) {
+    payloads[c]->silent = channels > 1 && reader.get(1) != 0;
+    if (payloads[c]->silent) continue;
+    if (const std::string wrong = read_channel(reader, *payloads[c], *scopes[c]); !wrong.empty()) {
+      return "channel " + std::to_string(c) + ": " + wrong;
+    }
+  }
+  return "";
+}
+
+// Nothing is left but zeros up to the whole byte.
+std::string read_end(BitReader& reader) {
+  if (reader.past_end()) return kTooShort;
+  const std::uint64_t left = reader.remaining();
+  if (left >= 8) return std::to_string(left / 8) + " bytes follow the end of the message";
+  return reader.get(static_cast<unsigned>(left)) == 0 ? "" : "the padding of the last byte is not zero";
+}
+
+}  // namespace
+
+template <class T>
+Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const Scope* const> scopes, std::span<const std::size_t> lengths,
+                             std::span<Payload<T>* const> payloads) {
+  if (scopes.size() != payloads.size() || lengths.size() != payloads.size()) {
+    throw Error("decode() needs a scope and a length for each of " + std::to_string(payloads.size()) + " channels");
+  }
+  for (std::size_t c = 0; c < payloads.size(); ++c) payloads[c]->clear(lengths[c]);
+  if (bytes.empty()) return DecodeError{.reason = "the message is empty", .bit = 0};
+  BitReader reader(bytes);
+  if (const std::uint64_t version = reader.get(kVersionBits); version != kVersion) {
+    return DecodeError{.reason = "wire format " + std::to_string(version) + " where " + std::to_string(kVersion) + " is spoken", .bit = 0};
+  }
+  const bool silent = reader.get(1) != 0;
+  for (Payload<T>* payload : payloads) payload->silent = silent;
+  std::string wrong = silent ? "" : read_channels(reader, scopes, payloads);
+  if (wrong.empty()) wrong = read_end(reader);
+  if (!wrong.empty()) return DecodeError{.reason = std::move(wrong), .bit = static_cast<std::size_t>(reader.position())};
+  return reader.position();
+}
+
+template std::uint64_t encoded_bits<float>(std::span<const Channel<float>>);
+template std::uint64_t encoded_bits<double>(std::span<const Channel<double>>);
+template void encode<float>(std::span<const Channel<float>>, std::vector<std::byte>&);
+template void encode<double>(std::span<const Channel<double>>, std::vector<std::byte>&);
+template Result<std::uint64_t> decode<float>(std::span<const std::byte>, std::span<const Scope* const>, std::span<const std::size_t>,
+                                             std::span<Payload<float>* const>);
+template Result<std::uint64_t> decode<double>(std::span<const std::byte>, std::span<const Scope* const>, std::span<const std::size_t>,
+                                              std::span<Payload<double>* const>);
+
+}  // namespace fl::codec

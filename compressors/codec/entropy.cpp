@@ -1,0 +1,114 @@
+// The entropy bound of a message: what no code for its model of positions and levels can beat on average.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "compressors/codec/codec.hpp"
+#include "compressors/codec/values.hpp"
+#include "fl_core/payload_segments.hpp"
+
+namespace fl::codec {
+
+namespace {
+
+double log2_factorial(double n) {
+  int sign = 0;
+  return ::lgamma_r(n + 1, &sign) / std::log(2.0);  // std::lgamma writes a global
+}
+
+double compute_log2_binomial(std::uint64_t n, std::uint64_t k) {
+  constexpr std::uint64_t kFew = 16;  // short products do not lose digits to a difference of large logarithms
+  double bits = 0;
+  if (k > kFew) {
+    return log2_factorial(static_cast<double>(n)) - log2_factorial(static_cast<double>(k)) - log2_factorial(static_cast<double>(n - k));
+  }
+  for (std::uint64_t i = 0; i < k; ++i) bits += std::log2(static_cast<double>(n - i) / static_cast<double>(i + 1));
+  return bits;
+}
+
+// Counts of equal levels, as a table where that is shorter than sorting; calls count(c) for each level that occurs, ascending.
+template <class L, class Count>
+void for_each_count(const L* level, std::size_t n, const LevelFormat& format, Count count) {
+  constexpr unsigned kTableBits = 16;
+  const auto min = static_cast<std::uint32_t>(format.min_level);
+  if (format.bits <= kTableBits && (std::size_t{1} << format.bits) <= 16 * n + 256) {
+    static thread_local std::vector<std::uint64_t> table;
+    table.assign(std::size_t{1} << format.bits, 0);
+    const std::uint32_t mask = static_cast<std::uint32_t>(table.size() - 1);
+    for (std::size_t i = 0; i < n; ++i) ++table[(static_cast<std::uint32_t>(static_cast<std::int32_t>(level[i])) - min) & mask];
+    for (const std::uint64_t c : table) {
+      if (c > 0) count(c);
+    }
+    return;
+  }
+  static thread_local std::vector<L> sorted;
+  sorted.assign(level, level + n);
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0, run = 0; i < n; i = run) {
+    while (run < n && sorted[run] == sorted[i]) ++run;
+    count(run - i);
+  }
+}
+
+// n H = n log2 n - sum c log2 c
+template <class L>
+double total_level_entropy(const L* level, std::size_t n, const LevelFormat& format) {
+  const auto x_log2_x = [](std::uint64_t x) { return static_cast<double>(x) * std::log2(static_cast<double>(x)); };
+  double bits = n > 0 ? x_log2_x(n) : 0;
+  for_each_count(level, n, format, [&](std::uint64_t c) { bits -= x_log2_x(c); });
+  return std::max(bits, 0.0);
+}
+
+template <class T>
+double level_entropy(const Payload<T>& message) {
+  const LevelFormat& format = message.level_format;
+  switch (message.level_width) {
+    case LevelWidth::w8: return total_level_entropy(message.template levels<std::int8_t>(), message.num_sent, format);
+    case LevelWidth::w16: return total_level_entropy(message.template levels<std::int16_t>(), message.num_sent, format);
+    case LevelWidth::w32: return total_level_entropy(message.template levels<std::int32_t>(), message.num_sent, format);
+  }
+  return 0;
+}
+
+}  // namespace
+
+double log2_binomial(std::uint64_t n, std::uint64_t k) {
+  if (k > n) return 0;
+  k = std::min(k, n - k);
+  if (k == 0) return 0;
+  struct Known {
+    std::uint64_t n = 0, k = 0;
+    double bits = 0;
+  };
+  // The same few pairs return every round.
+  static thread_local std::array<Known, 256> cache;
+  Known& slot = cache[(n * 0x9e3779b97f4a7c15ULL + k * 0xd1b54a32d192ed03ULL) >> 56];
+  if (slot.n != n || slot.k != k) slot = Known{.n = n, .k = k, .bits = compute_log2_binomial(n, k)};
+  return slot.bits;
+}
+
+template <class T>
+double entropy_bits(const Payload<T>& message, const Scope& scope) {
+  if (message.silent) return 0;
+  constexpr double kNativeBits = 8 * sizeof(T);
+  Segment plain;
+  const auto segments = message_segments(scope, has_own_shape(message, scope), message.length, plain);
+  std::size_t active = message.num_sent > 0 ? segments.size() : 0;  // segments that send something
+  double bits = static_cast<double>(message.excluded.size()) * kNativeBits;
+  if (message.positions == Positions::list) {
+    active = 0;
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+      bits += log2_binomial(segments[s].size(), message.counts[s]);
+      active += message.counts[s] > 0 ? 1 : 0;
+    }
+  }
+  if (message.values != WireValue::levels) return bits + static_cast<double>(message.num_sent) * bits_of(message.values);
+  if (message.level_format.has_scale) bits += static_cast<double>(active) * kNativeBits;
+  return bits + level_entropy(message);
+}
+
+template double entropy_bits<float>(const Payload<float>&, const Scope&);
+template double entropy_bits<double>(const Payload<double>&, const Scope&);
+
+}  // namespace fl::codec

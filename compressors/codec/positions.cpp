@@ -1,0 +1,366 @@
+#include "compressors/codec/positions.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "fl_core/error.hpp"
+
+namespace fl::codec {
+
+namespace {
+
+constexpr unsigned kCodeBits = 2, kParameterBits = 5, kLargestParameter = 31;
+constexpr int kTried = 4;                               // Rice parameters that one pass over the positions measures
+constexpr std::uint64_t kMaxPositions = 0xffffffffULL;  // indices have 32 bits
+
+// Sums over the gaps behind the first. All fit 32 bits: the gaps of a segment add up to less than its size.
+struct GapSums {
+  std::uint32_t shifted[kTried] = {};
+  std::uint64_t exponents = 0;  // sum floor(log2(g + 1))
+  bool ascending = true;
+};
+
+// floor(log2(x)) for 1 <= x < 2^31 as the exponent of a float: without the second of two leading ones, rounding cannot carry.
+inline std::uint32_t floor_log2(std::uint32_t x) {
+  const float rounded = static_cast<float>(static_cast<std::int32_t>(x & ~(x >> 1)));
+  return (std::bit_cast<std::uint32_t>(rounded) >> 23) - 127;
+}
+
+void add_block(const std::uint32_t* index, std::size_t count, unsigned first_parameter, GapSums& sums) {
+  std::uint32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, exponents = 0, disorder = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t step = index[i + 1] - index[i], gap = step - 1;
+    s0 += gap >> first_parameter;
+    s1 += gap >> (first_parameter + 1);
+    s2 += gap >> (first_parameter + 2);
+    s3 += gap >> (first_parameter + 3);
+    exponents += floor_log2(step);
+    disorder |= static_cast<std::uint32_t>(index[i + 1] <= index[i]);
+  }
+  sums.shifted[0] += s0;
+  sums.shifted[1] += s1;
+  sums.shifted[2] += s2;
+  sums.shifted[3] += s3;
+  sums.exponents += exponents;
+  sums.ascending = sums.ascending && disorder == 0;
+}
+
+// As above for segments in which a gap may reach 2^31.
+void add_wide(const std::uint32_t* index, std::size_t count, unsigned first_parameter, GapSums& sums) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t step = index[i + 1] - index[i];
+    for (unsigned k = 0; k < kTried; ++k) sums.shifted[k] += (step - 1) >> (first_parameter + k);
+    sums.exponents += static_cast<std::uint64_t>(std::bit_width(step)) - 1;
+    sums.ascending = sums.ascending && index[i + 1] > index[i];
+  }
+}
+
+GapSums sum_gaps(std::span<const std::uint32_t> index, const Segment& segment, unsigned first_parameter) {
+  GapSums sums;
+  const std::size_t gaps = index.size() - 1;
+  constexpr std::size_t kBlock = std::size_t{1} << 24;  // 32-bit sums of exponents stay below 2^29
+  if (segment.size() > (std::size_t{1} << 30)) {
+    add_wide(index.data(), gaps, first_parameter, sums);
+  } else {
+    for (std::size_t from = 0; from < gaps; from += kBlock) {
+      add_block(index.data() + from, std::min(kBlock, gaps - from), first_parameter, sums);
+    }
+  }
+  return sums;
+}
+
+std::uint64_t sum_shifted(std::span<const std::uint32_t> index, std::uint32_t first_gap, unsigned parameter) {
+  std::uint32_t sum = first_gap >> parameter;
+  for (std::size_t i = 1; i < index.size(); ++i) sum += (index[i] - index[i - 1] - 1) >> parameter;
+  return sum;
+}
+
+// The least cost of Rice's code words, walking from the best measured parameter to where both neighbours are no better.
+std::uint64_t best_rice(std::span<const std::uint32_t> index, std::uint32_t first_gap, const std::uint64_t (&measured)[kTried],
+                        unsigned first_parameter, std::uint8_t& parameter) {
+  const std::uint64_t count = index.size();
+  const auto* best = std::min_element(measured, measured + kTried);
+  std::uint64_t least = *best;
+  unsigned k = first_parameter + static_cast<unsigned>(best - measured);
+  if (best == measured) {
+    while (k > 0) {
+      const std::uint64_t cost = sum_shifted(index, first_gap, k - 1) + count * k;
+      if (cost > least) break;
+      least = cost;
+      --k;
+    }
+  } else if (best == measured + kTried - 1) {
+    while (k < kLargestParameter) {
+      const std::uint64_t cost = sum_shifted(index, first_gap, k + 1) + count * (k + 2);
+      if (cost >= least) break;
+      least = cost;
+      ++k;
+    }
+  }
+  parameter = static_cast<std::uint8_t>(k);
+  return least;
+}
+
+unsigned fixed_width(const Segment& segment) { return static_cast<unsigned>(std::bit_width(segment.size() - 1)); }
+
+[[noreturn]] void throw_disorder(const Segment& segment) {
+  throw Error("a compressor's positions in parameters " + std::to_string(segment.begin) + " .. " + std::to_string(segment.end) +
+              " (end excluded) are not ascending or leave that range: sort them and count them per segment");
+}
+
+}  // namespace
+
+PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment& segment) {
+  if (segment.end - 1 > kMaxPositions) throw Error("positions of " + std::to_string(segment.end) + " parameters do not fit 32 bits");
+  if (index.front() < segment.begin || index.back() >= segment.end || index.back() - index.front() < index.size() - 1) {
+    throw_disorder(segment);
+  }
+  const std::uint64_t count = index.size();
+  const auto first_gap = static_cast<std::uint32_t>(index.front() - segment.begin);
+  // Geometric gaps with mean g are coded best with 2^k near g ln 2; the four parameters around it hold the optimum nearly always.
+  const std::uint64_t gap_total = index.back() - segment.begin - (count - 1);
+  const unsigned near = static_cast<unsigned>(std::bit_width(gap_total * 710 / (count * 1024)));
+  const unsigned first_parameter = std::min(near < 2 ? 0 : near - 2, kLargestParameter + 1 - kTried);
+
+  const GapSums sums = sum_gaps(index, segment, first_parameter);
+  if (!sums.ascending) throw_disorder(segment);
+  std::uint64_t rice[kTried];
+  for (unsigned t = 0; t < kTried; ++t) {
+    rice[t] = sums.shifted[t] + (first_gap >> (first_parameter + t)) + count * (1 + first_parameter + t);
+  }
+  PositionCosts costs;
+  costs.rice = best_rice(index, first_gap, rice, first_parameter, costs.rice_parameter) + kParameterBits;
+  costs.gamma = 2 * (sums.exponents + static_cast<std::uint64_t>(std::bit_width(std::uint64_t{first_gap} + 1)) - 1) + count;
+  costs.bitmap = segment.size();
+  costs.fixed = count * fixed_width(segment);
+  return costs;
+}
+
+PositionPlan plan_positions(std::span<const std::uint32_t> index, const Segment& segment) {
+  PositionPlan plan;
+  plan.bits = gamma_bits(index.size() + 1);
+  if (index.empty()) return plan;
+  if (index.size() >= segment.size()) {
+    bool complete = index.size() == segment.size();
+    for (std::size_t i = 0; i < index.size(); ++i) complete = complete && index[i] == segment.begin + i;
+    if (!complete) throw_disorder(segment);
+    return plan;
+  }
+  const PositionCosts costs = position_costs(index, segment);
+  plan.rice_parameter = costs.rice_parameter;
+  const std::uint64_t by_code[] = {costs.rice, costs.gamma, costs.bitmap, costs.fixed};
+  const auto* least = std::min_element(std::begin(by_code), std::end(by_code));
+  plan.code = static_cast<PositionCode>(least - by_code);
+  plan.bits += kCodeBits + *least;
+  return plan;
+}
+
+// ---- writing ----
+
+namespace {
+
+BitCursor put_rice(BitCursor cursor, std::span<const std::uint32_t> index, std::uint32_t begin, unsigned parameter) {
+  std::uint32_t next = begin;
+  for (const std::uint32_t position : index) {
+    const std::uint32_t gap = position - next;
+    next = position + 1;
+    const std::uint32_t zeros = gap >> parameter;
+    const std::uint64_t low = low_bits(gap, parameter);
+    const unsigned width = zeros + 1 + parameter;
+    if (width <= kPutBits) [[likely]] {
+      cursor.put((low << 1 | 1) << zeros, width);
+    } else {
+      cursor.put_unary(zeros);
+      cursor.put(low, parameter);
+    }
+  }
+  return cursor;
+}
+
+BitCursor put_gamma(BitCursor cursor, std::span<const std::uint32_t> index, std::uint32_t begin) {
+  std::uint64_t next = begin;
+  for (const std::uint32_t position : index) {
+    const std::uint64_t value = position - next + 1;
+    next = std::uint64_t{position} + 1;
+    const unsigned below = static_cast<unsigned>(std::bit_width(value)) - 1;
+    const std::uint64_t low = value ^ (std::uint64_t{1} << below);
+    if (2 * below + 1 <= kPutBits) [[likely]] {
+      cursor.put((low << 1 | 1) << below, 2 * below + 1);
+    } else {
+      cursor.put_unary(below);
+      cursor.put(low, below);
+    }
+  }
+  return cursor;
+}
+
+BitCursor put_bitmap(BitCursor cursor, std::span<const std::uint32_t> index, const Segment& segment) {
+  std::size_t at = segment.begin, i = 0;
+  while (at < segment.end) {
+    const std::size_t width = std::min<std::size_t>(kPutBits, segment.end - at);
+    std::uint64_t word = 0;
+    for (; i < index.size() && index[i] < at + width; ++i) word |= std::uint64_t{1} << (index[i] - at);
+    cursor.put(word, static_cast<unsigned>(width));
+    at += width;
+  }
+  return cursor;
+}
+
+BitCursor put_fixed(BitCursor cursor, std::span<const std::uint32_t> index, const Segment& segment) {
+  const unsigned width = fixed_width(segment);
+  for (const std::uint32_t position : index) cursor.put(position - segment.begin, width);
+  return cursor;
+}
+
+}  // namespace
+
+void write_positions(BitWriter& writer, const PositionPlan& plan, std::span<const std::uint32_t> index, const Segment& segment) {
+  writer.put_gamma(index.size() + 1);
+  if (index.empty() || index.size() == segment.size()) return;
+  BitCursor cursor = writer.reserve(plan.bits);
+  cursor.put(static_cast<std::uint64_t>(plan.code), kCodeBits);
+  const auto begin = static_cast<std::uint32_t>(segment.begin);
+  switch (plan.code) {
+    case PositionCode::rice:
+      cursor.put(plan.rice_parameter, kParameterBits);
+      cursor = put_rice(cursor, index, begin, plan.rice_parameter);
+      break;
+    case PositionCode::gamma: cursor = put_gamma(cursor, index, begin); break;
+    case PositionCode::bitmap: cursor = put_bitmap(cursor, index, segment); break;
+    case PositionCode::fixed: cursor = put_fixed(cursor, index, segment); break;
+  }
+  writer.commit(cursor);
+}
+
+// ---- reading ----
+
+namespace {
+
+constexpr unsigned kPeekBits = 57;
+constexpr const char* kTooShort = "the message ends inside the positions";
+
+// What is wrong with a code word that was not there or led out of the segment.
+std::string bad_gap(const BitReader& reader, const Segment& segment) {
+  if (reader.past_end()) return kTooShort;
+  return "a position lies behind the end of the segment, parameter " + std::to_string(segment.end);
+}
+
+// A few code words per load: each waits for the length of the one before, but no longer for memory.
+std::string get_rice(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  BitReader reader = shared;
+  const unsigned parameter = static_cast<unsigned>(reader.get(kParameterBits));
+  const std::size_t per_load = std::clamp(kPeekBits / (parameter + 3), 1U, 4U);
+  const std::uint64_t size = segment.size();
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < count;) {
+    std::uint64_t word = reader.peek();
+    unsigned left = kPeekBits;
+    for (const std::size_t stop = std::min(count, i + per_load); i < stop; ++i) {
+      const unsigned zeros = static_cast<unsigned>(std::countr_zero(word)), width = zeros + 1 + parameter;
+      if (width > left) break;
+      next += (std::uint64_t{zeros} << parameter) | low_bits(word >> zeros >> 1, parameter);
+      if (next >= size) return bad_gap(reader, segment);
+      index[i] = static_cast<std::uint32_t>(segment.begin + next++);
+      word >>= width;
+      left -= width;
+    }
+    reader.skip(kPeekBits - left);
+    if (left < kPeekBits) continue;
+    // A code word longer than a load.
+    const std::uint64_t high = reader.get_unary(size >> parameter);
+    if (high == BitReader::kNoOne) return bad_gap(reader, segment);
+    next += (high << parameter) | reader.get(parameter);
+    if (next >= size) return bad_gap(reader, segment);
+    index[i++] = static_cast<std::uint32_t>(segment.begin + next++);
+  }
+  shared = reader;
+  return reader.past_end() ? kTooShort : "";
+}
+
+std::string get_gamma(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  BitReader reader = shared;
+  const std::uint64_t size = segment.size();
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t word = reader.peek();
+    const unsigned below = static_cast<unsigned>(std::countr_zero(word));
+    std::uint64_t value = 0;
+    if (2 * below + 1 <= kPeekBits) [[likely]] {
+      value = (std::uint64_t{1} << below) | low_bits(word >> below >> 1, below);
+      reader.skip(2 * below + 1);
+    } else {
+      value = reader.get_gamma();
+      if (value == 0) return bad_gap(reader, segment);
+    }
+    next += value;
+    if (next > size) return bad_gap(reader, segment);
+    index[i] = static_cast<std::uint32_t>(segment.begin + next - 1);
+  }
+  shared = reader;
+  return reader.past_end() ? kTooShort : "";
+}
+
+std::string get_bitmap(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  if (shared.remaining() < segment.size()) return kTooShort;
+  BitReader reader = shared;
+  std::size_t found = 0;
+  for (std::size_t at = segment.begin; at < segment.end; at += kPutBits) {
+    const unsigned width = static_cast<unsigned>(std::min<std::size_t>(kPutBits, segment.end - at));
+    std::uint64_t word = low_bits(reader.peek(), width);
+    reader.skip(width);
+    if (static_cast<std::size_t>(std::popcount(word)) > count - found) {
+      return "the bitmap holds more positions than the " + std::to_string(count) + " announced";
+    }
+    for (; word != 0; word &= word - 1) index[found++] = static_cast<std::uint32_t>(at + static_cast<std::size_t>(std::countr_zero(word)));
+  }
+  if (found != count) return "the bitmap holds " + std::to_string(found) + " positions where " + std::to_string(count) + " were announced";
+  shared = reader;
+  return "";
+}
+
+std::string get_fixed(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  const unsigned width = fixed_width(segment);
+  if (reader.remaining() < static_cast<std::uint64_t>(count) * width) return kTooShort;
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = reader.get(width);
+    if (offset >= segment.size()) return bad_gap(reader, segment);
+    if (offset < next) return "positions are not ascending at parameter " + std::to_string(segment.begin + offset);
+    index[i] = static_cast<std::uint32_t>(segment.begin + offset);
+    next = offset + 1;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string read_count(BitReader& reader, const Segment& segment, std::size_t& count) {
+  count = 0;
+  const std::uint64_t code = reader.get_gamma();
+  if (code == 0 || reader.past_end()) return "the message ends inside a count of positions, or the count is longer than 33 bits";
+  if (code - 1 > segment.size()) {
+    return std::to_string(code - 1) + " positions are announced in a segment of " + std::to_string(segment.size()) + " parameters";
+  }
+  // Each position brings a value of one bit at least: what the message cannot hold is not worth allocating.
+  if (code - 1 > reader.remaining()) return std::to_string(code - 1) + " positions are announced, but the message ends before";
+  if (code > 1 && segment.end - 1 > kMaxPositions) return "positions of " + std::to_string(segment.end) + " parameters do not fit 32 bits";
+  count = static_cast<std::size_t>(code - 1);
+  return "";
+}
+
+std::string read_positions(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  if (count == 0) return "";
+  if (count == segment.size()) {
+    for (std::size_t i = 0; i < count; ++i) index[i] = static_cast<std::uint32_t>(segment.begin + i);
+    return "";
+  }
+  switch (static_cast<PositionCode>(reader.get(kCodeBits))) {
+    case PositionCode::rice: return get_rice(reader, segment, count, index);
+    case PositionCode::gamma: return get_gamma(reader, segment, count, index);
+    case PositionCode::bitmap: return get_bitmap(reader, segment, count, index);
+    case PositionCode::fixed: return get_fixed(reader, segment, count, index);
+  }
+  return "unknown code of positions";
+}
+
+}  // namespace fl::codec

@@ -1,0 +1,274 @@
+#include "compressors/codec/values.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "fl_core/error.hpp"
+#include "fl_core/half.hpp"
+
+namespace fl::codec {
+
+// ---- the format of levels ----
+
+namespace {
+
+constexpr unsigned kMapBits = 2, kWidthBits = 5, kUnitBits = 2;
+enum UnitCode : std::uint64_t { kUnitOne = 0, kUnitReciprocal = 1, kUnitGiven = 2 };
+
+std::uint64_t folded(std::int32_t v) {
+  const std::int64_t wide = v;
+  return static_cast<std::uint64_t>(wide >= 0 ? 2 * wide + 1 : -2 * wide);
+}
+
+bool get_signed(BitReader& reader, std::int32_t& v) {
+  const std::uint64_t code = reader.get_gamma();
+  const auto half = static_cast<std::int64_t>(code >> 1);
+  const std::int64_t wide = (code & 1) != 0 ? half : -half;
+  if (code == 0 || wide < INT32_MIN || wide > INT32_MAX) return false;
+  v = static_cast<std::int32_t>(wide);
+  return true;
+}
+
+UnitCode unit_code(const LevelFormat& format) {
+  if (format.unit == 1) return kUnitOne;
+  return format.min_level < 0 && format.unit == 1 / -static_cast<double>(format.min_level) ? kUnitReciprocal : kUnitGiven;
+}
+
+// A format without what its map does not use, so that equal messages have equal bytes.
+std::string read_map(BitReader& reader, LevelFormat& format) {
+  if (format.map == LevelMap::power_of_two) return get_signed(reader, format.min_exponent) ? "" : "a level format without its exponent";
+  switch (reader.get(kUnitBits)) {
+    case kUnitOne: format.unit = 1; return "";
+    case kUnitReciprocal:
+      if (format.min_level >= 0) return "a level format takes its unit from negative levels, which it does not have";
+      format.unit = 1 / -static_cast<double>(format.min_level);
+      return "";
+    case kUnitGiven: format.unit = std::bit_cast<double>(reader.get(64)); return "";
+    default: return "unknown unit of levels";
+  }
+}
+
+}  // namespace
+
+std::string check_format(const LevelFormat& format) {
+  if (format.bits < 1 || format.bits > 32) return "levels of " + std::to_string(format.bits) + " bits; 1 .. 32 are possible";
+  if (format.map == LevelMap::sign && (format.bits != 1 || format.min_level != 0)) return "signs are levels 0 and 1 in one bit";
+  if (format.min_level + (std::int64_t{1} << format.bits) - 1 > INT32_MAX) {
+    return "levels from " + std::to_string(format.min_level) + " in " + std::to_string(format.bits) + " bits leave 32-bit integers";
+  }
+  // |level| - 1 + min_exponent is computed in 32 bits.
+  constexpr std::int32_t kExponents = 1 << 20;
+  if (format.map == LevelMap::power_of_two && (format.bits > 20 || std::abs(std::int64_t{format.min_level}) > kExponents ||
+                                               std::abs(std::int64_t{format.min_exponent}) > kExponents)) {
+    return "exponents of levels beyond " + std::to_string(kExponents);
+  }
+  if (!std::isfinite(format.unit)) return "the unit of levels is not finite";
+  return "";
+}
+
+std::uint64_t format_bits(const LevelFormat& format) {
+  constexpr std::uint64_t kFixed = kMapBits + 1;
+  if (format.map == LevelMap::sign) return kFixed;
+  const std::uint64_t range = kFixed + kWidthBits + gamma_bits(folded(format.min_level));
+  if (format.map == LevelMap::power_of_two) return range + gamma_bits(folded(format.min_exponent));
+  return range + kUnitBits + (unit_code(format) == kUnitGiven ? 64 : 0);
+}
+
+void write_format(BitWriter& writer, const LevelFormat& format) {
+  if (const std::string wrong = check_format(format); !wrong.empty()) throw Error("a compressor's level format cannot be sent: " + wrong);
+  writer.put(static_cast<std::uint64_t>(format.map), kMapBits);
+  writer.put(format.has_scale ? 1 : 0, 1);
+  if (format.map == LevelMap::sign) return;
+  writer.put(format.bits - 1U, kWidthBits);
+  writer.put_gamma(folded(format.min_level));
+  if (format.map == LevelMap::power_of_two) return writer.put_gamma(folded(format.min_exponent));
+  const UnitCode unit = unit_code(format);
+  writer.put(unit, kUnitBits);
+  if (unit == kUnitGiven) writer.put(std::bit_cast<std::uint64_t>(format.unit), 64);
+}
+
+std::string read_format(BitReader& reader, LevelFormat& format) {
+  format = LevelFormat{};
+  const std::uint64_t map = reader.get(kMapBits);
+  if (map > static_cast<std::uint64_t>(LevelMap::power_of_two)) return "unknown map of levels";
+  format.map = static_cast<LevelMap>(map);
+  format.has_scale = reader.get(1) != 0;
+  format.bits = 1;
+  if (format.map != LevelMap::sign) {
+    format.bits = static_cast<std::uint8_t>(reader.get(kWidthBits) + 1);
+    if (!get_signed(reader, format.min_level)) return "a level format without its smallest level";
+    if (std::string wrong = read_map(reader, format); !wrong.empty()) return wrong;
+  }
+  return reader.past_end() ? "the message ends inside a level format" : check_format(format);
+}
+
+// ---- raw values ----
+
+namespace {
+
+constexpr const char* kTooShort = "the message ends inside the values";
+
+template <class T>
+[[nodiscard]] std::uint64_t wire_bits(T value, WireValue format) {
+  if (format == WireValue::fp64) return std::bit_cast<std::uint64_t>(static_cast<double>(value));
+  if (format == WireValue::fp32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return half_bits(value);
+}
+
+template <class T, WireValue kFormat>
+BitCursor put_values(BitCursor cursor, const T* value, std::size_t count) {
+  constexpr unsigned kBits = static_cast<unsigned>(bits_of(kFormat));
+  for (std::size_t i = 0; i < count; ++i) cursor.put_wide(wire_bits(value[i], kFormat), kBits);
+  return cursor;
+}
+
+template <class T, WireValue kFormat>
+void get_values(BitReader& shared, T* value, std::size_t count) {
+  constexpr unsigned kBits = static_cast<unsigned>(bits_of(kFormat));
+  BitReader reader = shared;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = reader.get(kBits);
+    if constexpr (kFormat == WireValue::fp64) {
+      value[i] = static_cast<T>(std::bit_cast<double>(bits));
+    } else if constexpr (kFormat == WireValue::fp32) {
+      value[i] = static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    } else {
+      value[i] = half_value<T>(static_cast<std::uint16_t>(bits));
+    }
+  }
+  shared = reader;
+}
+
+template <class T>
+std::string refuse_nan(const T* value, std::size_t count) {
+  bool nan = false;
+  for (std::size_t i = 0; i < count; ++i) nan |= value[i] != value[i];
+  return nan ? "a value is not a number" : "";
+}
+
+}  // namespace
+
+template <class T>
+void write_raw(BitWriter& writer, const T* value, std::size_t count, WireValue format) {
+  const std::uint64_t bits = static_cast<std::uint64_t>(count) * static_cast<unsigned>(bits_of(format));
+  BitCursor cursor = writer.reserve(bits);
+  if (format == kNativeWire<T> && cursor.fill == 0 && count > 0) {
+    std::memcpy(cursor.at, value, count * sizeof(T));
+    cursor.at += count * sizeof(T);
+  } else {
+    switch (format) {
+      case WireValue::fp64: cursor = put_values<T, WireValue::fp64>(cursor, value, count); break;
+      case WireValue::fp32: cursor = put_values<T, WireValue::fp32>(cursor, value, count); break;
+      case WireValue::fp16: cursor = put_values<T, WireValue::fp16>(cursor, value, count); break;
+      case WireValue::levels: throw Error("levels are not raw values");
+    }
+  }
+  writer.commit(cursor);
+}
+
+template <class T>
+std::string read_raw(BitReader& reader, T* value, std::size_t count, WireValue format) {
+  const std::uint64_t bits = static_cast<std::uint64_t>(count) * static_cast<unsigned>(bits_of(format));
+  if (reader.remaining() < bits) return kTooShort;
+  if (format == kNativeWire<T> && reader.position() % 8 == 0 && count > 0) {
+    std::memcpy(value, reader.bytes(), count * sizeof(T));
+    reader.skip(bits);
+  } else {
+    switch (format) {
+      case WireValue::fp64:
+        if (sizeof(T) < sizeof(double)) return "fp64 values in a run of single precision";
+        get_values<T, WireValue::fp64>(reader, value, count);
+        break;
+      case WireValue::fp32: get_values<T, WireValue::fp32>(reader, value, count); break;
+      case WireValue::fp16: get_values<T, WireValue::fp16>(reader, value, count); break;
+      case WireValue::levels: return "levels are not raw values";
+    }
+  }
+  return refuse_nan(value, count);
+}
+
+// ---- levels ----
+
+namespace {
+
+template <class L>
+BitCursor put_levels(BitCursor cursor, const L* level, std::size_t count, const LevelFormat& format) {
+  const unsigned bits = format.bits, per_word = kPutBits / bits;
+  const auto min = static_cast<std::uint32_t>(format.min_level);
+  const std::uint32_t largest = static_cast<std::uint32_t>(max_level(format)) - min;
+  std::uint32_t worst = 0;
+  for (std::size_t i = 0; i < count;) {
+    const unsigned n = static_cast<unsigned>(std::min<std::size_t>(per_word, count - i));
+    std::uint64_t word = 0;
+    for (unsigned j = 0; j < n; ++j, ++i) {
+      const std::uint32_t code = static_cast<std::uint32_t>(static_cast<std::int32_t>(level[i])) - min;
+      worst = std::max(worst, code);
+      word |= static_cast<std::uint64_t>(code) << (j * bits);
+    }
+    if (worst > largest) {
+      throw Error("a compressor produced a level outside " + std::to_string(format.min_level) + " .. " +
+                  std::to_string(max_level(format)) + ", the range of its format");
+    }
+    cursor.put(word, n * bits);
+  }
+  return cursor;
+}
+
+template <class L>
+std::string get_levels(BitReader& reader, L* level, std::size_t count, const LevelFormat& format) {
+  const unsigned bits = format.bits;
+  const auto min = static_cast<std::uint32_t>(format.min_level);
+  const std::uint32_t largest = static_cast<std::uint32_t>(max_level(format)) - min;
+  const BitReader from = reader;
+  std::uint64_t position = from.position();
+  std::uint32_t worst = 0;
+  for (std::size_t i = 0; i < count; ++i, position += bits) {
+    const auto code = static_cast<std::uint32_t>(low_bits(from.peek_at(position), bits));
+    worst = std::max(worst, code);
+    level[i] = static_cast<L>(static_cast<std::int32_t>(min + code));
+  }
+  if (worst > largest) {
+    return "a level lies outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format));
+  }
+  reader.skip(position - reader.position());
+  return "";
+}
+
+}  // namespace
+
+template <class T>
+void write_levels(BitWriter& writer, const Payload<T>& payload, std::size_t first, std::size_t count) {
+  const LevelFormat& format = payload.level_format;
+  BitCursor cursor = writer.reserve(static_cast<std::uint64_t>(count) * format.bits);
+  switch (payload.level_width) {
+    case LevelWidth::w8: cursor = put_levels(cursor, payload.template levels<std::int8_t>() + first, count, format); break;
+    case LevelWidth::w16: cursor = put_levels(cursor, payload.template levels<std::int16_t>() + first, count, format); break;
+    case LevelWidth::w32: cursor = put_levels(cursor, payload.template levels<std::int32_t>() + first, count, format); break;
+  }
+  writer.commit(cursor);
+}
+
+template <class T>
+std::string read_levels(BitReader& reader, Payload<T>& payload, std::size_t first, std::size_t count) {
+  const LevelFormat& format = payload.level_format;
+  if (reader.remaining() < static_cast<std::uint64_t>(count) * format.bits) return kTooShort;
+  switch (payload.level_width) {
+    case LevelWidth::w8: return get_levels(reader, payload.template levels<std::int8_t>() + first, count, format);
+    case LevelWidth::w16: return get_levels(reader, payload.template levels<std::int16_t>() + first, count, format);
+    case LevelWidth::w32: return get_levels(reader, payload.template levels<std::int32_t>() + first, count, format);
+  }
+  return "unknown width of levels";
+}
+
+template void write_raw<float>(BitWriter&, const float*, std::size_t, WireValue);
+template void write_raw<double>(BitWriter&, const double*, std::size_t, WireValue);
+template std::string read_raw<float>(BitReader&, float*, std::size_t, WireValue);
+template std::string read_raw<double>(BitReader&, double*, std::size_t, WireValue);
+template void write_levels<float>(BitWriter&, const Payload<float>&, std::size_t, std::size_t);
+template void write_levels<double>(BitWriter&, const Payload<double>&, std::size_t, std::size_t);
+template std::string read_levels<float>(BitReader&, Payload<float>&, std::size_t, std::size_t);
+template std::string read_levels<double>(BitReader&, Payload<double>&, std::size_t, std::size_t);
+
+}  // namespace fl::codec

@@ -1,0 +1,53 @@
+// The values of a message as bits: raw numbers, and levels of a fixed width.
+//
+//   raw      the IEEE 754 bits of fp64, fp32 or fp16 (fl_core/half.hpp). NaN is refused by the receiver; infinities travel.
+//   levels   level - min_level in `bits` bits. A format with negative levels is symmetric or two's complement:
+//              max_level = min(min_level + 2^bits - 1, -min_level)  if min_level < 0,  else min_level + 2^bits - 1
+//   format   map:2 has_scale:1                                                       sign: nothing more, levels are 0 and 1
+//            (bits - 1):5 signed(min_level)   [linear: unit:2 [fp64]]  [power_of_two: signed(min_exponent)]
+//            unit: 0 = 1, 1 = 1/(-min_level) (s levels on each side), 2 = the number follows
+//            signed(v) = gamma(2|v| + 1) for v >= 0, gamma(2|v|) for v < 0
+// What a map does not use (unit, min_exponent) is not sent and decodes to its default.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "compressors/codec/bit_stream.hpp"
+#include "fl_core/payload.hpp"
+
+namespace fl::codec {
+
+[[nodiscard]] constexpr std::int32_t max_level(const LevelFormat& format) {
+  const std::int64_t min = format.min_level;
+  const std::int64_t all = min + (std::int64_t{1} << format.bits) - 1;
+  return static_cast<std::int32_t>(min < 0 && all > -min ? -min : all);
+}
+
+// The narrowest storage of a format's levels: what decode() fills.
+[[nodiscard]] constexpr LevelWidth narrowest_width(const LevelFormat& format) {
+  const auto holds = [&](std::int32_t limit) { return format.min_level >= -limit - 1 && max_level(format) <= limit; };
+  return holds(INT8_MAX) ? LevelWidth::w8 : holds(INT16_MAX) ? LevelWidth::w16 : LevelWidth::w32;
+}
+
+// "" or what is wrong with the format, e.g. levels that leave 32 bits.
+[[nodiscard]] FL_API std::string check_format(const LevelFormat& format);
+
+[[nodiscard]] FL_API std::uint64_t format_bits(const LevelFormat& format);
+FL_API void write_format(BitWriter& writer, const LevelFormat& format);
+[[nodiscard]] FL_API std::string read_format(BitReader& reader, LevelFormat& format);
+
+// Raw numbers in `format`, to which they are already rounded.
+template <class T>
+void write_raw(BitWriter& writer, const T* value, std::size_t count, WireValue format);
+template <class T>
+[[nodiscard]] std::string read_raw(BitReader& reader, T* value, std::size_t count, WireValue format);
+
+// Levels first .. first+count-1 of the payload. write_levels throws Error for a level outside the format.
+template <class T>
+void write_levels(BitWriter& writer, const Payload<T>& payload, std::size_t first, std::size_t count);
+template <class T>
+[[nodiscard]] std::string read_levels(BitReader& reader, Payload<T>& payload, std::size_t first, std::size_t count);
+
+}  // namespace fl::codec

@@ -1,0 +1,59 @@
+// Scaled sign: one bit per coordinate and the mean magnitude of the segment.
+//
+//   C(x) = (|x|_1 / d) sgn(x),   sgn(0) = +1,   |C(x) - x|^2 = |x|^2 - |x|_1^2 / d
+//
+// A contraction with delta(x) = |x|_1^2 / (d |x|_2^2) >= 1/d, d the size of the largest segment.
+// Karimireddy, Rebjock, Stich, Jaggi, "Error feedback fixes SignSGD and other gradient compression schemes", ICML 2019.
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/verb_types.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl::FL_DEVICE_NS {
+namespace {
+
+template <class T>
+struct MeanMagnitude {
+  FL_HD T operator()(double sum, std::size_t size) const { return static_cast<T>(sum / static_cast<double>(size)); }
+};
+
+struct SignLevel {
+  template <class T>
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
+    return p < T(0) ? 0 : 1;
+  }
+};
+
+template <class T>
+class EfSign final : public Compressor<T> {
+ public:
+  explicit EfSign(const NoOptions&) {}
+
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    Contract contract;
+    contract.delta = 1 / static_cast<double>(largest_segment(scope));
+    return contract;
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    LevelFormat format;
+    format.map = LevelMap::sign;
+    format.bits = 1;
+    quantize_segments_fused(exec, input, scope, format, width_of(format), MagnitudeOf{}, Reduce::sum, MeanMagnitude<T>{}, SignLevel{},
+                            std::span<const RandomStream>{}, state, messages);
+  }
+
+  // The paper's count: d + 32 per segment.
+  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
+    return static_cast<double>(message.num_sent) + 32.0 * static_cast<double>(scope.segments.size());
+  }
+};
+
+FL_REGISTER_PART(Compressor, EfSign, NoOptions,
+                 (PartInfo{"compressor", "ef_sign", "sign times the mean magnitude of the segment; a contraction, for error feedback",
+                           "Karimireddy, Rebjock, Stich, Jaggi, Error feedback fixes SignSGD, ICML 2019"}));
+
+}  // namespace
+}  // namespace fl::FL_DEVICE_NS

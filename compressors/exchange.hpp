@@ -1,0 +1,42 @@
+// The conversation of a round: which channels a message has, how each is compressed, and in how many phases they speak.
+//
+// Most methods have one channel and one phase. SCAFFOLD has two channels; PowerSGD has two phases with a mean between them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/layer_table.hpp"
+
+namespace fl {
+
+template <class T>
+struct ExchangeChannel {
+  std::string name;        // "model", "control", "shift", ...
+  std::size_t vector = 0;  // the local vector it speaks of
+  std::unique_ptr<Compressor<T>> compressor;
+  std::unique_ptr<Compressor<T>> dense;  // identity, for rounds that send everything
+  Scope scope;                           // over P
+  std::vector<Scope> phase_scope;        // over the message of each phase (equal to `scope` for one-phase operators)
+  std::uint64_t random_key = 0;
+  std::string shared_slot;  // cohort slot of the operator's own state, "" = none
+
+  [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
+  [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }
+};
+
+template <class T>
+struct Exchange {
+  std::vector<ExchangeChannel<T>> channels;
+
+  [[nodiscard]] int num_phases() const {
+    int phases = 1;
+    for (const auto& channel : channels) phases = channel.num_phases() > phases ? channel.num_phases() : phases;
+    return phases;
+  }
+};
+
+}  // namespace fl

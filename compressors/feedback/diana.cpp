@@ -1,0 +1,44 @@
+// DIANA: d = Q(g - h), h <- h + alpha d, estimate h_mean + mean d, with an unbiased Q. See shifted.hpp.
+//
+// The theory wants alpha <= 1/(1+omega); a larger one is refused with the bound for the operator at hand.
+#include "compressors/feedback/shifted.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct DianaOptions {
+  double alpha = 0.5;
+};
+inline void describe(Schema& s, DianaOptions& o) {
+  s.field("alpha", o.alpha, "step of the shift; theory: at most 1/(1+omega)").above(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Diana final : public Shifted<T> {
+ public:
+  explicit Diana(const DianaOptions& o) : Shifted<T>("diana", {.lambda = o.alpha, .nu = 1}), alpha_(o.alpha) {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    Shifted<T>::check(around, problems);
+    for (std::size_t i = 0; i < around.contracts.size(); ++i) {
+      if (!around.contracts[i].omega) {
+        problems.push_back({"compressor.up.kind", "diana needs an unbiased operator, '" + around.operators[i] + "' is not: use ef21"});
+      } else if (alpha_ * (1 + *around.contracts[i].omega) > 1 + 1e-12) {
+        problems.push_back({"feedback.up.alpha", "must be at most 1/(1+omega) = " + std::to_string(1 / (1 + *around.contracts[i].omega)) +
+                                                     " for this operator, is " + std::to_string(alpha_)});
+      }
+    }
+  }
+
+ private:
+  double alpha_;
+};
+
+FL_REGISTER_PART(Feedback, Diana, DianaOptions,
+                 (PartInfo{"feedback", "diana", "unbiased compression of differences to a learned shift",
+                           "Mishchenko, Gorbunov, Takac, Richtarik, 2019"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,92 @@
+// EC-DIANA: error feedback for a contraction, with shifts learned through a second, unbiased message (EC-GD-DIANA, EC-SGD-DIANA).
+//
+//   client  channel "shift":  q = Q(g - h)
+//           channel "model":  p = e + gamma (g - h + h_mean),  v = C(p),  e <- p - v          then h <- h + alpha q
+//   server  estimate = mean v;   h_mean <- h_mean + alpha mean q
+// Two operators: [compressor.up] is C, [compressor.up.shift] is Q. h_mean is a cohort slot: broadcast and paid for. unit = step.
+// Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct EcDianaOptions {
+  double alpha = 0.1;
+};
+inline void describe(Schema& s, EcDianaOptions& o) {
+  s.field("alpha", o.alpha, "step of the shift; theory: at most 1/(1+omega) of [compressor.up.shift]").above(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class EcDiana final : public Feedback<T> {
+ public:
+  explicit EcDiana(const EcDianaOptions& o) : alpha_(o.alpha) {}
+
+  // The shift comes first: the model channel writes the new error over the gradient.
+  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
+    return {{"shift", local_vectors.front()}, {"model", local_vectors.front()}};
+  }
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+            {.name = "shift", .owner = SlotOwner::client},
+            {.name = "shift_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
+            {.name = "shift_sum", .owner = SlotOwner::server}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
+  [[nodiscard]] std::string error_slot() const override { return "error"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.unit != Unit::step)
+      problems.push_back({"compressor.up.unit", "ec_diana keeps the step size inside the memory: unit must be \"step\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "ec_diana needs each client's own message, not only their mean"});
+    if (!around.contracts.empty() && !around.contracts[0].omega)
+      problems.push_back({"compressor.up.shift.kind", "the shift needs an unbiased operator, '" + around.operators[0] + "' is not"});
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    const BatchView<const T> shift = block.stored(*context.state, "shift");
+    Send<T> send;
+    if (channel == 0) {
+      send.input.add(T(1), block.vectors[0]).add(T(-1), shift);
+      return send;
+    }
+    const T gamma = context.input_factor();
+    const std::span<T> mean = context.state->cohort("shift_mean");
+    send.input.add(T(1), block.stored(*context.state, "error"))
+        .add(gamma, block.vectors[0])
+        .add(-gamma, shift)
+        .add(gamma, shared_view<const T>(mean.data(), block.K, context.P));
+    send.state = {StateRule::residual, block.vectors[0]};
+    return send;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, static_cast<T>(alpha_), block.stored(*context.state, "shift").row(k));
+    context.state->swap("error", block.first + k);
+  }
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = context.state->server("shift_sum");
+    const std::span<T> mean = context.state->cohort("shift_mean");
+    std::copy(aggregates[1].estimate.begin(), aggregates[1].estimate.end(), estimate.begin());
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      sum[j] += alpha_ * aggregates[0].population[j];
+      mean[j] = static_cast<T>(sum[j]);
+    }
+  }
+
+ private:
+  double alpha_;
+};
+
+FL_REGISTER_PART(Feedback, EcDiana, EcDianaOptions,
+                 (PartInfo{"feedback", "ec_diana", "error feedback with learned shifts: two operators",
+                           "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

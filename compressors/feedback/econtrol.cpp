@@ -1,0 +1,87 @@
+// EControl: error feedback with a controlled share of the error in the message.
+//
+//   client  c = C(eta e + g - h),  e <- e + g - h - c,  h <- h + c
+//   server  estimate = h_mean + mean c,  h_mean <- h_mean + mean c
+// eta = 0 is EF21 bit for bit. With C = identity: e = 0 and the step is gamma * mean g. eta is of the order of delta.
+// Source: Y. Gao, R. Islamov, S. U. Stich, ICLR 2024. (The update was checked against its identities: tests/compressors/feedback.)
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct EControlOptions {
+  double eta = 0.1;
+};
+inline void describe(Schema& s, EControlOptions& o) {
+  s.field("eta", o.eta, "share of the error in the message; of the order of delta, 0 = EF21").at_least(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class EControl final : public Feedback<T> {
+ public:
+  explicit EControl(const EControlOptions& o) : eta_(static_cast<T>(o.eta)) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+            {.name = "shift", .owner = SlotOwner::client},
+            {.name = "shift_mean", .owner = SlotOwner::server}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
+  [[nodiscard]] std::string error_slot() const override { return "error"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1)
+      problems.push_back({"feedback.up.kind", "econtrol keeps one memory; this local update sends several vectors"});
+    if (around.unit == Unit::step)
+      problems.push_back(
+          {"compressor.up.unit", "econtrol compresses differences of gradients: unit must be \"gradient\" or \"update\", is \"step\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "econtrol needs each client's own message, not only their mean"});
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    Send<T> send;
+    send.input.add(eta_, block.stored(*context.state, "error"))
+        .add(T(1), block.vectors[0])
+        .add(T(-1), block.stored(*context.state, "shift"));
+    return send;
+  }
+
+  // The new error differs from the compressor's residual (eta e against e), so it is computed over the local vector here.
+  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t, const Send<T>&,
+                      const Exchange<T>& exchange) const override {
+    const BatchView<T> error = block.stored(*context.state, "error"), shift = block.stored(*context.state, "shift");
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T *e = error.row(k), *h = shift.row(k);
+      T* g = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] = e[j] + g[j] - h[j];
+      add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(-1), g);
+    }
+  }
+
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "shift").row(k));
+    context.state->swap("error", block.first + k);
+  }
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = context.state->server("shift_mean");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      estimate[j] = mean[j] + aggregates[0].estimate[j];
+      mean[j] += aggregates[0].population[j];
+    }
+  }
+
+ private:
+  T eta_;
+};
+
+FL_REGISTER_PART(Feedback, EControl, EControlOptions,
+                 (PartInfo{"feedback", "econtrol", "error feedback with a controlled share of the error",
+                           "Gao, Islamov, Stich, ICLR 2024"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,38 @@
+// EF21: d = C(g - h), h <- h + d, x <- x - gamma h_mean. See shifted.hpp for the rule it shares with DIANA and EF-BV.
+//
+// init = "compressed" starts from h = 0 and sends C(g) first; "dense" sends the first gradient uncompressed (h = g) and pays for it.
+// momentum < 1 gives EF21-SGDM (Fatkhullin, Tyurin, Richtarik, NeurIPS 2023): v <- (1-eta) v + eta g, d = C(v - h).
+#include "compressors/feedback/shifted.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct Ef21Options {
+  enum class Init { compressed, dense } init = Init::compressed;
+  double momentum = 1.0;
+};
+inline void describe(Schema& s, Ef21Options& o) {
+  s.choice("init", o.init, {{Ef21Options::Init::compressed, "compressed"}, {Ef21Options::Init::dense, "dense"}},
+           "first message: C(g) from h = 0, or g itself (paid for)");
+  s.field("momentum", o.momentum, "eta of EF21-SGDM, v <- (1-eta) v + eta g; 1 = plain EF21").above(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Ef21 final : public Shifted<T> {
+ public:
+  explicit Ef21(const Ef21Options& o)
+      : Shifted<T>("ef21", {.lambda = 1,
+                            .nu = 1,
+                            .momentum = o.momentum,
+                            .has_momentum = o.momentum < 1,
+                            .dense_start = o.init == Ef21Options::Init::dense}) {}
+};
+
+FL_REGISTER_PART(Feedback, Ef21, Ef21Options,
+                 (PartInfo{"feedback", "ef21", "compressed differences to a shift; momentum gives EF21-SGDM",
+                           "Richtarik, Sokolov, Fatkhullin, NeurIPS 2021; Fatkhullin, Tyurin, Richtarik, NeurIPS 2023"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

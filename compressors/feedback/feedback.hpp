@@ -1,0 +1,81 @@
+// Feedback: what keeps the error. It has two halves that hold the same numbers.
+//
+//   client   prepare      the compressor's input as an affine form of the local vector and stored state, and the state rule
+//            acknowledge  stored state moves, by the decoded message only, and only when it arrived
+//   server   receive      turns the aggregated messages into an estimate, moving the server's own state alike
+//
+// A Feedback object is immutable: everything it remembers lies in declared slots of the StateTable.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "compressors/exchange.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/options.hpp"
+#include "fl_core/round_context.hpp"
+
+namespace fl {
+
+// A channel of the message and the local vector it is computed from.
+struct ChannelSpec {
+  std::string name;
+  std::string vector;
+};
+
+// Sums over the cohort of one channel's decoded messages, [P] each.
+struct Aggregate {
+  std::span<const double> estimate;    // sum_i cohort_weight_i c_i
+  std::span<const double> population;  // sum_i population_weight_i c_i
+};
+
+// What a feedback may be combined with: checked before anything runs.
+struct Surroundings {
+  std::string local_update;  // kind
+  Unit unit = Unit::gradient;
+  bool full_participation = true;
+  std::vector<std::string> channels;
+  std::vector<Contract> contracts;     // of each channel's operator, for its scope
+  std::vector<std::string> operators;  // kinds
+  int num_phases = 1;
+};
+
+template <class T>
+struct Send {
+  Affine<T> input;
+  StateWrite<T> state;
+  bool dense = false;  // this round the channel sends everything, uncompressed
+};
+
+template <class T>
+class Feedback {
+ public:
+  virtual ~Feedback() = default;
+
+  [[nodiscard]] virtual std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const;
+  [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
+  // The double-buffered slot in whose shadow the local vector is computed, so that new state overwrites it; "" = none.
+  [[nodiscard]] virtual std::string home_of(const std::string& vector) const;
+  // The client slot that holds the error memory, "" = none; what error_norm_sq measures.
+  [[nodiscard]] virtual std::string error_slot() const { return ""; }
+  // Adds a problem for each surrounding it cannot work with.
+  virtual void check(const Surroundings& surroundings, Problems& problems) const;
+
+  // Tosses coins and the like, before anything is sent.
+  virtual void open_round(RoundContext<T>& context) const { (void)context; }
+  [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                        std::size_t channel) const = 0;
+  // After the messages of a channel exist: masks, decisions to stay silent.
+  virtual void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel,
+                              const Send<T>& sent, const Exchange<T>& exchange) const;
+  // The message at block position k arrived.
+  virtual void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                           const Exchange<T>& exchange) const = 0;
+  // estimate [P]: what the server steps along.
+  virtual void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const = 0;
+};
+
+}  // namespace fl

@@ -1,0 +1,111 @@
+// LAG, lazily aggregated gradients: a client stays silent while its gradient has changed little.
+//
+//   client  d = g - last_sent;  sends d only if |d|^2 > xi/(gamma^2 N^2) sum_{d=1..D} |w_{r+1-d} - w_{r-d}|^2;  last_sent <- last_sent + d
+//   server  sum <- sum + sum_i w_i d_i;  estimate = sum
+// Silence is a message too: a header, counted. The history of model differences [D] is a cohort slot: clients that took part derive it
+// from the broadcasts, others are sent it. With xi = 0 it is gradient descent; with a contractive operator it is CLAG.
+// Source: T. Chen, G. Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its
+// identity with gradient descent and by a traced example in tests/compressors/feedback).
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct LagOptions {
+  double xi = 0.1;
+  std::int64_t memory = 10;
+};
+inline void describe(Schema& s, LagOptions& o) {
+  s.field("xi", o.xi, "weight of the model's recent movement in the trigger; 0 = always send").at_least(0);
+  s.field("memory", o.memory, "D: how many past model differences count").at_least(1).at_most(1000);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Lag final : public Feedback<T> {
+ public:
+  explicit Lag(const LagOptions& o) : xi_(o.xi), memory_(static_cast<std::size_t>(o.memory)) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "last_sent", .owner = SlotOwner::client},
+            {.name = "gradient_sum", .owner = SlotOwner::server},
+            {.name = "previous_reference", .owner = SlotOwner::server},
+            {.name = "history", .owner = SlotOwner::cohort, .length = memory_}};
+  }
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "lag keeps one vector; this local update sends several"});
+    if (around.unit != Unit::gradient) problems.push_back({"compressor.up.unit", "lag compares gradients: unit must be \"gradient\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "lag needs each client's own message, not only their mean"});
+  }
+
+  void open_round(RoundContext<T>& context) const override {
+    const std::span<double> previous = context.state->server("previous_reference");
+    const std::span<T> history = context.state->cohort("history");
+    double moved = 0;
+    for (std::size_t j = 0; j < context.P; ++j) {
+      const double step = static_cast<double>(context.reference[j]) - previous[j];
+      moved += step * step;
+      previous[j] = static_cast<double>(context.reference[j]);
+    }
+    if (context.round > 1) history[(context.round - 2) % memory_] = static_cast<T>(moved);
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(*context.state, "last_sent"));
+    return send;
+  }
+
+  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>& sent,
+                      const Exchange<T>&) const override {
+    const double bound = trigger_bound(context);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      double change = 0;
+      for (std::size_t j = 0; j < context.P; ++j) {
+        const auto d = static_cast<double>(sent.input.at(k, j));
+        change += d * d;
+      }
+      if (change > bound) continue;
+      Payload<T>& message = *block.messages[channel][k];
+      message.clear(message.length);
+      message.silent = true;
+    }
+  }
+
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    const Payload<T>& message = *block.messages[0][k];
+    if (message.silent) return;
+    add_scaled(message, exchange.channels[0].scope, T(1), block.stored(*context.state, "last_sent").row(k));
+  }
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = context.state->server("gradient_sum");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      sum[j] += aggregates[0].population[j];
+      estimate[j] = sum[j];
+    }
+  }
+
+ private:
+  [[nodiscard]] double trigger_bound(const RoundContext<T>& context) const {
+    double moved = 0;
+    for (const T value : context.state->cohort("history")) moved += static_cast<double>(value);
+    const double gn = context.step_size * static_cast<double>(context.num_clients);
+    return xi_ * moved / (gn * gn);
+  }
+
+  double xi_;
+  std::size_t memory_;
+};
+
+FL_REGISTER_PART(Feedback, Lag, LagOptions,
+                 (PartInfo{"feedback", "lag", "lazy aggregation: silent while the gradient has changed little",
+                           "Chen, Giannakis, Sun, Yin, NeurIPS 2018"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,70 @@
+// MARINA: compressed differences of gradients on one sample, and a coin common to all.
+//
+//   coin (probability p, always in round 1): send the gradient, uncompressed      estimate = sum_i weight_i g_i
+//   else: c = Q(grad f_i(w) - grad f_i(w_previous)) on the same sample             estimate <- estimate + sum_i weight_i c_i
+// Clients keep nothing of their own; the previous model is a cohort slot that they derive from the broadcasts. The local update
+// "gradient_difference" computes both kinds of vector. With Q = identity it is gradient descent.
+// Source: E. Gorbunov, K. Burlachenko, Z. Li, P. Richtarik, "MARINA: faster non-convex distributed learning with compression", ICML 2021.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct MarinaOptions {
+  double p = 0.1;
+};
+inline void describe(Schema& s, MarinaOptions& o) {
+  s.field("p", o.p, "probability of a round with uncompressed gradients").above(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Marina final : public Feedback<T> {
+ public:
+  explicit Marina(const MarinaOptions& o) : p_(o.p) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "estimator", .owner = SlotOwner::server}, {.name = "previous_model", .owner = SlotOwner::cohort}};
+  }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.local_update != "gradient_difference")
+      problems.push_back({"local.kind", "feedback 'marina' needs local kind \"gradient_difference\", is \"" + around.local_update + "\""});
+    if (!around.full_participation) problems.push_back({"participation.kind", "marina's estimate needs every client in every round"});
+    if (around.unit != Unit::gradient) problems.push_back({"compressor.up.unit", "marina compresses gradients: unit must be \"gradient\""});
+  }
+
+  void open_round(RoundContext<T>& context) const override {
+    const RandomStream stream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round);
+    context.coin = context.round == 1 || stream.uniform<double>(0) < p_;
+  }
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]);
+    send.dense = context.coin;
+    return send;
+  }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> estimator = context.state->server("estimator");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      estimator[j] = context.coin ? aggregates[0].estimate[j] : estimator[j] + aggregates[0].estimate[j];
+      estimate[j] = estimator[j];
+    }
+    std::copy_n(context.reference, context.P, context.state->cohort("previous_model").begin());
+  }
+
+ private:
+  double p_;
+};
+
+FL_REGISTER_PART(Feedback, Marina, MarinaOptions,
+                 (PartInfo{"feedback", "marina", "compressed gradient differences with occasional full rounds",
+                           "Gorbunov, Burlachenko, Li, Richtarik, ICML 2021"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

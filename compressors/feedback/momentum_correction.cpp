@@ -1,0 +1,81 @@
+// Momentum before compression, with momentum factor masking: Algorithm 3 of Sahu et al. 2021, and DGC's memory.
+//
+//   client  u <- mu u + g,  v <- v + u,  c = C(v);  where sent: v <- 0 and u <- 0 (masking)         server  estimate = mean c
+// Without masking: v <- v - c and u is kept. Two states per client, u and v [N,P] each.
+// Source: Y. Lin, S. Han, H. Mao, Y. Wang, W. J. Dally, "Deep gradient compression", ICLR 2018.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct MomentumCorrectionOptions {
+  double momentum = 0.9;
+  bool masking = true;
+};
+inline void describe(Schema& s, MomentumCorrectionOptions& o) {
+  s.field("momentum", o.momentum, "mu of u <- mu u + g").at_least(0).below(1);
+  s.field("masking", o.masking, "momentum factor masking: u and v are cleared where an entry was sent");
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class MomentumCorrection final : public Feedback<T> {
+ public:
+  explicit MomentumCorrection(const MomentumCorrectionOptions& o) : momentum_(static_cast<T>(o.momentum)), masking_(o.masking) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
+            {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
+  [[nodiscard]] std::string error_slot() const override { return "accumulated"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1)
+      problems.push_back({"feedback.up.kind", "momentum_correction keeps one memory; this local update sends several vectors"});
+    if (around.num_phases > 1)
+      problems.push_back({"compressor.up.kind", "momentum_correction masks single entries; an operator of several phases has none"});
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> momentum = block.stored(*context.state, "momentum");
+    const T factor = context.input_factor();
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* u = momentum.row(k);
+      T* g = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] = momentum_ * u[j] + factor * g[j];
+    }
+    Send<T> send;
+    send.input.add(T(1), block.stored(*context.state, "accumulated")).add(T(1), block.vectors[0]);
+    send.state = {masking_ ? StateRule::zero_where_sent : StateRule::residual, block.shadow(*context.state, "accumulated")};
+    return send;
+  }
+  void after_compress(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+                      const Exchange<T>& exchange) const override {
+    if (!masking_) return;
+    for (std::uint32_t k = 0; k < block.K; ++k)
+      zero_where_sent(*block.messages[channel][k], exchange.channels[channel].scope, block.vectors[0].row(k));
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    context.state->swap("momentum", block.first + k);
+    context.state->swap("accumulated", block.first + k);
+  }
+  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
+  }
+
+ private:
+  T momentum_;
+  bool masking_;
+};
+
+FL_REGISTER_PART(Feedback, MomentumCorrection, MomentumCorrectionOptions,
+                 (PartInfo{"feedback", "momentum_correction", "momentum before compression, with momentum factor masking (DGC)",
+                           "Lin, Han, Mao, Wang, Dally, ICLR 2018"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

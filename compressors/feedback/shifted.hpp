@@ -1,0 +1,91 @@
+// Compressed differences to a shift h_i that server and client both keep: EF21, DIANA and EF-BV are one rule with two numbers.
+//
+//   client  d = C(v - h),  h <- h + lambda d                            v = g, or a momentum of it (EF21-SGDM)
+//   server  estimate = h_mean + nu * sum_i weight_i d_i,  h_mean <- h_mean + lambda * sum_i w_i d_i
+// The estimate takes cohort weights, the state population weights: h_mean stays the population mean of the h_i when clients are absent.
+//   EF21    lambda = 1, nu = 1, C contractive        P. Richtarik, I. Sokolov, I. Fatkhullin, NeurIPS 2021
+//   DIANA   lambda = 1/(1+omega), nu = 1, C unbiased K. Mishchenko, E. Gorbunov, M. Takac, P. Richtarik, 2019
+//   EF-BV   both free                                L. Condat, K. Yi, P. Richtarik, NeurIPS 2022
+#pragma once
+
+#include <string>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+struct ShiftRule {
+  double lambda = 1, nu = 1;
+  double momentum = 1;        // eta of v <- (1-eta) v + eta g; 1 = no momentum
+  bool has_momentum = false;  // whether a slot for v is kept
+  bool dense_start = false;   // the first message of every client is uncompressed (and paid for)
+};
+
+template <class T>
+class Shifted : public Feedback<T> {
+ public:
+  explicit Shifted(std::string name, ShiftRule rule) : name_(std::move(name)), rule_(rule) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    std::vector<SlotSpec> specs = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}};
+    if (rule_.has_momentum) specs.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
+    return specs;
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return rule_.has_momentum ? "momentum" : ""; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1)
+      problems.push_back({"feedback.up.kind", name_ + " keeps one shift; this local update sends several vectors"});
+    if (around.unit == Unit::step)
+      problems.push_back(
+          {"compressor.up.unit", name_ + " compresses differences of gradients: unit must be \"gradient\" or \"update\", is \"step\""});
+    if (rule_.dense_start && !around.full_participation)
+      problems.push_back(
+          {"feedback.up.init", "\"dense\" needs every client in the first round: use full participation or init = \"compressed\""});
+    if (around.num_phases > 1)
+      problems.push_back(
+          {"compressor.up.kind", name_ + " needs each client's own message; an operator of several phases only gives their mean"});
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    if (rule_.has_momentum) mix_momentum(context, block);
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(*context.state, "shift"));
+    send.dense = rule_.dense_start && context.round == 1;
+    return send;
+  }
+
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    const T lambda = static_cast<T>(rule_.lambda);
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, lambda, block.stored(*context.state, "shift").row(k));
+    if (rule_.has_momentum) context.state->swap("momentum", block.first + k);
+  }
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = context.state->server("shift_mean");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      estimate[j] = mean[j] + rule_.nu * aggregates[0].estimate[j];
+      mean[j] += rule_.lambda * aggregates[0].population[j];
+    }
+  }
+
+ private:
+  // v <- (1-eta) v + eta g over the local vector; a client's first v is its first g.
+  void mix_momentum(const RoundContext<T>& context, const ClientBlock<T>& block) const {
+    const BatchView<T> stored = block.stored(*context.state, "momentum");
+    const T eta = static_cast<T>(rule_.momentum), keep = T(1) - eta;
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      if (context.state->acknowledged(block.clients[k]) == 0) continue;
+      const T* v = stored.row(k);
+      T* g = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] = keep * v[j] + eta * g[j];
+    }
+  }
+
+  std::string name_;
+  ShiftRule rule_;
+};
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,116 @@
+// Natural compression: every coordinate becomes a power of two, its sign and its exponent.
+//
+//   x = +-m 2^e, 1 <= m < 2:     stochastic   2^(e+1) with probability m - 1, else 2^e      unbiased, omega = 1/8
+//                                nearest      2^(e+1) if m >= 3/2, else 2^e                 |C(x)_j - x_j| <= |x_j| / 3, delta = 8/9
+//
+// The exponents are -127 .. 127 (float32) and -1023 .. 1023 (float64), so that sign, exponent and zero fill 9 and 12 bits. Smaller numbers
+// are rounded between 0 and the smallest power, larger ones become the largest. All of it is done on the bits of x: exact, on any device.
+// Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
+#include <cstring>
+
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl {
+
+enum class NaturalRounding { stochastic, nearest };
+
+struct NaturalOptions {
+  NaturalRounding rounding = NaturalRounding::stochastic;
+};
+
+inline void describe(Schema& s, NaturalOptions& o) {
+  s.choice("rounding", o.rounding, {{NaturalRounding::stochastic, "stochastic"}, {NaturalRounding::nearest, "nearest"}},
+           "stochastic is unbiased, nearest is a contraction");
+}
+
+namespace FL_DEVICE_NS {
+namespace {
+
+// The layout of IEEE numbers. `top` is the level of the largest power; level l stands for 2^(l - 1 + kMinExponent).
+template <class T>
+struct Ieee;
+template <>
+struct Ieee<float> {
+  using Bits = std::uint32_t;
+  static constexpr int kMantissaBits = 23, kMinExponent = -127, kMessageBits = 9;
+};
+template <>
+struct Ieee<double> {
+  using Bits = std::uint64_t;
+  static constexpr int kMantissaBits = 52, kMinExponent = -1023, kMessageBits = 12;
+};
+
+// The mantissa decides: it is a fraction of 2^kMantissaBits. A denormal number lies on the line through 0, 2^kMinExponent and
+// 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
+template <class T>
+struct NaturalLevel {
+  using Bits = typename Ieee<T>::Bits;
+  bool stochastic;
+
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t word, std::size_t) const {
+    constexpr int kM = Ieee<T>::kMantissaBits;
+    constexpr Bits kOne = 1, kMantissa = (kOne << kM) - 1, kHalf = kOne << (kM - 1);
+    Bits bits;
+    memcpy(&bits, &p, sizeof(bits));
+    const Bits magnitude = bits & ~(kOne << (8 * sizeof(Bits) - 1));
+    const auto exponent = static_cast<std::int32_t>(magnitude >> kM);
+    const Bits mantissa = magnitude & kMantissa;
+    const Bits fraction = exponent > 0 ? mantissa : static_cast<Bits>((mantissa & (kHalf - 1)) << 1);
+    const std::int32_t below = exponent > 0 ? exponent + 1 : (mantissa >= kHalf ? 1 : 0);
+    // 23 of the word's bits for float32; all 32 against the upper 32 of 52 for float64 (bias below 2^-32 of the step).
+    const Bits threshold = sizeof(T) == sizeof(float) ? static_cast<Bits>(word >> (32 - 23)) : static_cast<Bits>(word) << (kM - 32);
+    const bool up = stochastic ? threshold < fraction : fraction >= kHalf;
+    constexpr std::int32_t kTop = (1 << (Ieee<T>::kMessageBits - 1)) - 1;
+    std::int32_t level = below + (up ? 1 : 0);
+    level = level < kTop ? level : kTop;
+    return bits == magnitude ? level : -level;
+  }
+};
+
+template <class T>
+class Natural final : public Compressor<T> {
+ public:
+  explicit Natural(const NaturalOptions& options) : stochastic_(options.rounding == NaturalRounding::stochastic) {}
+
+  [[nodiscard]] Contract contract(const Scope&) const override {
+    Contract contract;
+    if (stochastic_)
+      contract.omega = 1.0 / 8;
+    else
+      contract.delta = 8.0 / 9;
+    contract.domain = sizeof(T) == sizeof(float) ? "x_j = 0 or 2^-127 <= |x_j| <= 2^127" : "x_j = 0 or 2^-1023 <= |x_j| <= 2^1023";
+    return contract;
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    LevelFormat format;
+    format.map = LevelMap::power_of_two;
+    format.bits = Ieee<T>::kMessageBits;
+    format.min_level = 1 - (1 << (format.bits - 1));
+    format.min_exponent = Ieee<T>::kMinExponent;
+    format.has_scale = false;
+    const std::vector<RandomStream> streams = stochastic_ ? client_streams(context) : std::vector<RandomStream>{};
+    quantize_rows(exec, input, scope, format, width_of(format), static_cast<const T*>(nullptr), NaturalLevel<T>{stochastic_},
+                  std::span<const RandomStream>(streams), state, messages);
+  }
+
+  // The paper's count: sign and exponent, 9 bits of a float32 and 12 of a float64.
+  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
+    return static_cast<double>(message.num_sent) * Ieee<T>::kMessageBits;
+  }
+
+ private:
+  bool stochastic_;
+};
+
+FL_REGISTER_PART(Compressor, Natural, NaturalOptions,
+                 (PartInfo{"compressor", "natural", "powers of two: sign and exponent only",
+                           "Horvath, Ho, Horvath, Sahu, Canini, Richtarik, Natural compression, MSML 2022"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,105 @@
+// Scaled integers: a fixed grid of step 1/alpha, the same for everyone, so that switches and servers may add the integers.
+//
+//   q = round(alpha x),   C(x) = q / alpha
+//   nearest (ties to even):  |C(x)_j - x_j| <= 1/(2 alpha),   kappa^2 = d / (4 alpha^2), pointwise
+//   stochastic:              unbiased, |C(x)_j - x_j| < 1/alpha,   kappa^2 = d / alpha^2 pointwise (d / (4 alpha^2) in expectation)
+//
+// d = all coordinates that are compressed. Integers saturate at +-(2^(bits-1) - 1). A sum over n clients fits 32 bits
+// while alpha <= (2^31 - 1 - n) / (n max_i |x_i|_inf).  Sapio et al., "Scaling distributed machine learning with in-network aggregation"
+// (SwitchML), NSDI 2021; stochastic rounding: Gupta, Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
+#include <cmath>
+#include <string>
+
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl {
+
+enum class IntegerRounding { nearest, stochastic };
+
+struct ScaledIntegerOptions {
+  double alpha = 1048576;  // 2^20
+  std::int64_t bits = 32;
+  IntegerRounding rounding = IntegerRounding::nearest;
+};
+
+inline void describe(Schema& s, ScaledIntegerOptions& o) {
+  s.field("alpha", o.alpha, "grid points per unit of the input; a power of two keeps the decoding exact").above(0).at_most(1e30);
+  s.field("bits", o.bits, "width of an integer: 8, 16 or 32").at_least(8).at_most(32);
+  s.choice("rounding", o.rounding, {{IntegerRounding::nearest, "nearest"}, {IntegerRounding::stochastic, "stochastic"}},
+           "stochastic is unbiased");
+}
+
+inline void validate(const ScaledIntegerOptions& o, Problems& problems) {
+  if (o.bits != 8 && o.bits != 16 && o.bits != 32) problems.push_back({"bits", "must be 8, 16 or 32, is " + std::to_string(o.bits)});
+}
+
+namespace FL_DEVICE_NS {
+namespace {
+
+// In double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
+template <class T>
+struct IntegerLevel {
+  double alpha, limit;
+  bool stochastic;
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t word, std::size_t) const {
+    double y = alpha * static_cast<double>(p);
+    y = y < limit ? y : limit;  // NaN becomes the limit
+    y = y > -limit ? y : -limit;
+    if (!stochastic) return static_cast<std::int32_t>(rint(y));
+    const double whole = floor(y);
+    return static_cast<std::int32_t>(whole) + (static_cast<double>(word) * 0x1p-32 < y - whole ? 1 : 0);
+  }
+};
+
+template <class T>
+class ScaledInteger final : public Compressor<T> {
+ public:
+  explicit ScaledInteger(const ScaledIntegerOptions& options) : options_(options) {}
+
+  // `linear` says that messages may be added before decoding; C itself is linear only up to the rounding.
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    double d = 0;
+    for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());
+    Contract contract;
+    contract.kappa = std::sqrt(d) / options_.alpha * (stochastic() ? 1 : 0.5);
+    contract.linear = true;
+    // Above 2^24 a level is itself rounded when it becomes a float32.
+    const int digits = std::min(bits() - 1, sizeof(T) == sizeof(float) ? 24 : 31);
+    contract.domain = "|x_j| < 2^" + std::to_string(digits) + "/alpha";
+    return contract;
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+        LevelFormat format;
+    format.bits = static_cast<std::uint8_t>(bits());
+    format.min_level = -static_cast<std::int32_t>((std::uint32_t{1} << (bits() - 1)) - 1);
+    format.unit = 1 / options_.alpha;
+    format.has_scale = false;
+    const IntegerLevel<T> level{options_.alpha, -static_cast<double>(format.min_level), stochastic()};
+    const std::vector<RandomStream> streams = stochastic() ? client_streams(context) : std::vector<RandomStream>{};
+    quantize_rows(exec, input, scope, format, width_of(format), static_cast<const T*>(nullptr), level,
+                  std::span<const RandomStream>(streams), state, messages);
+  }
+
+  // The paper's count: the integers.
+  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
+    return static_cast<double>(message.num_sent) * bits();
+  }
+
+ private:
+  [[nodiscard]] int bits() const { return static_cast<int>(options_.bits); }
+  [[nodiscard]] bool stochastic() const { return options_.rounding == IntegerRounding::stochastic; }
+  ScaledIntegerOptions options_;
+};
+
+FL_REGISTER_PART(Compressor, ScaledInteger, ScaledIntegerOptions,
+                 (PartInfo{"compressor", "scaled_integer", "integers on a fixed grid that may be added before decoding; absolute",
+                           "Sapio et al., SwitchML, NSDI 2021"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,98 @@
+#include "fl_core/buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "fl_core/error.hpp"
+#if defined(FL_WITH_CUDA)
+#include "fl_core/cuda/memory.hpp"
+#endif
+
+namespace fl {
+namespace {
+
+constexpr std::size_t kAlignment = 64;                   // bytes: a cache line, and the widest vector register
+constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
+constexpr std::size_t kPage = 4096;                      // bytes
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  if (bytes > SIZE_MAX - 2 * kHugePage) throw std::bad_alloc();
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Pages from the kernel are zero already and cost nothing until touched. The start is put on a huge-page boundary; what the mapping
+// has before and after it is given back.
+void* map_huge(std::size_t bytes) {
+  const std::size_t length = round_up(bytes, kPage);
+  void* mapped = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  auto* begin = static_cast<std::byte*>(mapped);
+  const std::size_t head = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (head > 0) munmap(begin, head);
+  if (head < kHugePage) munmap(begin + head + length, kHugePage - head);
+  madvise(begin + head, length, MADV_HUGEPAGE);  // a wish: a kernel without huge pages may refuse it
+  return begin + head;
+}
+
+void* allocate_host(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (bytes >= kHugePage) return map_huge(bytes);
+  const std::size_t length = round_up(bytes, kAlignment);
+  void* memory = std::aligned_alloc(kAlignment, length);
+  if (memory == nullptr) throw std::bad_alloc();
+  return std::memset(memory, 0, length);
+}
+
+void free_host(void* memory, std::size_t bytes) noexcept {
+  if (memory == nullptr) return;
+  if (bytes >= kHugePage)
+    munmap(memory, (bytes + kPage - 1) / kPage * kPage);
+  else
+    std::free(memory);
+}
+
+#if !defined(FL_WITH_CUDA)
+[[noreturn]] void refuse_cuda() {
+  throw DeviceError("this build has no CUDA: configure with -DFL_CUDA=ON on a machine with the CUDA toolkit, or use --device cpu");
+}
+#endif
+
+}  // namespace
+
+void* allocate_bytes(Device device, std::size_t bytes) {
+  if (device == Device::cpu) return allocate_host(bytes);
+#if defined(FL_WITH_CUDA)
+  return cuda::allocate_bytes(bytes);
+#else
+  refuse_cuda();
+#endif
+}
+
+void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
+  if (device == Device::cpu) {
+    free_host(memory, bytes);
+    return;
+  }
+#if defined(FL_WITH_CUDA)
+  cuda::free_bytes(memory, bytes);
+#endif
+}
+
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, [[maybe_unused]] void* stream) {
+  if (bytes == 0) return;
+  if (to_device == Device::cpu && from_device == Device::cpu) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+#if defined(FL_WITH_CUDA)
+  cuda::copy_bytes(to, to_device, from, from_device, bytes, stream);
+#else
+  refuse_cuda();
+#endif
+}
+
+}  // namespace fl

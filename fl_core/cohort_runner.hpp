@@ -1,0 +1,44 @@
+// The clients as the server sees them: simulated blocks today, remote peers tomorrow.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fl_core/ledger.hpp"
+#include "fl_core/payload.hpp"
+#include "fl_core/round_context.hpp"
+
+namespace fl {
+
+// Squared norms of one client in one round, in the unit of the compressor's input.
+struct ClientMeasures {
+  double error = 0;              // |e_{r-1}|^2, before the round
+  double input = 0;              // |input without memory|^2
+  double compensated = 0;        // |p|^2
+  double compression_error = 0;  // |C(p) - p|^2
+};
+
+// One message: all channels of one client in one phase.
+template <class T>
+struct ClientMessage {
+  std::uint32_t client = 0;
+  BitCount bits;
+};
+
+template <class T>
+class CohortRunner {
+ public:
+  virtual ~CohortRunner() = default;
+
+  // Clients compute (phase 0) and send. Returns one message per cohort position, in order; payloads are read with `payload`.
+  virtual std::span<const ClientMessage<T>> exchange(const RoundContext<T>& context, int phase) = 0;
+  // The decoded content of a channel: null where that channel says nothing in this phase.
+  [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
+  // Which messages arrived ([M], 1 = delivered): only now does client state move.
+  virtual void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) = 0;
+  // Measures of this round, [M]; valid when context.measure was set.
+  [[nodiscard]] virtual std::span<const ClientMeasures> measures() const = 0;
+};
+
+}  // namespace fl

@@ -1,0 +1,242 @@
+// Levels for every parameter, fused: affine input, random words, quantiser, level store and new state in one pass over memory.
+//
+//   level_j = q(p_j, scale, word_j, segment),   c_j = level_value(format, level_j, scale),   state: p - c  or  0
+//
+// A quantiser is an FL_HD functor  (T p, T scale, std::uint32_t word, std::size_t segment) -> std::int32_t. It uses plain IEEE operations,
+// so that a level is the same on every device, and its answer lies within the format's range whatever p is (NaN included).
+// word_j is word j of the client's stream (j = parameter index), so it depends on neither the scope nor the tiles.
+// Two verbs: quantize_rows takes the scales, quantize_segments_fused makes them from a norm of the segment; buckets up to one tile are
+// then read from memory once, larger segments twice.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fl_core/cpu/philox_tile.hpp"
+#include "fl_core/cpu/reduce.hpp"
+#include "fl_core/cpu/tile.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload.hpp"
+#include "fl_core/random.hpp"
+
+namespace fl::cpu {
+namespace detail {
+
+// The three rules of level_value with their constants taken out of the loop; the same expressions, so the same bits.
+template <class T>
+struct LinearValue {
+  T step;
+  T operator()(std::int32_t level) const { return static_cast<T>(level) * step; }
+};
+template <class T>
+struct SignValue {
+  T scale;
+  T operator()(std::int32_t level) const { return level != 0 ? scale : -scale; }
+};
+template <class T>
+struct PowerValue {
+  const T* power;  // [largest |level| + 1]
+  T operator()(std::int32_t level) const {
+    const T magnitude = power[level < 0 ? -level : level];
+    return level < 0 ? -magnitude : magnitude;
+  }
+};
+
+template <class T>
+struct LevelTile {
+  alignas(64) T p[kTile];
+  alignas(64) std::uint32_t words[kRandomTile];
+  alignas(64) std::int32_t level[kTile];
+};
+
+template <class T, class Quantizer>
+inline void quantize_tile(const T* p, const std::uint32_t* __restrict word, std::size_t count, T scale, std::size_t segment, Quantizer q,
+                          std::int32_t* __restrict level) {
+  for (std::size_t j = 0; j < count; ++j) level[j] = q(p[j], scale, word[j], segment);
+}
+template <class T, class Quantizer>
+inline void quantize_tile(const T* p, std::size_t count, T scale, std::size_t segment, Quantizer q, std::int32_t* __restrict level) {
+  for (std::size_t j = 0; j < count; ++j) level[j] = q(p[j], scale, 0u, segment);
+}
+
+// `p` may be `state` itself: elements are read and written in place.
+template <class T, class Value>
+inline void write_residual(const T* p, const std::int32_t* __restrict level, std::size_t count, Value value, T* state) {
+#pragma GCC ivdep
+  for (std::size_t j = 0; j < count; ++j) state[j] = p[j] - value(level[j]);
+}
+
+template <class L>
+inline void store_levels(const std::int32_t* __restrict level, std::size_t count, L* __restrict out) {
+  for (std::size_t j = 0; j < count; ++j) out[j] = static_cast<L>(level[j]);
+}
+
+// Quantises one client's vector piece by piece.
+template <class T, class Quantizer>
+class RowQuantizer {
+ public:
+  RowQuantizer(const Affine<T>& input, std::size_t k, const StateWrite<T>& state, const RandomStream* stream, const T* power,
+               Payload<T>& message, Quantizer q)
+      : input_(input), k_(k), state_(state), stream_(stream), power_(power), message_(message), q_(q) {}
+
+  // Input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
+  [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
+    if (begin != loaded_begin_ || count != loaded_count_) {
+      loaded_ = view_tile(input_, k_, begin, count, tile_.p);
+      loaded_begin_ = begin;
+      loaded_count_ = count;
+      prefetch(begin + count, count);
+    }
+    return loaded_;
+  }
+
+  // reduce_j map(p_j) over a segment, in the order of reduce_rows.
+  template <Reduce R, class Map>
+  [[nodiscard]] double reduce_segment(const Segment& range, Map map) {
+    double result = R == Reduce::sum ? 0.0 : -HUGE_VAL;
+    for (std::size_t begin = range.begin; begin < range.end; begin += kTile) {
+      const std::size_t count = std::min(kTile, range.end - begin);
+      result = join<R>(result, reduce_tile<R>(load(begin, count), count, map));
+    }
+    return result;
+  }
+
+  // One tile whose input is `p`; its levels go to `offset` of the message.
+  void quantize(const T* p, std::size_t begin, std::size_t count, std::size_t offset, T scale, std::size_t segment) {
+    if (stream_ != nullptr)
+      quantize_tile(p, random_tile(*stream_, begin, count, tile_.words), count, scale, segment, q_, tile_.level);
+    else
+      quantize_tile(p, count, scale, segment, q_, tile_.level);
+    store(count, offset);
+    if (state_.rule != StateRule::none) write_state(p, begin, count, scale);
+  }
+
+  void quantize_segment(const Segment& range, std::size_t offset, T scale, std::size_t segment) {
+    for (std::size_t begin = range.begin; begin < range.end; begin += kTile) {
+      const std::size_t count = std::min(kTile, range.end - begin);
+      quantize(load(begin, count), begin, count, offset + (begin - range.begin), scale, segment);
+    }
+  }
+
+ private:
+  // The next tile comes in while this one is computed.
+  void prefetch(std::size_t begin, std::size_t count) const {
+    const std::size_t end = std::min(input_.size(), begin + count);
+    for (int a = 0; a < input_.num_terms; ++a) {
+      const T* term = input_.term[a].row(k_);
+      for (std::size_t j = begin; j < end; j += 64 / sizeof(T)) __builtin_prefetch(term + j);
+    }
+  }
+  void store(std::size_t count, std::size_t offset) {
+    switch (message_.level_width) {
+      case LevelWidth::w8: return store_levels(tile_.level, count, message_.template levels<std::int8_t>() + offset);
+      case LevelWidth::w16: return store_levels(tile_.level, count, message_.template levels<std::int16_t>() + offset);
+      case LevelWidth::w32: return store_levels(tile_.level, count, message_.template levels<std::int32_t>() + offset);
+    }
+  }
+  void write_state(const T* p, std::size_t begin, std::size_t count, T scale) {
+    T* out = state_.out.row(k_) + begin;
+    if (state_.rule == StateRule::zero_where_sent) {
+      std::fill_n(out, count, T(0));
+      return;
+    }
+    switch (message_.level_format.map) {
+      case LevelMap::linear:
+        return write_residual(p, tile_.level, count, LinearValue<T>{scale * static_cast<T>(message_.level_format.unit)}, out);
+      case LevelMap::sign: return write_residual(p, tile_.level, count, SignValue<T>{scale}, out);
+      case LevelMap::power_of_two: return write_residual(p, tile_.level, count, PowerValue<T>{power_}, out);
+    }
+  }
+
+  const Affine<T>& input_;
+  std::size_t k_;
+  const StateWrite<T>& state_;
+  const RandomStream* stream_;
+  const T* power_;
+  Payload<T>& message_;
+  Quantizer q_;
+  const T* loaded_ = nullptr;
+  std::size_t loaded_begin_ = 0, loaded_count_ = 0;
+  LevelTile<T> tile_;
+};
+
+// Declares what follows in the message and makes room for it.
+template <class T>
+void prepare_levels(const Scope& scope, const LevelFormat& format, LevelWidth width, Payload<T>& message) {
+  std::size_t count = 0;
+  for (const Segment& segment : scope.segments) count += segment.size();
+  message.positions = Positions::all;
+  message.values = WireValue::levels;
+  message.level_format = format;
+  message.level_width = width;
+  message.num_sent = count;
+  message.level_bytes.resize_discard(count * static_cast<std::size_t>(width));
+  if (format.has_scale) message.scale.resize_discard(scope.segments.size());
+}
+
+// |value| of the levels 0 .. 2^(bits-1), made by level_value itself; null for the other maps.
+template <class T>
+const T* power_table(const LevelFormat& format, Workspace::Frame& frame) {
+  if (format.map != LevelMap::power_of_two) return nullptr;
+  const std::size_t size = std::size_t{1} << (format.bits - 1);
+  T* power = frame.take<T>(size);
+  for (std::size_t l = 0; l < size; ++l) power[l] = level_value(format, static_cast<std::int32_t>(l), T(1));
+  return power;
+}
+
+// Calls visit(row quantiser, k) for every client.
+template <class T, class Quantizer, class Visit>
+void for_each_row(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, Quantizer q,
+                  std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out, Visit visit) {
+  Workspace::Frame frame(*exec.workspace);
+  const T* power = power_table<T>(format, frame);
+  for (std::size_t k = 0; k < input.clients(); ++k) {
+    prepare_levels(scope, format, width, *out[k]);
+    RowQuantizer<T, Quantizer> row(input, k, state, stream.empty() ? nullptr : &stream[k], power, *out[k], q);
+    visit(row, k);
+  }
+}
+
+}  // namespace detail
+
+// scale: [K,S], or null where the format has none (the scale is then 1). stream: [K], or empty for a quantiser without chance.
+template <class T, class Quantizer>
+void quantize_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width,
+                   const T* scale, Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state,
+                   std::span<Payload<T>* const> out) {
+  const std::size_t S = scope.segments.size();
+  detail::for_each_row(exec, input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
+    std::size_t offset = 0;
+    for (std::size_t s = 0; s < S; ++s) {
+      const T segment_scale = format.has_scale ? scale[k * S + s] : T(1);
+      if (format.has_scale) out[k]->scale[s] = segment_scale;
+      row.quantize_segment(scope.segments[s], offset, segment_scale, s);
+      offset += scope.segments[s].size();
+    }
+  });
+}
+
+// scale[k,s] = scale_of(reduce_j map(p_kj), size of the segment), then as quantize_rows. scale_of: FL_HD (double, std::size_t) -> T.
+// The reduction has the order of reduce_rows.
+template <class T, class Map, class ScaleOf, class Quantizer>
+void quantize_segments_fused(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width,
+                             Map map, Reduce reduce, ScaleOf scale_of, Quantizer q, std::span<const RandomStream> stream,
+                             const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  detail::for_each_row(exec, input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
+    std::size_t offset = 0;
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      const Segment& range = scope.segments[s];
+      const T scale = scale_of(reduce == Reduce::sum ? row.template reduce_segment<Reduce::sum>(range, map)
+                                                     : row.template reduce_segment<Reduce::max>(range, map),
+                               range.size());
+      out[k]->scale[s] = scale;
+      row.quantize_segment(range, offset, scale, s);
+      offset += range.size();
+    }
+  });
+}
+
+}  // namespace fl::cpu

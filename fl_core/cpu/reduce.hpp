@@ -1,0 +1,61 @@
+// Sums and maxima over the segments of every client: out[k,s] = sum_j map(p_kj)  or  max_j map(p_kj), in double.
+//
+// The order is fixed and belongs to the result: a segment is cut into tiles of kTile elements from its first one; inside a tile lane l
+// adds elements l, l+kLanes, l+2*kLanes, ... in ascending order; the lanes are joined as a binary tree (l with l+8, +4, +2, +1); the
+// tiles are added in ascending order. CUDA follows the same order, so that a norm has the same bits on every device.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "fl_core/cpu/tile.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/verb_types.hpp"
+
+namespace fl::cpu {
+
+template <Reduce R>
+inline double join(double a, double b) {
+  if constexpr (R == Reduce::sum)
+    return a + b;
+  else
+    return a < b ? b : a;  // NaN never wins
+}
+
+// One tile, in the lane order above. p: [count], count <= kTile
+template <Reduce R, class T, class Map>
+inline double reduce_tile(const T* p, std::size_t count, Map map) {
+  constexpr double kStart = R == Reduce::sum ? 0.0 : -HUGE_VAL;
+  double lane[kLanes];
+  for (std::size_t l = 0; l < kLanes; ++l) lane[l] = kStart;
+  std::size_t j = 0;
+  for (; j + kLanes <= count; j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
+  for (std::size_t l = 0; j + l < count; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
+  for (std::size_t width = kLanes / 2; width > 0; width /= 2)
+    for (std::size_t l = 0; l < width; ++l) lane[l] = join<R>(lane[l], lane[l + width]);
+  return lane[0];
+}
+
+template <Reduce R, class T, class Map>
+inline double reduce_segment(const Affine<T>& input, std::size_t k, const Segment& segment, Map map) {
+  double result = R == Reduce::sum ? 0.0 : -HUGE_VAL;
+  alignas(64) T buffer[kTile];
+  for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
+    const std::size_t count = std::min(kTile, segment.end - begin);
+    result = join<R>(result, reduce_tile<R>(view_tile(input, k, begin, count, buffer), count, map));
+  }
+  return result;
+}
+
+// out: [K,S] row-major, S = number of segments; map: T -> double, an FL_HD functor.
+template <class T, class Map>
+void reduce_rows(const Exec&, const Affine<T>& input, const Scope& scope, Map map, Reduce reduce, double* out) {
+  for (std::size_t k = 0; k < input.clients(); ++k)
+    for (const Segment& segment : scope.segments)
+      *out++ =
+          reduce == Reduce::sum ? reduce_segment<Reduce::sum>(input, k, segment, map) : reduce_segment<Reduce::max>(input, k, segment, map);
+}
+
+}  // namespace fl::cpu

@@ -1,0 +1,23 @@
+// Every verb on the CPU. One thread works on one block of clients; nothing in here starts another.
+#pragma once
+
+#include <cstddef>
+
+#include "fl_core/cpu/dense.hpp"
+#include "fl_core/cpu/gather.hpp"
+#include "fl_core/cpu/linalg.hpp"
+#include "fl_core/cpu/quantize.hpp"
+#include "fl_core/cpu/reduce.hpp"
+#include "fl_core/cpu/select.hpp"
+#include "fl_core/cpu/top_k.hpp"
+
+namespace fl::cpu {
+
+// f(i) for i = 0 .. n-1, which do not depend on each other.
+template <class F>
+void for_each(const Exec&, std::size_t n, F f) {
+  FL_IVDEP
+  for (std::size_t i = 0; i < n; ++i) f(i);
+}
+
+}  // namespace fl::cpu

@@ -1,0 +1,202 @@
+#include "fl_core/payload_ops.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "fl_core/error.hpp"
+#include "fl_core/payload_segments.hpp"
+
+namespace fl {
+
+namespace {
+
+// ---- where values come from: source(i) is the number that entry i stands for ----
+
+template <class T>
+struct RawSource {
+  const T* value;
+  T operator()(std::size_t i) const { return value[i]; }
+};
+
+// Of level_value(), with what the segment fixes worked out: the same expression, hence the same bits.
+template <class T, class L>
+struct LinearSource {
+  const L* level;
+  T step;  // scale * unit
+  T operator()(std::size_t i) const { return static_cast<T>(static_cast<std::int32_t>(level[i])) * step; }
+};
+
+template <class T, class L>
+struct SignSource {
+  const L* level;
+  T scale;
+  T operator()(std::size_t i) const { return level[i] != 0 ? scale : -scale; }
+};
+
+template <class T, class L>
+struct TableSource {
+  const L* level;
+  const T* table;  // of level - min_level
+  std::int32_t min_level;
+  T operator()(std::size_t i) const { return table[static_cast<std::int32_t>(level[i]) - min_level]; }
+};
+
+template <class T, class L>
+struct GeneralSource {
+  const L* level;
+  const LevelFormat* format;
+  T scale;
+  T operator()(std::size_t i) const { return level_value(*format, static_cast<std::int32_t>(level[i]), scale); }
+};
+
+// Entries from .. to-1 of one segment: parameter index[i], or i + shift where all are sent.
+struct Run {
+  std::size_t segment = 0, from = 0, to = 0;
+  const std::uint32_t* index = nullptr;
+  std::size_t shift = 0;
+};
+
+// The powers of two of a message, where it has more entries than its format has levels.
+template <class T>
+std::vector<T> power_table(const Payload<T>& message) {
+  constexpr unsigned kTableBits = 12;
+  const LevelFormat& format = message.level_format;
+  std::vector<T> table;
+  if (message.values != WireValue::levels || format.map != LevelMap::power_of_two || format.bits > kTableBits) return table;
+  if (message.num_sent < (std::size_t{1} << format.bits)) return table;
+  table.resize(std::size_t{1} << format.bits);
+  for (std::size_t code = 0; code < table.size(); ++code) {
+    table[code] = level_value(format, format.min_level + static_cast<std::int32_t>(code), T(1));
+  }
+  return table;
+}
+
+template <class T, class Source, class Op>
+void apply(const Run& run, Source source, Op op) {
+  if (run.index != nullptr) {
+    for (std::size_t i = run.from; i < run.to; ++i) op(run.index[i], source(i));
+  } else {
+    for (std::size_t i = run.from; i < run.to; ++i) op(i + run.shift, source(i));
+  }
+}
+
+template <class T, class L, class Op>
+void apply_levels(const Payload<T>& message, const std::vector<T>& powers, const Run& run, Op op) {
+  const LevelFormat& format = message.level_format;
+  const L* level = message.template levels<L>();
+  const T scale = format.has_scale ? message.scale[run.segment] : T(1);
+  switch (format.map) {
+    case LevelMap::linear: return apply<T>(run, LinearSource<T, L>{level, scale * static_cast<T>(format.unit)}, op);
+    case LevelMap::sign: return apply<T>(run, SignSource<T, L>{level, scale}, op);
+    case LevelMap::power_of_two: break;
+  }
+  if (powers.empty()) return apply<T>(run, GeneralSource<T, L>{level, &format, scale}, op);
+  apply<T>(run, TableSource<T, L>{level, powers.data(), format.min_level}, op);
+}
+
+template <class T, class Op>
+void apply_run(const Payload<T>& message, const std::vector<T>& powers, const Run& run, Op op) {
+  if (run.from >= run.to) return;
+  if (message.values != WireValue::levels) return apply<T>(run, RawSource<T>{message.value.data()}, op);
+  switch (message.level_width) {
+    case LevelWidth::w8: return apply_levels<T, std::int8_t>(message, powers, run, op);
+    case LevelWidth::w16: return apply_levels<T, std::int16_t>(message, powers, run, op);
+    case LevelWidth::w32: return apply_levels<T, std::int32_t>(message, powers, run, op);
+  }
+}
+
+// Entries of each segment that lie in first .. last-1, as runs. Indices ascend over the whole message, so a list needs no counts.
+template <class T, class Visit>
+void for_each_run(const Payload<T>& message, const Scope& scope, std::size_t first, std::size_t last, Visit visit) {
+  Segment plain;
+  const bool own_shape = has_own_shape(message, scope);
+  const auto segments = message_segments(scope, own_shape, message.length, plain);
+  auto segment = std::partition_point(segments.begin(), segments.end(), [&](const Segment& s) { return s.end <= first; });
+  if (message.positions == Positions::list) {
+    const std::uint32_t* const begin = message.index.data();
+    const std::uint32_t* const end = begin + message.num_sent;
+    const std::uint32_t* at = std::lower_bound(begin, end, first);
+    for (; segment != segments.end() && segment->begin < last && at != end; ++segment) {
+      const std::size_t stop = std::min(last, segment->end);
+      const std::uint32_t* const next = segments.size() == 1 && stop >= message.length ? end : std::lower_bound(at, end, stop);
+      visit(Run{.segment = static_cast<std::size_t>(segment - segments.begin()),
+                .from = static_cast<std::size_t>(at - begin),
+                .to = static_cast<std::size_t>(next - begin),
+                .index = begin,
+                .shift = 0});
+      at = next;
+    }
+    return;
+  }
+  // Entry i of parameter j: j less the excluded parameters before it.
+  std::size_t excluded_before = 0;
+  auto tensor = scope.excluded.begin();
+  for (; segment != segments.end() && segment->begin < last; ++segment) {
+    for (; !own_shape && tensor != scope.excluded.end() && tensor->begin < segment->begin; ++tensor) excluded_before += tensor->size();
+    visit(Run{.segment = static_cast<std::size_t>(segment - segments.begin()),
+              .from = std::max(first, segment->begin) - excluded_before,
+              .to = std::min(last, segment->end) - excluded_before,
+              .index = nullptr,
+              .shift = excluded_before});
+  }
+}
+
+// op(j, c_j) for every entry in first .. last-1, excluded tensors last.
+template <class T, class Op>
+void for_each_entry(const Payload<T>& message, const Scope& scope, std::size_t first, std::size_t last, Op op) {
+  if (message.silent) return;
+  const std::vector<T> powers = power_table(message);
+  for_each_run(message, scope, first, last, [&](const Run& run) { apply_run(message, powers, run, op); });
+  if (message.excluded.empty()) return;
+  if (message.excluded.size() != num_excluded(scope) || message.length != scope.P) {
+    throw Error("a message brings " + std::to_string(message.excluded.size()) + " excluded values for a vector of " +
+                std::to_string(message.length) + " elements, where the scope excludes " + std::to_string(num_excluded(scope)) + " of " +
+                std::to_string(scope.P));
+  }
+  const T* value = message.excluded.data();
+  for (const Segment& tensor : scope.excluded) {
+    for (std::size_t j = std::max(first, tensor.begin); j < std::min(last, tensor.end); ++j) op(j, value[j - tensor.begin]);
+    value += tensor.size();
+  }
+}
+
+}  // namespace
+
+template <class T>
+void add_scaled(const Payload<T>& message, const Scope& scope, T factor, T* target) {
+  T* __restrict out = target;
+  for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T c) { out[j] += factor * c; });
+}
+
+template <class T>
+void accumulate(const Payload<T>& message, const Scope& scope, double weight, std::size_t first, std::size_t last, double* sum) {
+  double* __restrict out = sum;
+  for_each_entry(message, scope, first, std::min(last, message.length),
+                 [=](std::size_t j, T c) { out[j] += weight * static_cast<double>(c); });
+}
+
+template <class T>
+void write_dense(const Payload<T>& message, const Scope& scope, T* out) {
+  // Zeros first where something may stay unsent; a complete vector is written once.
+  const std::size_t written = message.silent || message.positions == Positions::list ? 0 : message.num_sent + message.excluded.size();
+  if (written < message.length) std::fill_n(out, message.length, T(0));
+  T* __restrict dense = out;
+  for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T c) { dense[j] = c; });
+}
+
+template <class T>
+void zero_where_sent(const Payload<T>& message, const Scope& scope, T* target) {
+  for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T) { target[j] = T(0); });
+}
+
+template void add_scaled<float>(const Payload<float>&, const Scope&, float, float*);
+template void add_scaled<double>(const Payload<double>&, const Scope&, double, double*);
+template void accumulate<float>(const Payload<float>&, const Scope&, double, std::size_t, std::size_t, double*);
+template void accumulate<double>(const Payload<double>&, const Scope&, double, std::size_t, std::size_t, double*);
+template void write_dense<float>(const Payload<float>&, const Scope&, float*);
+template void write_dense<double>(const Payload<double>&, const Scope&, double*);
+template void zero_where_sent<float>(const Payload<float>&, const Scope&, float*);
+template void zero_where_sent<double>(const Payload<double>&, const Scope&, double*);
+
+}  // namespace fl

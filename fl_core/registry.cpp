@@ -1,0 +1,124 @@
+#include "fl_core/registry.hpp"
+
+#include <map>
+#include <mutex>
+
+namespace fl {
+namespace {
+
+using Target = std::pair<Device, Precision>;
+
+struct Entry {
+  bool described = false;
+  PartInfo info;
+  Options defaults;
+  std::map<Target, std::any> factories;
+};
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+// "unknown compressor "topk"; did you mean "top_k"? known: identity, top_k"
+ConfigError unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(name, known);
+  const std::string hint = near.empty() ? "" : " did you mean \"" + near + "\"?";
+  return ConfigError("unknown " + what + " \"" + name + "\";" + hint + " known: " + list(known));
+}
+
+}  // namespace
+
+struct Registry::Impl {
+  mutable std::mutex mutex;  // plug-ins may be loaded while others look up; entries never move or go
+  std::map<std::string, std::map<std::string, Entry>> roles;
+
+  [[nodiscard]] const Entry* find(const std::string& role, const std::string& name) const {
+    const auto r = roles.find(role);
+    if (r == roles.end()) return nullptr;
+    const auto e = r->second.find(name);
+    return e == r->second.end() || !e->second.described ? nullptr : &e->second;
+  }
+
+  [[nodiscard]] const Entry& get(const std::string& role, const std::string& name) const {
+    if (const Entry* entry = find(role, name)) return *entry;
+    std::vector<std::string> known;
+    const auto r = roles.find(role);
+    if (r == roles.end()) {
+      for (const auto& [key, _] : roles) known.push_back(key);
+      throw unknown("role", role, known);
+    }
+    for (const auto& [key, _] : r->second) known.push_back(key);
+    throw unknown(role, name, known);
+  }
+};
+
+Registry::Registry() : impl_(std::make_unique<Impl>()) {}
+Registry::~Registry() = default;
+
+Registry& Registry::instance() {
+  static Registry registry;
+  return registry;
+}
+
+void Registry::describe(PartInfo info, Options defaults) {
+  const std::lock_guard lock(impl_->mutex);
+  Entry& entry = impl_->roles[info.role][info.name];
+  if (entry.described) return;  // the same part, compiled for a second device
+  entry.described = true;
+  entry.info = std::move(info);
+  entry.defaults = std::move(defaults);
+}
+
+void Registry::add(const std::string& role, const std::string& name, Device device, Precision precision, std::any factory) {
+  const std::lock_guard lock(impl_->mutex);
+  const bool is_new = impl_->roles[role][name].factories.emplace(Target{device, precision}, std::move(factory)).second;
+  if (!is_new)
+    throw Error("two parts register as " + role + " \"" + name + "\" for " + to_string(device) + ", " + to_string(precision) +
+                "; rename one of them");
+}
+
+std::vector<std::string> Registry::names(const std::string& role) const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> result;
+  const auto r = impl_->roles.find(role);
+  if (r == impl_->roles.end()) return result;
+  for (const auto& [name, entry] : r->second)
+    if (entry.described) result.push_back(name);
+  return result;
+}
+
+bool Registry::contains(const std::string& role, const std::string& name) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->find(role, name) != nullptr;
+}
+
+bool Registry::contains(const std::string& role, const std::string& name, Device device, Precision precision) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Entry* entry = impl_->find(role, name);
+  return entry != nullptr && entry->factories.count({device, precision}) > 0;
+}
+
+const PartInfo& Registry::info(const std::string& role, const std::string& name) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->get(role, name).info;
+}
+
+Options Registry::default_options(const std::string& role, const std::string& name) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->get(role, name).defaults;
+}
+
+const std::any& Registry::factory(const std::string& role, const std::string& name, Device device, Precision precision) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Entry& entry = impl_->get(role, name);
+  const auto f = entry.factories.find({device, precision});
+  if (f != entry.factories.end()) return f->second;
+  std::vector<std::string> there;
+  for (const auto& [target, _] : entry.factories) there.push_back(std::string(to_string(target.first)) + " " + to_string(target.second));
+  throw ConfigError(role + " \"" + name + "\" does not exist for " + to_string(device) + " " + to_string(precision) +
+                    "; it exists for: " + list(there));
+}
+
+}  // namespace fl

@@ -1,0 +1,51 @@
+// Small types that operators hand to verbs: how to join, when to keep, how to break ties. Shared by both devices.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fl_core/device.hpp"
+
+namespace fl {
+
+// How reduce_rows joins numbers.
+enum class Reduce { sum, max };
+
+// What top_k_rows does with entries that are as large as the k-th one.
+enum class TieRule {
+  lowest_index,  // exactly k entries; ties go to the lowest index
+  all_ties,      // every entry as large as the k-th magnitude, k or more (the published logistic-regression code)
+};
+
+// Maps for reduce_rows.
+struct SquareOf {
+  template <class T>
+  [[nodiscard]] FL_HD double operator()(T p) const {
+    return static_cast<double>(p) * static_cast<double>(p);
+  }
+};
+struct MagnitudeOf {
+  template <class T>
+  [[nodiscard]] FL_HD double operator()(T p) const {
+    return fabs(static_cast<double>(p));
+  }
+};
+
+// A keep rule for select_rows: |p| >= bound. NaN is not kept.
+// Any functor keep(p, segment) -> bool will do; one that offers bound() is compared a vector at a time on the CPU.
+template <class T>
+struct AtLeast {
+  T threshold;
+  [[nodiscard]] FL_HD T bound(std::size_t /*segment*/) const { return threshold; }
+  [[nodiscard]] FL_HD bool operator()(T p, std::size_t /*segment*/) const { return (p < 0 ? -p : p) >= threshold; }
+};
+
+// Which entries gather_rows takes from one client.
+struct Support {
+  std::span<const std::uint32_t> index;   // ascending parameter positions, segment by segment
+  std::span<const std::uint32_t> counts;  // [S] how many of them lie in each segment
+};
+
+}  // namespace fl

@@ -1,0 +1,39 @@
+#include "fl_core/workspace.hpp"
+
+#include <algorithm>
+
+namespace fl {
+namespace {
+
+constexpr std::size_t kAlignment = 64;                       // bytes
+constexpr std::size_t kFirstChunk = std::size_t{256} << 10;  // bytes
+
+}  // namespace
+
+std::size_t Workspace::capacity_bytes() const {
+  std::size_t total = 0;
+  for (const auto& chunk : chunks_) total += chunk.size();
+  return total;
+}
+
+// Memory that is in use never moves: a request that does not fit opens a further chunk. Once everything has been given back the chunks
+// are joined, so that a round settles on one chunk of the size that it needs.
+void* Workspace::take_bytes(std::size_t bytes) {
+  bytes = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+  const bool unused = chunk_ == 0 && used_ == 0;
+  if (unused && chunks_.size() > 1) {
+    const std::size_t joined = std::max(capacity_bytes(), bytes);
+    chunks_.clear();
+    chunks_.emplace_back(joined, device_);
+  }
+  while (chunk_ < chunks_.size() && chunks_[chunk_].size() - used_ < bytes) {
+    ++chunk_;
+    used_ = 0;
+  }
+  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max({bytes, capacity_bytes(), kFirstChunk}), device_);
+  std::byte* memory = chunks_[chunk_].data() + used_;
+  used_ += bytes;
+  return memory;
+}
+
+}  // namespace fl

@@ -1,0 +1,97 @@
+#include "scenarios/config_tree.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace fl {
+
+std::string Place::text() const { return line == 0 ? source : source + ":" + std::to_string(line) + ":" + std::to_string(column); }
+
+bool Place::operator<(const Place& other) const {
+  return std::tie(setting, source, line, column) < std::tie(other.setting, other.source, other.line, other.column);
+}
+
+const Node* Node::find(const std::string& path) const {
+  const Node* node = this;
+  for (const std::string& key : split_path(path)) {
+    if (node->kind != Kind::table) return nullptr;
+    const auto member = node->members.find(key);
+    if (member == node->members.end()) return nullptr;
+    node = &member->second;
+  }
+  return node;
+}
+
+Value Node::value() const {
+  if (kind != Kind::array) return scalar;
+  Value::List list(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) list[i] = items[i].value();
+  Value result;
+  result.data = std::move(list);
+  return result;
+}
+
+bool Node::holds_table() const {
+  return kind == Kind::table || std::any_of(items.begin(), items.end(), [](const Node& n) { return n.holds_table(); });
+}
+
+std::string Node::shown() const {
+  if (kind == Kind::table) return "a table";
+  return holds_table() ? "a list of tables" : to_string(value());
+}
+
+void ProblemList::throw_if_any() const {
+  std::vector<Problem> problems;
+  for (const auto& [place, messages] : found_)
+    for (auto m = messages.begin(); m != messages.end(); ++m)
+      if (std::find(messages.begin(), m, *m) == m) problems.push_back({place.text(), *m});
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> keys;
+  if (path.empty()) return keys;
+  std::size_t begin = 0;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    keys.push_back(path.substr(begin, dot - begin));
+    begin = dot + 1;
+  }
+  keys.push_back(path.substr(begin));
+  return keys;
+}
+
+bool is_bare_key(const std::string& key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+std::string join_path(const std::string& path, const std::string& key) {
+  return path.empty() || key.empty() ? path + key : path + "." + key;
+}
+
+std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(key, known);
+  std::string all;
+  for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+  return join_path(path, key) + ": unknown key" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (known: " + all + ")";
+}
+
+void put(Node& root, const std::string& path, Node node, ProblemList& problems) {
+  const Place place = node.place;
+  Node* at = &root;
+  std::string walked;
+  for (const std::string& key : split_path(path)) {
+    if (at->kind != Node::Kind::table) {
+      problems.add(place, path + ": " + walked + " is not a table, so it has no \"" + key + "\"");
+      return;
+    }
+    walked += (walked.empty() ? "" : ".") + key;
+    const auto [member, is_new] = at->members.try_emplace(key);
+    at = &member->second;
+    if (is_new) at->place = at->key_place = place;
+  }
+  *at = std::move(node);
+}
+
+}  // namespace fl

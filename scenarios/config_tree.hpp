@@ -1,0 +1,64 @@
+// A configuration as a tree of tables, free of any file format, in which every value knows where it was written.
+//
+// Scenario files, `--set` and the cells of a sweep all become such trees, so that one reader checks them all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fl_core/options.hpp"
+
+namespace fl {
+
+// Where something was written: "file:line:column", "file", or "--set a.b=c". Ordered as a person meets them: files before settings.
+struct Place {
+  std::string source;
+  std::uint32_t line = 0, column = 0;  // from 1; 0 = unknown
+  int setting = 0;                     // 0 = in a file; otherwise the number of the --set
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] bool operator<(const Place& other) const;
+};
+
+struct Node {
+  enum class Kind { scalar, array, table };
+  Kind kind = Kind::table;
+  Value scalar;                         // Kind::scalar
+  std::vector<Node> items;              // Kind::array
+  std::map<std::string, Node> members;  // Kind::table
+  Place place;                          // of the value
+  Place key_place;                      // of the key, where it has one
+
+  // Members by dotted path ("compressor.up"); null when there is none.
+  [[nodiscard]] const Node* find(const std::string& path) const;
+  // What an option may be set to. Only for scalars and for arrays without tables (see holds_table).
+  [[nodiscard]] Value value() const;
+  [[nodiscard]] bool holds_table() const;
+  [[nodiscard]] std::string shown() const;  // for error texts: the value, or what it is made of
+};
+
+// Problems gathered from many places, each once, handed out in the order of their places.
+class ProblemList {
+ public:
+  void add(const Place& place, const std::string& message) { found_[place].push_back(message); }
+  [[nodiscard]] bool empty() const { return found_.empty(); }
+  void throw_if_any() const;  // ConfigError
+
+ private:
+  std::map<Place, std::vector<std::string>> found_;
+};
+
+[[nodiscard]] std::vector<std::string> split_path(const std::string& path);  // "a.b" -> a, b
+[[nodiscard]] bool is_bare_key(const std::string& key);                      // letters, digits, _ and -, at least one
+
+[[nodiscard]] std::string join_path(const std::string& path, const std::string& key);
+
+// "a.b: unknown key; did you mean "c"? (known: c, d)"
+[[nodiscard]] std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known);
+
+// Puts `node` at the dotted path, making the tables on the way; a table that is already there is replaced, not merged.
+// Refused, with a problem at the node's place, when something on the way is not a table.
+void put(Node& root, const std::string& path, Node node, ProblemList& problems);
+
+}  // namespace fl

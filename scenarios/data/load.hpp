@@ -1,0 +1,39 @@
+// The [data] table of a scenario that names a file: the training set, and the test set that goes with it.
+//
+//   [data]
+//   name = "a9a"          # looked for by the catalog; a9a.t beside it becomes the test set
+//   rows = 32000          # optional: the first rows only
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fl_core/dataset.hpp"
+#include "fl_core/options.hpp"
+#include "scenarios/data/catalog.hpp"
+
+namespace fl {
+
+struct FileDataOptions {
+  std::string name;
+  std::string test = "auto";
+  std::int64_t rows = 0;
+  std::int64_t features = 0;
+  Storage storage = Storage::automatic;
+  LabelKind labels = LabelKind::classes;
+};
+FL_API void describe(Schema& schema, FileDataOptions& options);
+
+template <class T>
+struct LoadedData {
+  Dataset<T> train;
+  std::optional<Dataset<T>> test;
+  std::string train_where, test_where;  // for the log and the results; "" when there is none
+};
+
+// Throws ConfigError when a file is not found, DataError when it cannot be read or does not fit.
+template <class T>
+[[nodiscard]] FL_API LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog);
+
+}  // namespace fl

@@ -1,0 +1,395 @@
+#include "scenarios/experiment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include "fl_core/checksum.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/step_size.hpp"
+
+namespace fl {
+
+template <class T>
+Experiment<T>::Experiment(const Cell& cell, Objective<T>& objective, ThreadPool& pool, const MachineOptions& machine)
+    : cell_(cell),
+      scenario_(cell.scenario),
+      objective_(objective),
+      pool_(pool),
+      machine_(machine),
+      evaluator_(objective, pool),
+      model_(objective.P()) {
+  make_parts();
+  check_parts();
+  resolve_step_size();
+  declare_state();
+  start_model();
+}
+
+template <class T>
+Experiment<T>::~Experiment() = default;
+
+template <class T>
+void Experiment<T>::make_parts() {
+  const auto make = [](const std::string& role, const Part& part, auto tag) {
+    using Interface = typename decltype(tag)::type;
+    return make_part<Interface>(role, part.kind, part.options, Device::cpu, kPrecisionOf<T>);
+  };
+  local_ = make("local_update", scenario_.local, std::type_identity<LocalUpdate<T>>{});
+  feedback_ = make("feedback", scenario_.feedback_up, std::type_identity<Feedback<T>>{});
+  optimizer_ = make("server_optimizer", scenario_.server, std::type_identity<ServerOptimizer<T>>{});
+  participation_ = make_part<Participation>("participation", scenario_.participation.kind, scenario_.participation.options, Device::cpu,
+                                            Precision::float64);
+
+  const std::vector<std::string> vectors = local_->vectors();
+  for (const ChannelSpec& spec : feedback_->channels(vectors)) {
+    const CompressorSpec& compressor = scenario_.compressor_up(spec.name);
+    ExchangeChannel<T> channel = make_channel(spec.name, compressor, exchange_.channels.size());
+    channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
+    exchange_.channels.push_back(std::move(channel));
+  }
+  unit_ = scenario_.compressor_up("").unit.value_or(local_->units().front());
+}
+
+template <class T>
+ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index) {
+  ExchangeChannel<T> channel;
+  channel.name = name;
+  channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
+  const Part identity = default_part("compressor", "identity");
+  channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, Device::cpu, kPrecisionOf<T>);
+  channel.scope =
+      channel.compressor->adapt(make_scope(objective_.layers(), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
+  channel.compressor->check(channel.scope);
+  channel.random_key = hash64(hash64(scenario_.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
+  if (channel.num_phases() == 1) {
+    channel.phase_scope = {channel.scope};
+  } else {
+    for (int phase = 0; phase < channel.num_phases(); ++phase) {
+      const std::size_t length = channel.compressor->message_length(phase, channel.scope);
+      channel.phase_scope.push_back({.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length});
+    }
+  }
+  if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
+  return channel;
+}
+
+template <class T>
+void Experiment<T>::check_parts() {
+  Problems problems;
+  const std::vector<Unit> units = local_->units();
+  if (std::find(units.begin(), units.end(), unit_) == units.end())
+    problems.push_back({"compressor.up.unit", "local kind '" + scenario_.local.kind + "' sends \"" + std::string(to_string(units.front())) +
+                                                  "\", not \"" + to_string(unit_) + "\""});
+  const std::string needed = local_->needs_feedback();
+  if (!needed.empty() && needed != scenario_.feedback_up.kind)
+    problems.push_back({"feedback.up.kind", "local kind '" + scenario_.local.kind + "' needs feedback \"" + needed + "\", is \"" +
+                                                scenario_.feedback_up.kind + "\""});
+  Surroundings around{.local_update = scenario_.local.kind,
+                      .unit = unit_,
+                      .full_participation = scenario_.participation.kind == "full",
+                      .channels = local_->vectors(),
+                      .contracts = {},
+                      .operators = {},
+                      .num_phases = exchange_.num_phases()};
+  for (const auto& channel : exchange_.channels) {
+    around.contracts.push_back(channel.compressor->contract(channel.scope));
+    around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
+  }
+  feedback_->check(around, problems);
+  if (make_channel("down", scenario_.down, 0).num_phases() > 1)
+    problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
+  for (const auto& [channel, _] : scenario_.up) {
+    const bool known = channel.empty() || std::any_of(exchange_.channels.begin(), exchange_.channels.end(),
+                                                      [&name = channel](const auto& c) { return c.name == name; });
+    if (!known)
+      problems.push_back({"compressor.up." + channel, "no channel of this name is sent by local kind '" + scenario_.local.kind +
+                                                          "' with feedback '" + scenario_.feedback_up.kind + "'"});
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+template <class T>
+void Experiment<T>::resolve_step_size() {
+  const Expression& rule = local_->learning_rate();
+  std::map<std::string, double> names = objective_.names_for(rule);
+  if (!rule.is_number()) {
+    const Contract contract = exchange_.channels.back().compressor->contract(exchange_.channels.back().scope);
+    names["theory"] = theory_step_size(scenario_.feedback_up.kind, contract, names);
+  }
+  step_size_ = rule.resolve(names);
+  if (!(step_size_ > 0)) throw ConfigError("local.learning_rate: must be > 0, is " + std::to_string(step_size_) + " (" + rule.text() + ")");
+}
+
+template <class T>
+void Experiment<T>::declare_state() {
+  const std::size_t N = objective_.shards().size(), P = objective_.P(), M = participation_->cohort_size(N);
+  state_ = std::make_unique<StateTable<T>>(N, M, P);
+  for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
+  for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
+  for (const auto& channel : exchange_.channels) {
+    if (channel.shared_slot.empty()) continue;
+    state_->declare({.name = channel.shared_slot,
+                     .owner = SlotOwner::cohort,
+                     .sync = SlotSync::broadcast,
+                     .length = channel.compressor->cohort_state_size(channel.scope)});
+    channel.compressor->init_cohort_state(channel.random_key, channel.scope, state_->cohort(channel.shared_slot).data());
+  }
+  oracle_ = std::make_unique<GradientOracle<T>>(objective_.model(), objective_.shards(), local_->sampling(), scenario_.seeds.sampling,
+                                                static_cast<std::uint32_t>(scenario_.rounds));
+  downlink_ = std::make_unique<Downlink<T>>(make_channel("down", scenario_.down, 0xD0), scenario_.down.part.kind == "identity", N, P);
+  static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
+  runner_ = std::make_unique<BlockRunner<T>>(
+      *local_, *feedback_, exchange_, *oracle_, pool_, M,
+      BlockRunnerOptions{.block = machine_.block,
+                         .materialise = machine_.materialise,
+                         .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics))});
+  round_ = std::make_unique<Round<T>>(
+      RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
+      RoundSettings{.unit = unit_, .step_size = step_size_, .seeds = scenario_.seeds, .weights = objective_.weights()}, model_.span());
+}
+
+template <class T>
+void Experiment<T>::start_model() {
+  const bool wants_gap = scenario_.evaluate.optimum.is_used && objective_.has_optimum(scenario_.evaluate.optimum);
+  const bool needs_optimum = local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum;
+  const std::vector<double>* x_star = nullptr;
+  if (wants_gap || needs_optimum) {
+    const auto& optimum = objective_.optimum(scenario_.evaluate.optimum);
+    x_star = &optimum.x;
+    f_star_ = optimum.value;
+  }
+  switch (scenario_.start.kind) {
+    case StartOptions::Kind::zero: break;
+    case StartOptions::Kind::random: objective_.model().initial(scenario_.seeds.init, model_.data()); break;
+    case StartOptions::Kind::optimum:
+      std::transform(x_star->begin(), x_star->end(), model_.begin(), [](double x) { return static_cast<T>(x); });
+      break;
+    case StartOptions::Kind::file: {
+      const std::vector<double> x = read_vector(scenario_.start.path, objective_.P(), "start.path");
+      std::transform(x.begin(), x.end(), model_.begin(), [](double v) { return static_cast<T>(v); });
+      break;
+    }
+  }
+  for (T& x : model_) x += static_cast<T>(scenario_.start.shift);
+  if (local_->needs_optimum()) {
+    const std::vector<T> at(x_star->begin(), x_star->end());
+    local_->prepare(pool_.exec(0), *oracle_, *state_, at.data());
+  }
+}
+
+template <class T>
+bool Experiment<T>::is_due(std::uint32_t round, std::int64_t every) const {
+  return round % static_cast<std::uint32_t>(every) == 0 || round == scenario_.rounds;
+}
+
+template <class T>
+RunResult Experiment<T>::run(const RoundCallback& callback) {
+  const auto started = std::chrono::steady_clock::now();
+  const std::int64_t evaluate_every = scenario_.evaluate.every;
+  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : evaluate_every;
+  RunResult result;
+  RunStatus status = RunStatus::done;
+
+  RoundRow start;
+  start.clients = 0;
+  start.bits_up_published = start.bits_up_entropy = 0;
+  evaluate(start);
+  result.rows.reserve(static_cast<std::size_t>(scenario_.rounds) + 1);
+  result.rows.push_back(start);
+
+  for (std::uint32_t r = 1; r <= scenario_.rounds; ++r) {
+    RoundRow row;
+    row.round = r;
+    const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
+    if (evaluated) row.global_grad_norm_sq = evaluator_.gradient(model_.span()).norm_sq;
+    round_->play(r, measured);
+    count(row);
+    if (measured) measure(row);
+    if (evaluated) evaluate(row);
+    result.rows.push_back(row);
+    double total = 0;
+    for (const double g : round_->estimate()) total += g;
+    if (!std::isfinite(total) || (evaluated && !std::isfinite(row.train_loss))) {
+      status = RunStatus::diverged;
+      break;
+    }
+    if (evaluated && should_stop(row)) break;
+    if (callback && !callback(row)) {
+      status = RunStatus::interrupted;
+      break;
+    }
+  }
+  finish(result, status);
+  result.record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return result;
+}
+
+template <class T>
+void Experiment<T>::count(RoundRow& row) const {
+  const Ledger& ledger = round_->ledger();
+  row.clients = round_->plan().cohort.size();
+  row.elements_up = ledger.round_up().elements;
+  row.bits_up_published = ledger.round_up().published;
+  row.bits_up_entropy = ledger.round_up().entropy;
+  row.bits_up = ledger.round_up().bits;
+  row.bits_down = ledger.round_down_bits();
+  row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(objective_.P()));
+}
+
+template <class T>
+void Experiment<T>::evaluate(RoundRow& row) {
+  row.train_loss = evaluator_.train_loss(model_.span());
+  row.f_gap = row.train_loss - f_star_;
+  const Accuracy test = evaluator_.test(model_.span());
+  row.test_accuracy = test.accuracy;
+  row.test_loss = test.loss;
+  row.zeta_sq = evaluator_.gradient(model_.span()).zeta_sq;
+  row.virtual_drift = virtual_drift();
+}
+
+// Means over the cohort, and what was promised against what happened.
+template <class T>
+void Experiment<T>::measure(RoundRow& row) {
+  const std::span<const ClientMeasures> measures = runner_->measures().first(round_->plan().cohort.size());
+  double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
+  for (const ClientMeasures& m : measures) {
+    error += m.error;
+    input += m.input;
+    compensated += m.compensated;
+    compression += m.compression_error;
+    kappa = std::max(kappa, std::sqrt(m.compression_error));
+    if (!(m.compensated > 0)) continue;
+    delta = std::min(delta, 1 - m.compression_error / m.compensated);
+    omega = std::max(omega, m.compression_error / m.compensated);
+  }
+  const auto M = static_cast<double>(measures.size());
+  row.error_norm_sq = error / M;
+  row.grad_norm_sq = input / M;
+  row.compensated_norm_sq = compensated / M;
+  row.compression_error_sq = compression / M;
+  row.measured_kappa = kappa;
+  row.measured_delta = delta;
+  row.measured_omega = omega;
+}
+
+// |mean of all clients' error|: how far the virtual iterate x - mean e lies from x.
+template <class T>
+double Experiment<T>::virtual_drift() {
+  const std::string slot = feedback_->error_slot();
+  if (slot.empty()) return kNotMeasured;
+  std::vector<double> mean(objective_.P(), 0.0);
+  for (std::uint32_t i = 0; i < objective_.shards().size(); ++i) {
+    const std::span<const T> e = state_->of_client(slot, i);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += objective_.weights()[i] * static_cast<double>(e[j]);
+  }
+  return std::sqrt(sum_of_squares(mean.data(), mean.size()));
+}
+
+template <class T>
+bool Experiment<T>::should_stop(const RoundRow& row) const {
+  const StopOptions& stop = scenario_.stop;
+  const Ledger& ledger = round_->ledger();
+  return (stop.accuracy && row.test_accuracy >= *stop.accuracy) || (stop.f_gap && row.f_gap <= *stop.f_gap) ||
+         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+         (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
+}
+
+template <class T>
+void Experiment<T>::finish(RunResult& result, RunStatus status) {
+  RunRecord& record = result.record;
+  const RoundRow& last = result.rows.back();
+  record.run = to_hex(cell_.hash);
+  record.name = scenario_.name;
+  record.seed = scenario_.seeds.data;
+  record.status = status;
+  record.rounds = last.round;
+  record.bits_up = round_->ledger().total_up().bits;
+  record.bits_down = round_->ledger().total_down_bits();
+  record.train_loss = last.train_loss;
+  record.f_gap = last.f_gap;
+  record.test_accuracy = last.test_accuracy;
+  record.zeta_sq = result.rows.front().zeta_sq;
+  record.total_error = 0;
+  for (std::size_t r = 1; r < result.rows.size(); ++r) record.total_error += result.rows[r].error_norm_sq;
+  record.checksum = to_hex(hash64_of(std::as_bytes(std::span<const T>(model_.span()))));
+  record.split_hash = to_hex(objective_.split_hash());
+  record.scenario = cell_.resolved_toml;
+  record.version = FL_VERSION;
+  record.threads = static_cast<std::uint64_t>(pool_.num_threads());
+  for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
+  for (const auto& [name, value] : objective_.resolved()) record.constants.push_back({name, value});
+  record.constants.push_back({"gamma", step_size_});
+  record.constants.push_back({"f_star", f_star_});
+}
+
+template <class T>
+std::size_t Experiment<T>::size_bytes() const {
+  return state_->size_bytes() + runner_->size_bytes();
+}
+
+template class Experiment<float>;
+template class Experiment<double>;
+
+// ---- cells of one process ----------------------------------------------------------------------------------------------------
+
+struct CellRunner::Impl {
+  Impl(DataCatalog catalog_, MachineOptions machine_) : catalog(std::move(catalog_)), machine(machine_), pool(machine_.threads) {}
+
+  // What two cells must have in common to share an objective: the tables that make it.
+  static std::string key_of(const Scenario& s) {
+    Scenario bare;
+    bare.name = "objective";
+    bare.rounds = 1;
+    bare.precision = s.precision;
+    bare.seeds.data = s.seeds.data;
+    bare.data = s.data;
+    bare.partition = s.partition;
+    bare.model = s.model;
+    return to_toml(bare);
+  }
+  template <class T>
+  Objective<T>& objective(const Scenario& scenario, std::unique_ptr<Objective<T>>& latest) {
+    const std::string key = key_of(scenario);
+    if (!latest || key != latest_key) {
+      latest.reset();
+      latest = std::make_unique<Objective<T>>(scenario, catalog, pool);
+      latest_key = key;
+    }
+    return *latest;
+  }
+  template <class T>
+  RunResult run(const Cell& cell, const RoundCallback& callback, std::unique_ptr<Objective<T>>& latest) {
+    Experiment<T> experiment(cell, objective(cell.scenario, latest), pool, machine);
+    return experiment.run(callback);
+  }
+  template <class T>
+  void check(const Cell& cell, std::unique_ptr<Objective<T>>& latest) {
+    const Experiment<T> experiment(cell, objective(cell.scenario, latest), pool, machine);
+  }
+
+  DataCatalog catalog;
+  MachineOptions machine;
+  ThreadPool pool;
+  std::unique_ptr<Objective<float>> latest32;
+  std::unique_ptr<Objective<double>> latest64;
+  std::string latest_key;
+};
+
+CellRunner::CellRunner(DataCatalog catalog, MachineOptions machine) : impl_(std::make_unique<Impl>(std::move(catalog), machine)) {}
+CellRunner::~CellRunner() = default;
+
+RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback) {
+  return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, impl_->latest32)
+                                                       : impl_->run(cell, callback, impl_->latest64);
+}
+void CellRunner::check(const Cell& cell) {
+  if (cell.scenario.precision == Precision::float32)
+    impl_->check(cell, impl_->latest32);
+  else
+    impl_->check(cell, impl_->latest64);
+}
+
+}  // namespace fl

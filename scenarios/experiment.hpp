@@ -1,0 +1,111 @@
+// One cell, from the objective to its results: puts the parts together, plays the rounds, measures, and says how it ended.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clients/block_runner.hpp"
+#include "scenarios/data/catalog.hpp"
+#include "scenarios/evaluator.hpp"
+#include "scenarios/objective.hpp"
+#include "scenarios/sweep.hpp"
+#include "server/round.hpp"
+#include "server/run_record.hpp"
+
+namespace fl {
+
+// What the machine decides; none of it changes a result.
+struct MachineOptions {
+  int threads = 1;
+  std::uint32_t block = 0;   // clients per block; 0 = chosen
+  bool materialise = false;  // encode and decode every message
+};
+
+struct RunResult {
+  RunRecord record;
+  std::vector<RoundRow> rows;
+};
+
+// Called after every round with the latest row; returning false ends the run as interrupted.
+using RoundCallback = std::function<bool(const RoundRow&)>;
+
+template <class T>
+class Experiment {
+ public:
+  // Throws ConfigError for parts that do not go together, with all problems at once.
+  Experiment(const Cell& cell, Objective<T>& objective, ThreadPool& pool, const MachineOptions& machine);
+  ~Experiment();
+
+  RunResult run(const RoundCallback& callback);
+
+  // For tests and tools: the pieces of a run.
+  [[nodiscard]] StateTable<T>& state() { return *state_; }
+  [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
+  [[nodiscard]] Round<T>& round() { return *round_; }
+  [[nodiscard]] const Exchange<T>& exchange() const { return exchange_; }
+  [[nodiscard]] std::span<T> model() { return model_.span(); }
+  [[nodiscard]] double step_size() const { return step_size_; }
+  [[nodiscard]] Evaluator<T>& evaluator() { return evaluator_; }
+  [[nodiscard]] std::size_t size_bytes() const;
+
+ private:
+  void make_parts();
+  void resolve_step_size();
+  ExchangeChannel<T> make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index);
+  void check_parts();
+  void declare_state();
+  void start_model();
+  void evaluate(RoundRow& row);
+  void measure(RoundRow& row);
+  void count(RoundRow& row) const;
+  [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
+  [[nodiscard]] bool should_stop(const RoundRow& row) const;
+  [[nodiscard]] double virtual_drift();
+  void finish(RunResult& result, RunStatus status);
+
+  const Cell& cell_;
+  const Scenario& scenario_;
+  Objective<T>& objective_;
+  ThreadPool& pool_;
+  MachineOptions machine_;
+  Evaluator<T> evaluator_;
+
+  std::unique_ptr<LocalUpdate<T>> local_;
+  std::unique_ptr<Feedback<T>> feedback_;
+  std::unique_ptr<Participation> participation_;
+  std::unique_ptr<ServerOptimizer<T>> optimizer_;
+  Exchange<T> exchange_;
+  Unit unit_ = Unit::gradient;
+  double step_size_ = 1;
+  std::unique_ptr<GradientOracle<T>> oracle_;
+  std::unique_ptr<StateTable<T>> state_;
+  std::unique_ptr<Downlink<T>> downlink_;
+  std::unique_ptr<BlockRunner<T>> runner_;
+  std::unique_ptr<Round<T>> round_;
+  Buffer<T> model_;  // x [P]
+  double f_star_ = kNotMeasured;
+};
+
+extern template class Experiment<float>;
+extern template class Experiment<double>;
+
+// Objectives of one process, shared by the cells that have them in common.
+class FL_API CellRunner {
+ public:
+  CellRunner(DataCatalog catalog, MachineOptions machine);
+  ~CellRunner();
+  // Puts a cell together without running it: throws what run() would throw before its first round.
+  void check(const Cell& cell);
+  RunResult run(const Cell& cell, const RoundCallback& callback);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fl

@@ -1,0 +1,78 @@
+// The objective of a scenario: data, split over clients, model, and the constants that theory speaks of.
+//
+//   f(x) = sum_i w_i f_i(x),   f_i(x) = mean over client i's rows of l(x; row) + regulariser(x)
+// Cells of a sweep with the same objective share one object; constants and the optimum are computed when first asked for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clients/model.hpp"
+#include "fl_core/thread_pool.hpp"
+#include "scenarios/data/load.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace fl {
+
+template <class T>
+class Objective {
+ public:
+  // Loads, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
+  Objective(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
+
+  [[nodiscard]] const Model<T>& model() const { return *model_; }
+  [[nodiscard]] const Dataset<T>& train() const { return data_.train; }
+  [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+  [[nodiscard]] std::size_t P() const { return layers_.size(); }
+  [[nodiscard]] const LayerTable& layers() const { return layers_; }
+  [[nodiscard]] std::uint64_t split_hash() const { return split_hash_; }
+  [[nodiscard]] const std::string& where() const { return data_.train_where; }
+
+  // The test set and its rows; null when there is none.
+  [[nodiscard]] const Dataset<T>* test() const;
+  [[nodiscard]] const Shard& test_rows() const { return test_rows_; }
+
+  // Numbers that expressions may name: n, d, m always; L, L_max, mu, l2 once resolved. Adds what `text` mentions.
+  [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& expression);
+  // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
+  struct Optimum {
+    std::vector<double> x;
+    double value = 0;
+  };
+  [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
+  [[nodiscard]] const Optimum& optimum(const OptimumSource& source);
+  [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
+
+ private:
+  void load(const Scenario& scenario, const DataCatalog& catalog);
+  void hold_out(double fraction, std::uint64_t seed);
+  void split(const Scenario& scenario);
+  void bind(const Scenario& scenario);
+  void need_constants();
+
+  ThreadPool& pool_;
+  LoadedData<T> data_;
+  Shard train_rows_, test_rows_;
+  bool test_is_held_out_ = false;
+  std::vector<Shard> shards_;
+  std::uint64_t split_hash_ = 0;
+  std::vector<double> weights_;
+  std::unique_ptr<Model<T>> model_;
+  LayerTable layers_;
+  std::map<std::string, double> names_;
+  std::map<std::string, Optimum> optima_;
+};
+
+// P numbers separated by white space. Throws ConfigError naming `key`, the file and what is wrong.
+[[nodiscard]] std::vector<double> read_vector(const std::string& path, std::size_t P, const std::string& key);
+
+extern template class Objective<float>;
+extern template class Objective<double>;
+
+}  // namespace fl

@@ -1,0 +1,42 @@
+// What partitioners share: even cuts, checks of the request, and Dirichlet draws.
+//
+// m rows over n clients that do not divide: the first m mod n clients get one row more. Shards list their rows in ascending order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_core/partitioner.hpp"
+#include "fl_core/random.hpp"
+
+namespace fl {
+
+// Throws ConfigError unless 1 <= clients <= rows, and rows can be numbered in 32 bits.
+FL_API void require_rows(const PartitionRequest& request, const std::string& partitioner);
+// Throws ConfigError unless the rows have classes.
+FL_API void require_labels(const PartitionRequest& request, const std::string& partitioner);
+
+// Sizes [n] of an even cut.
+[[nodiscard]] FL_API std::vector<std::size_t> even_sizes(std::size_t num_rows, std::size_t num_clients);
+// Cuts `order` into consecutive pieces of these sizes; each piece sorted.
+[[nodiscard]] FL_API std::vector<Shard> cut(std::span<const std::uint32_t> order, std::span<const std::size_t> sizes);
+
+[[nodiscard]] FL_API std::vector<std::uint32_t> rows_in_file_order(std::size_t num_rows);
+[[nodiscard]] FL_API std::vector<std::uint32_t> rows_shuffled(std::size_t num_rows, RandomSequence& random);
+// Sorted by class, rows of one class in file order.
+[[nodiscard]] FL_API std::vector<std::uint32_t> rows_by_label(const PartitionRequest& request);
+// [C] the rows of each class in file order.
+[[nodiscard]] FL_API std::vector<std::vector<std::uint32_t>> rows_of_classes(const PartitionRequest& request);
+
+// ln of unnormalised Dirichlet components: ln Gamma(a_j) draws, which stay finite where the draws themselves underflow (a_j < 0.01).
+// A concentration of 0 gives minus infinity: that component is never drawn.
+[[nodiscard]] FL_API std::vector<double> log_gamma_draws(std::span<const double> concentration, RandomSequence& random);
+// exp(log_weight) divided by its sum; all zero when every weight is.
+[[nodiscard]] FL_API std::vector<double> normalised(std::span<const double> log_weight);
+// q ~ Dir(concentration).
+[[nodiscard]] FL_API std::vector<double> draw_dirichlet(std::span<const double> concentration, RandomSequence& random);
+
+}  // namespace fl

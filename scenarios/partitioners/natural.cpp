@@ -1,0 +1,35 @@
+// The partition that synthetic data comes with: each client's rows as its generator made them.
+#include "fl_core/error.hpp"
+#include "scenarios/partitioners/draws.hpp"
+
+namespace fl {
+namespace {
+
+class Natural final : public Partitioner {
+ public:
+  explicit Natural(const NoOptions&) {}
+
+  // clients = 0 takes as many as the data has.
+  std::vector<Shard> split(const PartitionRequest& request) const override {
+    const auto begin = request.natural_begin;
+    if (begin.size() < 2) throw ConfigError("partition.natural: the data has no partition of its own; only synthetic data has one");
+    const std::size_t n = begin.size() - 1;
+    if (request.num_clients != 0 && request.num_clients != n)
+      throw ConfigError("partition.natural: clients = " + std::to_string(request.num_clients) + ", the data is made of " +
+                        std::to_string(n) + "; leave clients out or set it to " + std::to_string(n));
+    if (begin[0] != 0 || begin[n] != request.num_rows)
+      throw ConfigError("partition.natural: the data's partition covers rows " + std::to_string(begin[0]) + " to " +
+                        std::to_string(begin[n]) + " of " + std::to_string(request.num_rows) + "; `rows` cannot be combined with it");
+    std::vector<std::size_t> sizes;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (begin[i + 1] <= begin[i]) throw ConfigError("partition.natural: client " + std::to_string(i) + " has no rows");
+      sizes.push_back(begin[i + 1] - begin[i]);
+    }
+    return cut(rows_in_file_order(request.num_rows), sizes);
+  }
+};
+
+FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that synthetic data comes with", "");
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,106 @@
+#include "scenarios/reference.hpp"
+
+#include "fl_core/registry.hpp"
+#include "scenarios/scenario_reader.hpp"
+
+namespace fl {
+namespace {
+
+constexpr const char* kHead = R"md(# Scenario reference
+
+This file is generated from the option structs by `fedbits list --reference`; a test keeps it current.
+
+A scenario file is TOML and says what is simulated. Unknown keys and wrong values are errors that name the line, the constraint and the
+nearest valid name. `--set a.b=c` sets one key, or with an inline table (`--set 'compressor.up={kind="identity"}'`) a whole one.
+
+A *number or rule* is a number, or a string such as `"1/(L+l2)"` that is resolved when the constants of the problem are known: numbers,
+names, `+ - * / ^ ( )`, `sqrt`, `min` and `max`. The usual names are `L` (smoothness of f without regulariser), `L_max` (the largest L_i),
+`mu`, `l2`, `n` (clients), `d` (parameters), `k` and `gamma`; each key says which it knows.
+)md";
+
+constexpr const char* kSweep = R"md(
+## `[sweep]`
+
+A grid of scenarios. Cells come in order: the first axis outermost, seeds innermost; the cells of one seed share split, initial model and
+sampling, so they are paired.
+
+| key | type | default | constraint | meaning |
+|---|---|---|---|---|
+| `seeds` | integer | `1` | >= 1 | cells per combination: seed, seed+1, ... for all four seeds |
+| `axis` | list of tables, `[[sweep.axis]]` | none | | every combination of the axes' values becomes a cell |
+| `axis.key` | string | required | | the key that the axis moves, such as `"partition.alpha"` or `"compressor.up"` |
+| `axis.values` | list | required | labels differ | values of that key; a table needs a `label`, which names it in results, and replaces the table at the key |
+)md";
+
+// Text inside a cell of a Markdown table.
+std::string cell(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
+  return result;
+}
+
+std::string code(const std::string& text) { return std::string("`").append(cell(text)).append("`"); }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + code(name);
+  return text;
+}
+
+std::string default_of(const Field& field) {
+  if (field.is_required) return "required";
+  const Value value = field.value();
+  return std::holds_alternative<std::monostate>(value.data) ? "unset" : code(to_string(value));
+}
+
+std::string row(const Field& field) {
+  const std::string type = field.choices.empty() ? cell(field.type) : "one of " + joined(field.choices);
+  return "| " + code(field.name) + " | " + type + " | " + default_of(field) + " | " + cell(field.constraint()) + " | " +
+         cell(field.unit_text) + " | " + cell(field.doc) + " |\n";
+}
+
+std::string table(Schema& schema, const std::string& first_row) {
+  if (schema.fields().empty() && first_row.empty()) return "";
+  std::string text = "\n| key | type | default | constraint | unit | meaning |\n|---|---|---|---|---|---|\n" + first_row;
+  for (const Field& field : schema.fields()) text += row(field);
+  return text;
+}
+
+std::string describe_part(const std::string& name, Section& section) {
+  const PartInfo& info = Registry::instance().info(section.role, name);
+  const Part part = default_part(section.role, name);
+  check_no_shared_keys(part, section);
+  Options options = part.options;
+  Schema own = options.schema();
+  std::string text = "\n### `kind = \"" + name + "\"`\n\n" + info.summary + "\n";
+  if (!info.source.empty()) text += "\nSource: " + info.source + "\n";
+  return text + table(own, "");
+}
+
+std::string describe_section(Section& section) {
+  if (section.keys.fields().empty() && section.part == nullptr) return "";
+  const std::string title = section.path.empty() ? "Top of the file" : "`[" + section.path + "]`";
+  std::string text = "\n## " + title + "\n\n" + section.doc + "\n";
+  if (section.part == nullptr) return text + table(section.keys, "");
+  const std::vector<std::string> names = Registry::instance().names(section.role);
+  const std::string& kind = section.part->kind;
+  const std::string preset = section.presence == Section::Presence::optional ? "unset"
+                             : kind.empty()                                  ? "required"
+                                                                             : code(to_string(Value{kind}));
+  text += table(section.keys,
+                "| `kind` | one of " + joined(names) + " | " + preset + " | | | the part; its own keys stand in the same table |\n");
+  if (section.path == "compressor.down") return text + "\nThe kinds are those of `[compressor.up]`.\n";
+  for (const std::string& name : names) text += describe_part(name, section);
+  return text;
+}
+
+}  // namespace
+
+std::string scenario_reference() {
+  Scenario defaults;
+  std::string text = kHead;
+  for (Section& section : sections_of(defaults)) text += describe_section(section);
+  return text + kSweep;
+}
+
+}  // namespace fl

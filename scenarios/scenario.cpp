@@ -1,0 +1,58 @@
+#include "scenarios/scenario.hpp"
+
+#include "fl_core/registry.hpp"
+#include "scenarios/sections.hpp"
+
+namespace fl {
+namespace {
+
+void write_keys(std::string& text, Schema& schema) {
+  for (const Field& field : schema.fields()) {
+    const Value value = field.value();
+    if (!std::holds_alternative<std::monostate>(value.data)) text += field.name + " = " + to_string(value) + "\n";
+  }
+}
+
+}  // namespace
+
+Part default_part(const std::string& role, const std::string& kind) { return {kind, Registry::instance().default_options(role, kind)}; }
+
+FileDataOptions DataOptions::file() const {
+  return {.name = name.empty() ? path : name,
+          .test = test_fraction > 0 ? "none" : test,
+          .rows = rows,
+          .features = features,
+          .storage = storage,
+          .labels = labels};
+}
+
+const CompressorSpec& Scenario::compressor_up(const std::string& channel) const {
+  const auto own = up.find(channel);
+  return own == up.end() ? up.at("") : own->second;
+}
+
+std::string to_toml(const Scenario& scenario) {
+  Scenario copy = scenario;
+  std::string text;
+  for (Section& section : sections_of(copy)) {
+    std::string lines;
+    if (section.part != nullptr && !section.part->kind.empty()) lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
+    write_keys(lines, section.keys);
+    if (section.part != nullptr) {
+      Schema own = section.part->options.schema();
+      write_keys(lines, own);
+    }
+    if (lines.empty()) continue;
+    if (!section.path.empty()) text += "\n[" + section.path + "]\n";
+    text += lines;
+  }
+  return text;
+}
+
+std::uint64_t hash_of_text(const std::string& text) {
+  std::uint64_t hash = 0xCBF29CE484222325ull;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  return hash64(hash, 0);
+}
+
+}  // namespace fl

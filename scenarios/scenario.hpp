@@ -1,0 +1,131 @@
+// A Scenario is one validated experiment: what is simulated, never on which machine. Plain structs; every key has a default here.
+//
+// The parts of a scenario (compressor, model, ...) are named by kind and found in the registry; their options are their own structs,
+// so nothing here depends on any of them. A scenario written by to_toml and read again is the same scenario with the same hash.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fl_core/device.hpp"
+#include "fl_core/expression.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/options.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/round_context.hpp"
+#include "scenarios/data/load.hpp"
+
+namespace fl {
+
+// A part by name, with its options. An empty kind means that there is none.
+struct Part {
+  std::string kind;
+  Options options;
+};
+
+// The part `kind` with its default options. Throws ConfigError, with the nearest name, when the registry has none.
+[[nodiscard]] FL_API Part default_part(const std::string& role, const std::string& kind);
+
+// A run ends after `rounds`, or as soon as one of these is reached.
+struct StopOptions {
+  std::optional<double> accuracy;      // on the test set, reaches at least
+  std::optional<double> f_gap;         // f - f* falls to
+  std::optional<double> grad_norm_sq;  // |grad f|^2 falls to
+  std::optional<double> bits;          // up and down, all clients together, reach
+  std::optional<double> seconds;       // of simulated time pass
+};
+
+// Exactly one of name, path and a synthetic kind.
+struct DataOptions {
+  std::string name;           // of a known data set
+  std::string path;           // of a LIBSVM file
+  Part synthetic;             // role "data"
+  std::string test = "auto";  // a data set or file; "auto" is <name>.t where there is one; "none"
+  double test_fraction = 0;   // of the rows, held out at random with the data seed
+  std::int64_t rows = 0;      // first rows used; 0 = all
+  std::int64_t features = 0;  // 0 = the largest index in the file
+  Storage storage = Storage::automatic;
+  LabelKind labels = LabelKind::classes;
+
+  [[nodiscard]] FileDataOptions file() const;  // what the loader needs when the data is not synthetic
+};
+
+struct PartitionSpec {
+  Part part{"contiguous", {}};  // role "partitioner"
+  std::int64_t clients = 10;
+};
+
+// f(x) = sum_i w_i f_i(x) + l2/2 |x|^2 + nonconvex * sum_j x_j^2 / (1 + x_j^2)
+struct ModelSpec {
+  enum class Weights { rows, uniform };
+  Part part;  // role "model"
+  Expression l2 = 0.0;
+  Expression nonconvex = 0.0;
+  Weights weights = Weights::rows;
+};
+
+struct StartOptions {
+  enum class Kind { zero, random, file, optimum };
+  Kind kind = Kind::zero;
+  double shift = 0;  // added to every parameter
+  std::string path;
+};
+
+// How one channel is compressed.
+struct CompressorSpec {
+  Part part{"identity", {}};  // role "compressor"
+  std::optional<Unit> unit;   // unset: what the local update sends by itself
+  ScopeKind scope = ScopeKind::model;
+  std::int64_t bucket = 0;  // elements, for ScopeKind::bucket
+  std::vector<std::string> exclude;
+};
+
+// The reference value f*: not used, computed from the data, or read from a file that holds x*.
+struct OptimumSource {
+  bool is_used = true;
+  std::string path;
+};
+
+struct EvaluateOptions {
+  enum class PublishedMetrics { none, ec_gd, ec_sgd };
+  std::int64_t every = 10;         // rounds
+  std::int64_t measure_every = 0;  // rounds; 0 = the same as every
+  PublishedMetrics published_metrics = PublishedMetrics::none;
+  OptimumSource optimum;
+};
+
+struct Scenario {
+  std::string name;
+  std::int64_t rounds = 0;
+  Precision precision = Precision::float32;
+  Seeds seeds;
+  StopOptions stop;
+  DataOptions data;
+  PartitionSpec partition;
+  ModelSpec model;
+  StartOptions start;
+  Part local{"gradient", {}};                          // role "local_update"
+  Part participation{"full", {}};                      // role "participation"
+  std::map<std::string, CompressorSpec> up{{"", {}}};  // by channel; "" is every channel without an entry of its own
+  CompressorSpec down;
+  Part feedback_up{"none", {}};  // role "feedback"
+  Part server{"sgd", {}};        // role "server_optimizer"
+  EvaluateOptions evaluate;
+
+  // How a channel is compressed upwards.
+  [[nodiscard]] const CompressorSpec& compressor_up(const std::string& channel) const;
+};
+
+// The whole scenario as canonical TOML: every key, defaults included. Reading it again gives the same scenario and the same text.
+[[nodiscard]] FL_API std::string to_toml(const Scenario& scenario);
+
+// Reads a scenario without [sweep], such as to_toml writes; `source` names it in errors. Throws ConfigError with all problems.
+[[nodiscard]] FL_API Scenario parse_scenario(const std::string& text, const std::string& source);
+
+// Identity of a canonical text, and so of a run: FNV-1a, 64 bits, finished by SplitMix64.
+[[nodiscard]] FL_API std::uint64_t hash_of_text(const std::string& text);
+
+}  // namespace fl

@@ -1,0 +1,159 @@
+#include "scenarios/scenario_reader.hpp"
+
+#include <algorithm>
+
+#include "fl_core/registry.hpp"
+#include "scenarios/toml_reader.hpp"
+
+namespace fl {
+namespace {
+
+// A table below [compressor.up] is a channel of its own.
+void find_channels(const Node& root, Scenario& scenario) {
+  const Node* up = root.find("compressor.up");
+  if (up == nullptr) return;
+  for (const auto& [key, member] : up->members)
+    if (member.kind == Node::Kind::table) scenario.up.try_emplace(key);
+}
+
+bool set_field(Field& field, const Node& node, const std::string& path, ProblemList& problems) {
+  const auto why = node.holds_table() ? "must be a value (" + field.type + "), is " + node.shown() : field.assign(node.value());
+  if (why) problems.add(node.place, path + ": " + *why);
+  return !why;
+}
+
+class Reader {
+ public:
+  Reader(const Node& root, Scenario& scenario, ProblemList& problems)
+      : root_(root), problems_(problems), sections_(sections_of(scenario)) {}
+
+  void run() {
+    for (Section& section : sections_) read(section);
+  }
+
+ private:
+  void read(Section& section) {
+    static const Node kEmptyTable;
+    const Node* found = root_.find(section.path);
+    if (found != nullptr && found->kind != Node::Kind::table) {
+      problems_.add(found->place, section.path + ": must be a table, is " + found->shown());
+      return;
+    }
+    const Node& table = found == nullptr ? kEmptyTable : *found;
+    const Place& place = found == nullptr ? root_.place : found->place;
+    const bool part_is_known = section.part == nullptr || read_kind(section, table, place);
+    Schema own = section.part != nullptr && part_is_known ? section.part->options.schema() : Schema();
+    bool is_valid = part_is_known;
+    for (Schema* schema : {&section.keys, &own})
+      for (Field& field : schema->fields()) is_valid = read_key(field, section, table, place) && is_valid;
+    if (part_is_known) refuse_unknown_keys(section, own, table);
+    if (is_valid) validate(section, table, place);
+  }
+
+  // The part's name and its default options. False, with a problem, when there is no such part.
+  bool read_kind(Section& section, const Node& table, const Place& place) {
+    Part& part = *section.part;
+    const std::string path = join_path(section.path, "kind");
+    const auto member = table.members.find("kind");
+    Schema schema;
+    if (member != table.members.end() && !set_field(schema.field("kind", part.kind, ""), member->second, path, problems_)) return false;
+    if (part.kind.empty() && section.presence == Section::Presence::optional) return true;
+    try {
+      if (part.kind.empty()) throw ConfigError("is required; known: " + known_parts(section.role));
+      part = default_part(section.role, part.kind);
+    } catch (const ConfigError& error) {
+      problems_.add(member == table.members.end() ? place : member->second.place, path + ": " + error.what());
+      return false;
+    }
+    check_no_shared_keys(part, section);
+    return true;
+  }
+
+  static std::string known_parts(const std::string& role) {
+    std::string all;
+    for (const std::string& name : Registry::instance().names(role)) all += (all.empty() ? "" : ", ") + name;
+    return all;
+  }
+
+  bool read_key(Field& field, const Section& section, const Node& table, const Place& place) {
+    const std::string path = join_path(section.path, field.name);
+    const auto member = table.members.find(field.name);
+    if (member != table.members.end()) return set_field(field, member->second, path, problems_);
+    if (field.is_required) problems_.add(place, path + ": is required: " + field.doc);
+    return !field.is_required;
+  }
+
+  void refuse_unknown_keys(Section& section, Schema& own, const Node& table) {
+    std::vector<std::string> known;
+    if (section.part != nullptr) known.push_back("kind");
+    for (Schema* schema : {&own, &section.keys})
+      for (const Field& field : schema->fields()) known.push_back(field.name);
+    for (const std::string& child : children_of(section.path)) known.push_back(child);
+    for (const auto& [key, value] : table.members)
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        problems_.add(value.key_place, unknown_key_text(section.path, key, known));
+  }
+
+  // The tables directly below a table: "compressor" has up and down.
+  [[nodiscard]] std::vector<std::string> children_of(const std::string& path) const {
+    const std::size_t depth = split_path(path).size();
+    std::vector<std::string> children;
+    for (const Section& section : sections_) {
+      const std::vector<std::string> keys = split_path(section.path);
+      if (keys.size() == depth + 1 && section.path == join_path(path, keys.back())) children.push_back(keys.back());
+    }
+    return children;
+  }
+
+  void validate(const Section& section, const Node& table, const Place& place) {
+    Problems found;
+    if (section.validate) section.validate(found);
+    if (section.part != nullptr) section.part->options.validate(found);
+    for (const Problem& problem : found) {
+      const auto member = table.members.find(problem.where);
+      const std::string path = join_path(section.path, problem.where);
+      problems_.add(member == table.members.end() ? place : member->second.place, (path.empty() ? "" : path + ": ") + problem.message);
+    }
+  }
+
+  const Node& root_;
+  ProblemList& problems_;
+  std::vector<Section> sections_;
+};
+
+// `seed` and all of [seeds] together: one of them would be ignored in silence.
+void refuse_idle_seed(const Node& root, ProblemList& problems) {
+  const Node* seed = root.find("seed");
+  const Node* seeds = root.find("seeds");
+  if (seed != nullptr && seeds != nullptr && seeds->members.size() >= 4)
+    problems.add(seed->key_place, "seed: has no effect, because [seeds] sets all four; drop one of them");
+}
+
+}  // namespace
+
+Scenario read_scenario(const Node& root, ProblemList& problems) {
+  Scenario scenario;
+  find_channels(root, scenario);
+  Reader(root, scenario, problems).run();
+  refuse_idle_seed(root, problems);
+  return scenario;
+}
+
+void check_no_shared_keys(const Part& part, Section& section) {
+  Options options = part.options;
+  Schema own = options.schema();
+  for (const Field& field : own.fields())
+    if (field.name == "kind" || section.keys.find(field.name) != nullptr)
+      throw Error(section.role + " \"" + part.kind + "\": its option \"" + field.name + "\" is also a key of [" + section.path +
+                  "]; rename the option");
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& source) {
+  ProblemList problems;
+  const Node root = parse_toml(text, source, problems);
+  Scenario scenario = read_scenario(root, problems);
+  problems.throw_if_any();
+  return scenario;
+}
+
+}  // namespace fl

@@ -1,0 +1,235 @@
+#include "scenarios/sections.hpp"
+
+#include <utility>
+
+namespace fl {
+namespace {
+
+// A field that is unset until a scenario sets it. Bounds and texts are those of a plain field.
+template <class T, class Store, class Load>
+Field& field_through(Schema& schema, const std::string& name, const std::string& type, const std::string& doc, Store store, Load load) {
+  return schema.add(Field(
+      name, type, doc,
+      [name, store](const Value& value) -> std::optional<std::string> {
+        T plain{};
+        Schema one;
+        auto why = one.field(name, plain, "").assign(value);
+        if (!why) store(plain);
+        return why;
+      },
+      load));
+}
+
+Field& optional_number(Schema& schema, const std::string& name, std::optional<double>& value, const std::string& doc) {
+  return field_through<double>(
+      schema, name, "number", doc, [&value](double x) { value = x; }, [&value] { return value ? Value{*value} : Value{}; });
+}
+
+Field& seed_field(Schema& schema, const std::string& name, std::uint64_t& seed, const Seeds& all, const std::string& doc) {
+  const auto store = [&seed](std::int64_t s) { seed = static_cast<std::uint64_t>(s); };
+  const auto load = [&seed, &all] {
+    const bool is_common = all.data == all.init && all.data == all.sampling && all.data == all.compressor;
+    return is_common ? Value{} : Value{static_cast<std::int64_t>(seed)};  // `seed` above says it
+  };
+  return field_through<std::int64_t>(schema, name, "integer", doc, store, load).at_least(0);
+}
+
+void common_seed_field(Schema& schema, Seeds& seeds) {
+  const auto store = [&seeds](std::int64_t s) {
+    const auto seed = static_cast<std::uint64_t>(s);
+    seeds = {seed, seed, seed, seed};
+  };
+  const auto load = [&seeds] {
+    const bool is_common = seeds.data == seeds.init && seeds.data == seeds.sampling && seeds.data == seeds.compressor;
+    return is_common ? Value{static_cast<std::int64_t>(seeds.data)} : Value{};
+  };
+  field_through<std::int64_t>(schema, "seed", "integer", "all four seeds at once; [seeds] sets them one by one", store, load).at_least(0);
+}
+
+void require(Problems& problems, bool holds, const std::string& key, const std::string& message) {
+  if (!holds) problems.push_back({key, message});
+}
+
+Section run_section(Scenario& s) {
+  Section section{.path = "", .doc = "What the run is called and how long it lasts. These keys stand above the first table."};
+  section.keys.field("name", s.name, "name of the run in results and reports").required();
+  section.keys.field("rounds", s.rounds, "rounds at most").at_least(1).required();
+  section.keys.choice("precision", s.precision, {{Precision::float32, "float32"}, {Precision::float64, "float64"}},
+                      "type of parameters, gradients and states; convex studies need float64");
+  common_seed_field(section.keys, s.seeds);
+  section.validate = [&s](Problems& p) { require(p, !s.name.empty(), "name", "must not be empty"); };
+  return section;
+}
+
+Section seeds_section(Seeds& seeds) {
+  Section section{.path = "seeds", .doc = "The four sources of randomness, each `seed` unless set here."};
+  seed_field(section.keys, "data", seeds.data, seeds, "of the split, the held-out rows and synthetic data");
+  seed_field(section.keys, "init", seeds.init, seeds, "of the initial model");
+  seed_field(section.keys, "sampling", seeds.sampling, seeds, "of participation and minibatches");
+  seed_field(section.keys, "compressor", seeds.compressor, seeds, "of random compressors");
+  return section;
+}
+
+Section stop_section(StopOptions& stop) {
+  Section section{.path = "stop", .doc = "A run ends after `rounds`, or earlier when one of these is reached."};
+  optional_number(section.keys, "accuracy", stop.accuracy, "test accuracy that is enough").above(0).at_most(1);
+  optional_number(section.keys, "f_gap", stop.f_gap, "f - f* that is small enough").above(0);
+  optional_number(section.keys, "grad_norm_sq", stop.grad_norm_sq, "|grad f|^2 that is small enough").above(0);
+  optional_number(section.keys, "bits", stop.bits, "bits sent, up and down, by all clients together").above(0).unit("bits");
+  optional_number(section.keys, "seconds", stop.seconds, "simulated time").above(0).unit("s");
+  return section;
+}
+
+// Synthetic data knows its own sizes: a key of a file beside it would be ignored in silence.
+void refuse_idle_file_keys(const DataOptions& data, Problems& problems) {
+  const std::string why = "has no effect on synthetic data";
+  require(problems, data.test == "auto" || data.test == "none", "test", why + "; use test_fraction");
+  require(problems, data.rows == 0, "rows", why);
+  require(problems, data.features == 0, "features", why);
+}
+
+void validate_data(const DataOptions& data, Problems& problems) {
+  const bool is_synthetic = !data.synthetic.kind.empty();
+  const int sources = int{!data.name.empty()} + int{!data.path.empty()} + int{is_synthetic};
+  require(problems, sources > 0, "", "needs data: set name (a known data set), path (a LIBSVM file) or kind (synthetic data)");
+  require(problems, sources < 2, "", "name, path and kind exclude each other; keep one");
+  const bool has_test_file = data.test != "auto" && data.test != "none";
+  require(problems, !has_test_file || data.test_fraction == 0, "test_fraction", "must be 0 when test names a file");
+  if (is_synthetic) refuse_idle_file_keys(data, problems);
+}
+
+Section data_section(DataOptions& data) {
+  constexpr double kMostRows = 4294967295.0, kMostFeatures = 2147483648.0;
+  Section section{.path = "data", .doc = "The training and test set: exactly one of `name`, `path` and, for synthetic data, `kind`."};
+  section.role = "data";
+  section.part = &data.synthetic;
+  section.presence = Section::Presence::optional;
+  Schema& keys = section.keys;
+  keys.field("name", data.name, "a data set that `fedbits data` lists");
+  keys.field("path", data.path, "a LIBSVM file, plain or gzip, absolute or below a data folder");
+  keys.field("test", data.test, "test set: a data set or file; \"auto\" is <name>.t where there is one; \"none\"");
+  keys.field("test_fraction", data.test_fraction, "part of the rows that is held out for testing, instead of a test file")
+      .at_least(0)
+      .below(1);
+  keys.field("rows", data.rows, "only the first rows of the file; 0 = all").at_least(0).at_most(kMostRows).unit("rows");
+  keys.field("features", data.features, "number of features; 0 = the largest index in the file").at_least(0).at_most(kMostFeatures);
+  keys.choice("storage", data.storage, {{Storage::automatic, "auto"}, {Storage::dense, "dense"}, {Storage::sparse, "sparse"}},
+              "how rows are held; auto is dense above a quarter of entries not zero");
+  keys.choice("labels", data.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
+              "what a line's first number is: a class, or a regression target");
+  section.validate = [&data](Problems& problems) { validate_data(data, problems); };
+  return section;
+}
+
+Section partition_section(PartitionSpec& partition) {
+  Section section{.path = "partition", .doc = "Which client holds which rows.", .role = "partitioner", .part = &partition.part};
+  section.keys.field("clients", partition.clients, "number of clients n").at_least(1).unit("clients");
+  return section;
+}
+
+Section model_section(ModelSpec& model) {
+  using Weights = ModelSpec::Weights;
+  Section section{.path = "model", .doc = "The function that the clients minimise, regulariser included.", .role = "model"};
+  section.part = &model.part;
+  section.keys.field("l2", model.l2, "weight of |x|^2 / 2; a rule may use L, L_max, n, d").at_least(0);
+  section.keys.field("nonconvex", model.nonconvex, "weight of sum x_j^2 / (1 + x_j^2); a rule may use L, L_max, n, d").at_least(0);
+  section.keys.choice("weights", model.weights, {{Weights::rows, "rows"}, {Weights::uniform, "uniform"}},
+                      "w_i in f = sum w_i f_i: by rows, or 1/n each");
+  return section;
+}
+
+Section start_section(StartOptions& start) {
+  using Kind = StartOptions::Kind;
+  Section section{.path = "start", .doc = "The initial model."};
+  section.keys.choice("kind", start.kind,
+                      {{Kind::zero, "zero"}, {Kind::random, "random"}, {Kind::file, "file"}, {Kind::optimum, "optimum"}},
+                      "zero, the model's own random start, parameters from a file, or the optimum x*");
+  section.keys.field("shift", start.shift, "added to every parameter");
+  section.keys.field("path", start.path, "for kind = \"file\": one parameter per line, in text");
+  section.validate = [&start](Problems& p) {
+    require(p, start.kind != Kind::file || !start.path.empty(), "path", "is required when kind = \"file\"");
+    require(p, start.kind == Kind::file || start.path.empty(), "path", "has no effect unless kind = \"file\"");
+  };
+  return section;
+}
+
+Section part_section(const std::string& path, const std::string& role, Part& part, const std::string& doc) {
+  return {.path = path, .doc = doc, .role = role, .part = &part};
+}
+
+Section compressor_section(const std::string& path, CompressorSpec& spec, const std::string& doc) {
+  using MaybeUnit = std::optional<Unit>;
+  Section section{.path = path, .doc = doc, .role = "compressor", .part = &spec.part};
+  if (path != "compressor.down")
+    section.keys.choice<MaybeUnit>(
+        "unit", spec.unit, {{std::nullopt, "auto"}, {Unit::gradient, "gradient"}, {Unit::step, "step"}, {Unit::update, "update"}},
+        "what is compressed: a gradient, step size x gradient, or a difference of models; auto is the local update's own");
+  section.keys.choice("scope", spec.scope, {{ScopeKind::model, "model"}, {ScopeKind::tensor, "tensor"}, {ScopeKind::bucket, "bucket"}},
+                      "what is compressed as one vector");
+  section.keys.field("bucket", spec.bucket, "size of a bucket, for scope = \"bucket\"").at_least(0).unit("parameters");
+  section.keys.field("exclude", spec.exclude, "layers that travel uncompressed, by name");
+  section.validate = [&spec](Problems& p) {
+    require(p, spec.scope != ScopeKind::bucket || spec.bucket > 0, "bucket", "must be > 0 when scope = \"bucket\"");
+    require(p, spec.scope == ScopeKind::bucket || spec.bucket == 0, "bucket", "has no effect unless scope = \"bucket\"");
+  };
+  return section;
+}
+
+void optimum_field(Schema& schema, OptimumSource& optimum) {
+  const auto set = [&optimum](const Value& value) -> std::optional<std::string> {
+    if (const bool* is_used = std::get_if<bool>(&value.data)) {
+      optimum = {*is_used, ""};
+      return std::nullopt;
+    }
+    const auto* path = std::get_if<std::string>(&value.data);
+    if (path == nullptr || path->empty()) return "must be true, false or the path of a file that holds x*, is " + to_string(value);
+    optimum = {true, *path};
+    return std::nullopt;
+  };
+  const auto get = [&optimum] { return optimum.path.empty() ? Value{optimum.is_used} : Value{optimum.path}; };
+  schema.add(
+      Field("optimum", "true, false or path", "f* for f_gap: computed when the model is convex, not used, or at x* from a file", set, get));
+}
+
+Section evaluate_section(EvaluateOptions& evaluate) {
+  using Metrics = EvaluateOptions::PublishedMetrics;
+  Section section{.path = "evaluate", .doc = "What is measured and how often. The start and the last round always are."};
+  section.keys.field("every", evaluate.every, "losses and accuracy").at_least(1).unit("rounds");
+  section.keys.field("measure_every", evaluate.measure_every, "norms and errors of the messages; 0 = as every").at_least(0).unit("rounds");
+  section.keys.choice("published_metrics", evaluate.published_metrics,
+                      {{Metrics::none, "none"}, {Metrics::ec_gd, "ec_gd"}, {Metrics::ec_sgd, "ec_sgd"}},
+                      "add the metrics as that publication's code computed them");
+  optimum_field(section.keys, evaluate.optimum);
+  return section;
+}
+
+}  // namespace
+
+std::vector<Section> sections_of(Scenario& s) {
+  std::vector<Section> sections;
+  sections.push_back(run_section(s));
+  sections.push_back(seeds_section(s.seeds));
+  sections.push_back(stop_section(s.stop));
+  sections.push_back(data_section(s.data));
+  sections.push_back(partition_section(s.partition));
+  sections.push_back(model_section(s.model));
+  sections.push_back(start_section(s.start));
+  sections.push_back(part_section("local", "local_update", s.local, "What a client does in a round."));
+  sections.push_back(part_section("participation", "participation", s.participation, "Which clients take part in a round."));
+  sections.push_back({.path = "compressor"});
+  for (auto& [channel, spec] : s.up) {
+    const std::string path = channel.empty() ? "compressor.up" : "compressor.up." + channel;
+    sections.push_back(
+        compressor_section(path, spec,
+                           "How clients compress what they send. A table `[compressor.up.CHANNEL]` replaces this one for that "
+                           "channel of the local update."));
+  }
+  sections.push_back(compressor_section("compressor.down", s.down, "How the server compresses the model that it broadcasts."));
+  sections.push_back({.path = "feedback"});
+  sections.push_back(part_section("feedback.up", "feedback", s.feedback_up, "What remembers the clients' compression error."));
+  sections.push_back(part_section("server", "server_optimizer", s.server, "How the server applies the estimate."));
+  sections.push_back(evaluate_section(s.evaluate));
+  return sections;
+}
+
+}  // namespace fl

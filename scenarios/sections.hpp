@@ -1,0 +1,29 @@
+// The layout of a scenario file: which table holds which keys. The reader, the canonical writer and the reference documentation all
+// walk this one description, so they cannot disagree.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+
+namespace fl {
+
+// One table of a scenario file, bound to the scenario that it fills.
+struct Section {
+  enum class Presence { optional, required };  // of the part
+  std::string path = {};                       // "compressor.up"; "" = above the first table
+  std::string doc = {};                        // for the reference
+  std::string role = {};                       // of its part; "" = it has none
+  Part* part = nullptr;
+  Presence presence = Presence::required;
+  Schema keys = {};                              // besides the part's own
+  std::function<void(Problems&)> validate = {};  // conditions between keys; `where` of a problem names the key
+};
+
+// All tables of `scenario`, in the order in which they are written; some ([compressor]) only hold other tables. The scenario must outlive
+// them and keep its address.
+[[nodiscard]] std::vector<Section> sections_of(Scenario& scenario);
+
+}  // namespace fl

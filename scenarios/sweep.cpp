@@ -1,0 +1,229 @@
+#include "scenarios/sweep.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "scenarios/scenario_reader.hpp"
+#include "scenarios/toml_reader.hpp"
+
+namespace fl {
+namespace {
+
+constexpr std::size_t kMostCells = 100'000;
+
+struct AxisValue {
+  std::string label;
+  Node node;
+};
+
+struct Axis {
+  std::string key;
+  Place key_place;
+  std::vector<AxisValue> values;
+};
+
+struct Sweep {
+  std::int64_t seeds = 1;
+  Place seeds_place;
+  std::vector<Axis> axes;
+};
+
+// "compressor.up" holds "compressor.up.k" and itself.
+bool holds(const std::string& path, const std::string& inner) {
+  return inner == path || inner.compare(0, path.size() + 1, path + ".") == 0;
+}
+
+void refuse_other_keys(const Node& table, const std::string& path, const std::vector<std::string>& known, ProblemList& problems) {
+  for (const auto& [key, value] : table.members)
+    if (std::find(known.begin(), known.end(), key) == known.end()) problems.add(value.key_place, unknown_key_text(path, key, known));
+}
+
+// A member that an axis cannot do without.
+const Node* need(const Node& table, const std::string& path, const std::string& key, const std::string& what, ProblemList& problems) {
+  const Node* node = table.find(key);
+  if (node == nullptr) problems.add(table.place, path + "." + key + ": is required: " + what);
+  return node;
+}
+
+const std::string* text_of(const Node& node) { return std::get_if<std::string>(&node.scalar.data); }
+
+// Numbers as people write them (100, not 100.0), strings without quotes.
+std::string plain_label(const Node& node) {
+  if (const std::string* text = text_of(node)) return *text;
+  std::string label = to_string(node.value());
+  const bool is_whole = std::holds_alternative<double>(node.scalar.data) && label.size() > 2 && label.substr(label.size() - 2) == ".0";
+  return is_whole ? label.substr(0, label.size() - 2) : label;
+}
+
+std::optional<AxisValue> read_value(Node node, ProblemList& problems) {
+  if (node.kind != Node::Kind::table) return AxisValue{plain_label(node), std::move(node)};
+  const Node* label = need(node, "sweep.axis.values", "label", "the name of this table in results", problems);
+  if (label == nullptr) return std::nullopt;
+  const std::string* text = text_of(*label);
+  if (text == nullptr || text->empty()) {
+    problems.add(label->place, "sweep.axis.values.label: must be a string that is not empty, is " + label->shown());
+    return std::nullopt;
+  }
+  std::string name = *text;
+  node.members.erase("label");
+  return AxisValue{std::move(name), std::move(node)};
+}
+
+void read_values(const Node& values, Axis& axis, ProblemList& problems) {
+  if (values.kind != Node::Kind::array || values.items.empty()) {
+    problems.add(values.place, "sweep.axis.values: must be a list with at least one value, is " + values.shown());
+    return;
+  }
+  for (const Node& item : values.items) {
+    auto value = read_value(item, problems);
+    if (!value) continue;
+    for (const AxisValue& other : axis.values)
+      if (other.label == value->label)
+        problems.add(item.place,
+                     "sweep.axis.values: two values of " + axis.key + " are called \"" + value->label + "\"; labels must differ");
+    axis.values.push_back(std::move(*value));
+  }
+}
+
+// Keys that an axis may not move: the file's own structure.
+bool is_axis_key(const std::string& key) {
+  const std::vector<std::string> parts = split_path(key);
+  return !parts.empty() && std::all_of(parts.begin(), parts.end(), is_bare_key) && parts[0] != "sweep";
+}
+
+void read_axis(const Node& table, Sweep& sweep, ProblemList& problems) {
+  if (table.kind != Node::Kind::table) {
+    problems.add(table.place, "sweep.axis: must be a table with key and values, is " + table.shown());
+    return;
+  }
+  refuse_other_keys(table, "sweep.axis", {"key", "values"}, problems);
+  const Node* key = need(table, "sweep.axis", "key", "the key that the axis moves, such as \"partition.alpha\"", problems);
+  const Node* values = need(table, "sweep.axis", "values", "the list of its values", problems);
+  if (key == nullptr || values == nullptr) return;
+  const std::string* text = text_of(*key);
+  if (text == nullptr || !is_axis_key(*text)) {
+    problems.add(key->place, "sweep.axis.key: must be a key of the scenario, such as \"partition.alpha\", is " + key->shown());
+    return;
+  }
+  Axis axis{*text, key->place, {}};
+  for (const Axis& other : sweep.axes)
+    if (holds(axis.key, other.key))
+      problems.add(key->place, "sweep.axis.key: " + axis.key + " overwrites the earlier axis " + other.key +
+                                   (axis.key == other.key ? "; keep one of them" : "; put the axis of the whole table first"));
+  read_values(*values, axis, problems);
+  sweep.axes.push_back(std::move(axis));
+}
+
+// Takes [sweep] out of the tree.
+Sweep take_sweep(Node& root, ProblemList& problems) {
+  Sweep sweep;
+  const auto member = root.members.find("sweep");
+  if (member == root.members.end()) return sweep;
+  const Node table = std::move(member->second);
+  root.members.erase(member);
+  if (table.kind != Node::Kind::table) {
+    problems.add(table.place, "sweep: must be a table, is " + table.shown());
+    return sweep;
+  }
+  refuse_other_keys(table, "sweep", {"seeds", "axis"}, problems);
+  if (const Node* seeds = table.find("seeds")) {
+    sweep.seeds_place = seeds->place;
+    Schema schema;
+    const auto why = schema.field("seeds", sweep.seeds, "").at_least(1).assign(seeds->holds_table() ? Value{} : seeds->value());
+    if (why) problems.add(seeds->place, "sweep.seeds: " + *why);
+  }
+  if (const Node* axes = table.find("axis")) {
+    if (axes->kind != Node::Kind::array)
+      problems.add(axes->place, "sweep.axis: must be a list of tables, [[sweep.axis]], is " + axes->shown());
+    for (const Node& axis : axes->items) read_axis(axis, sweep, problems);
+  }
+  return sweep;
+}
+
+void refuse_idle_settings(const std::vector<Setting>& settings, const Sweep& sweep, ProblemList& problems) {
+  for (const Setting& setting : settings)
+    for (const Axis& axis : sweep.axes)
+      if (holds(axis.key, setting.key))
+        problems.add(setting.node.place,
+                     setting.key + ": has no effect, because an axis of [sweep] sets " + axis.key + "; --set sweep.axis=[] drops the axes");
+}
+
+void refuse_huge_sweep(const Sweep& sweep, const Place& place) {
+  double cells = static_cast<double>(sweep.seeds);
+  for (const Axis& axis : sweep.axes) cells *= static_cast<double>(axis.values.size());
+  if (cells <= static_cast<double>(kMostCells)) return;
+  throw ConfigError(std::vector<Problem>{
+      {place.text(), "sweep: must have at most " + std::to_string(kMostCells) + " cells, has " + to_string(Value{cells})}});
+}
+
+// Seeds are written as TOML integers.
+void refuse_large_seeds(const Sweep& sweep, const Seeds& seeds, ProblemList& problems) {
+  const auto largest = std::max({seeds.data, seeds.init, seeds.sampling, seeds.compressor});
+  const auto last = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (largest > last - static_cast<std::uint64_t>(sweep.seeds - 1))
+    problems.add(sweep.seeds_place, "sweep.seeds: the last seed must be at most " + std::to_string(last) + "; start from a smaller seed");
+}
+
+void add_seeds(Cell cell, std::int64_t seeds, std::vector<Cell>& cells) {
+  const Seeds first = cell.scenario.seeds;
+  for (std::int64_t s = 0; s < seeds; ++s) {
+    const auto step = static_cast<std::uint64_t>(s);
+    cell.scenario.seeds = {first.data + step, first.init + step, first.sampling + step, first.compressor + step};
+    cell.resolved_toml = to_toml(cell.scenario);
+    cell.hash = hash_of_text(cell.resolved_toml);
+    cells.push_back(cell);
+  }
+}
+
+// The values chosen on each axis, counted like digits: the last axis moves fastest. False after the last combination.
+bool advance(std::vector<std::size_t>& chosen, const std::vector<Axis>& axes) {
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    if (++chosen[a] < axes[a].values.size()) return true;
+    chosen[a] = 0;
+  }
+  return false;
+}
+
+std::vector<Cell> expand(const Node& root, const Sweep& sweep, ProblemList& problems) {
+  std::vector<Cell> cells;
+  std::vector<std::size_t> chosen(sweep.axes.size(), 0);
+  do {
+    Node tree = root;
+    Cell cell;
+    for (std::size_t a = 0; a < chosen.size(); ++a) {
+      const Axis& axis = sweep.axes[a];
+      const AxisValue& value = axis.values[chosen[a]];
+      Node node = value.node;
+      node.key_place = axis.key_place;
+      put(tree, axis.key, std::move(node), problems);
+      cell.axis_labels.emplace_back(axis.key, value.label);
+    }
+    cell.scenario = read_scenario(tree, problems);
+    refuse_large_seeds(sweep, cell.scenario.seeds, problems);
+    if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, cells);
+  } while (advance(chosen, sweep.axes));
+  return cells;
+}
+
+}  // namespace
+
+std::vector<Cell> parse_cells(const std::string& text, const std::string& source, const std::vector<std::string>& settings) {
+  ProblemList problems;
+  Node root = parse_toml(text, source, problems);
+  const std::vector<Setting> applied = apply_settings(root, settings, problems);
+  Sweep sweep = take_sweep(root, problems);
+  refuse_idle_settings(applied, sweep, problems);
+  refuse_huge_sweep(sweep, root.place);
+  // An axis without a single good value was reported; the others still get checked.
+  std::erase_if(sweep.axes, [](const Axis& axis) { return axis.values.empty(); });
+  std::vector<Cell> cells = expand(root, sweep, problems);
+  problems.throw_if_any();
+  return cells;
+}
+
+std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings) {
+  return parse_cells(read_scenario_text(file), file.string(), settings);
+}
+
+}  // namespace fl

@@ -1,0 +1,63 @@
+#include "server/aggregator.hpp"
+
+#include <algorithm>
+
+#include "fl_core/payload_ops.hpp"
+
+namespace fl {
+
+namespace {
+constexpr std::size_t kGroup = 64;     // clients summed one after another
+constexpr std::size_t kRange = 16384;  // coordinates of one piece of work: 128 KiB of partial sums
+}  // namespace
+
+template <class T>
+void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
+                        std::span<double> sum) {
+  const std::size_t L = sum.size();
+  const auto pieces = static_cast<std::uint32_t>((L + kRange - 1) / kRange);
+  pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
+    const std::size_t first = piece * kRange, last = std::min(L, first + kRange);
+    sum_range(messages, weights, scope, first, last, sum.data(), exec);
+  });
+}
+
+// Groups are joined like the carries of a binary counter: partial[level] holds a sum of 2^level groups.
+template <class T>
+void Aggregator<T>::sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
+                              std::size_t first, std::size_t last, double* sum, const Exec& exec) const {
+  const std::size_t count = last - first, groups = (messages.size() + kGroup - 1) / kGroup;
+  Workspace::Frame frame(*exec.workspace);
+  std::size_t levels = 1;
+  while ((std::size_t{1} << levels) <= groups) ++levels;
+  // accumulate() addresses coordinates from 0, so each level's buffer is shifted by `first`.
+  auto* partial = frame.take<double>(levels * count);
+  std::uint64_t full = 0;
+  for (std::size_t group = 0; group < groups; ++group) {
+    double* target = sum + first;
+    std::fill_n(target, count, 0.0);
+    for (std::size_t i = group * kGroup; i < std::min(messages.size(), (group + 1) * kGroup); ++i)
+      if (messages[i] != nullptr && !messages[i]->silent) accumulate(*messages[i], scope, weights[i], first, last, sum);
+    std::size_t level = 0;
+    for (; (full >> level & 1) != 0; ++level) {
+      const double* left = partial + level * count;
+      for (std::size_t j = 0; j < count; ++j) target[j] = left[j] + target[j];
+      full &= ~(std::uint64_t{1} << level);
+    }
+    std::copy_n(target, count, partial + level * count);
+    full |= std::uint64_t{1} << level;
+  }
+  double* total = sum + first;
+  bool started = false;
+  for (std::size_t level = 0; level < levels; ++level) {
+    if ((full >> level & 1) == 0) continue;
+    const double* left = partial + level * count;
+    for (std::size_t j = 0; j < count; ++j) total[j] = started ? left[j] + total[j] : left[j];
+    started = true;
+  }
+}
+
+template class Aggregator<float>;
+template class Aggregator<double>;
+
+}  // namespace fl

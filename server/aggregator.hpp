@@ -1,0 +1,35 @@
+// Weighted sums of messages over the cohort, in an order that nothing can change.
+//
+//   sum_j = sum_i weight_i c_ij, in double: clients in ascending cohort position inside groups of 64, the groups joined in a binary tree
+// Threads share the coordinates, never the clients, so their number does not enter the result. A silent or lost message is a zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload.hpp"
+#include "fl_core/thread_pool.hpp"
+
+namespace fl {
+
+template <class T>
+class Aggregator {
+ public:
+  explicit Aggregator(ThreadPool& pool) : pool_(pool) {}
+  // messages[i] may be null (nothing arrived). sum: [L], L = the messages' length.
+  void sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::span<double> sum);
+
+ private:
+  void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::size_t first,
+                 std::size_t last, double* sum, const Exec& exec) const;
+  ThreadPool& pool_;
+};
+
+extern template class Aggregator<float>;
+extern template class Aggregator<double>;
+
+}  // namespace fl

@@ -1,0 +1,76 @@
+// The round: sample, broadcast, exchange, receive, step, acknowledge. See docs/architecture.md for the picture.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compressors/exchange.hpp"
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/cohort_runner.hpp"
+#include "fl_core/ledger.hpp"
+#include "fl_core/thread_pool.hpp"
+#include "server/aggregator.hpp"
+#include "server/downlink.hpp"
+#include "server/participation.hpp"
+#include "server/server_optimizer.hpp"
+
+namespace fl {
+
+// The parts of a run that meet in a round; all outlive it.
+template <class T>
+struct RoundParts {
+  const Participation& participation;
+  const Feedback<T>& feedback;
+  const Exchange<T>& exchange;
+  CohortRunner<T>& runner;
+  ServerOptimizer<T>& optimizer;
+  Downlink<T>& downlink;
+  StateTable<T>& state;
+  ThreadPool& pool;
+};
+
+struct RoundSettings {
+  Unit unit = Unit::gradient;
+  double step_size = 1;  // gamma
+  Seeds seeds;
+  std::vector<double> weights;  // w_i [N], summing to 1
+};
+
+template <class T>
+class Round {
+ public:
+  Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model);
+
+  // Plays round r (1, 2, ...). `measure` says that norms are due.
+  void play(std::uint32_t round, bool measure);
+
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  [[nodiscard]] const RoundPlan& plan() const { return plan_; }
+  // Estimate of the last round: [P].
+  [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
+
+ private:
+  RoundContext<T> open(std::uint32_t round, bool measure);
+  void collect(const RoundContext<T>& context, int phase);
+  void aggregate(const RoundContext<T>& context, int phase, std::size_t channel);
+
+  RoundParts<T> parts_;
+  RoundSettings settings_;
+  std::span<T> model_;  // x [P]
+  Ledger ledger_;
+  Aggregator<T> aggregator_;
+  RoundPlan plan_;
+  Buffer<double> estimate_;                        // [P]
+  std::vector<Buffer<double>> sums_, state_sums_;  // per channel: [L]
+  std::vector<Aggregate> aggregates_;
+  std::vector<const Payload<T>*> arrived_;  // [M]
+  std::vector<std::uint8_t> delivered_;     // [M]
+  Buffer<T> phase_mean_, phase_estimate_;
+};
+
+extern template class Round<float>;
+extern template class Round<double>;
+
+}  // namespace fl

@@ -1,0 +1,167 @@
+// What is kept of a run: one summary (RunRecord) and one row per round (RoundRow).
+//
+// Row 0 is the start. Row r holds the losses and f_gap at x_r, and the norms of round r as means over the cohort, in the unit of the
+// compressor's input: error = |e_{r-1}|^2 (before the round), compensated = |p|^2, compression error = |C(p) - p|^2,
+// grad = |input without memory|^2, and the true gradient |grad f(x_{r-1})|^2. Elements and bits are totals over that round's clients.
+//
+// A double that was not measured is NaN here, NULL in the store and an empty cell in a table: one notion, three spellings.
+// The column lists below are the only place that names columns; the store's schema and the exports follow them, in this order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace fl {
+
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+// One round, all clients together.
+struct RoundRow {
+  std::uint64_t round = 0;
+  std::uint64_t clients = 0;                // cohort size
+  std::uint64_t elements_up = 0;            // values sent
+  double bits_up_published = kNotMeasured;  // as the method's paper counts
+  double bits_up_entropy = kNotMeasured;    // lower bound of an ideal code
+  std::uint64_t bits_up = 0;                // exact length of the encodings, headers included
+  std::uint64_t bits_down = 0;              // likewise, catch-up of absent clients included
+  double train_loss = kNotMeasured;         // f(x_r), regulariser included
+  double f_gap = kNotMeasured;              // f(x_r) - f*
+  double grad_norm_sq = kNotMeasured;
+  double error_norm_sq = kNotMeasured;
+  double compensated_norm_sq = kNotMeasured;
+  double compression_error_sq = kNotMeasured;
+  double test_accuracy = kNotMeasured;  // in [0, 1]
+  double test_loss = kNotMeasured;
+  double simulated_s = kNotMeasured;          // virtual clock at the end of the round
+  double global_grad_norm_sq = kNotMeasured;  // |grad f(x_{r-1})|^2
+  double density = kNotMeasured;              // elements sent / (clients * P)
+  double virtual_drift = kNotMeasured;        // distance of the virtual iterate from x, |mean e|
+  double measured_kappa = kNotMeasured;       // largest |C(p) - p| of the cohort
+  double measured_delta = kNotMeasured;       // smallest 1 - |C(p) - p|^2 / |p|^2 of the cohort
+  double measured_omega = kNotMeasured;       // largest |C(p) - p|^2 / |p|^2 of the cohort
+  double zeta_sq = kNotMeasured;              // weighted mean over all clients of |grad f_i(x_r) - grad f(x_r)|^2
+};
+
+enum class RunStatus { done, diverged, interrupted, failed };
+
+[[nodiscard]] constexpr const char* to_string(RunStatus status) {
+  switch (status) {
+    case RunStatus::done: return "done";
+    case RunStatus::diverged: return "diverged";
+    case RunStatus::interrupted: return "interrupted";
+    case RunStatus::failed: return "failed";
+  }
+  return "failed";
+}
+
+// A finished run would end the same way again: it is shown and not repeated. The others are tried anew.
+[[nodiscard]] constexpr bool is_finished(RunStatus status) { return status == RunStatus::done || status == RunStatus::diverged; }
+
+// One value of a sweep axis: the axis' key and the label of the value, as in {"compressor.up", "top-1%"}.
+struct AxisLabel {
+  std::string key{}, label{};
+  bool operator==(const AxisLabel&) const = default;
+};
+
+// A number that the scenario left to a rule, as it was resolved: L, mu, gamma, ...
+struct ResolvedConstant {
+  std::string name{};
+  double value = kNotMeasured;
+};
+
+// One run, as a whole.
+struct RunRecord {
+  std::string run{};   // hash of the resolved scenario
+  std::string name{};  // the scenario's
+  std::uint64_t seed = 0;
+  RunStatus status = RunStatus::failed;
+  std::uint64_t rounds = 0;                                                              // rounds that were completed
+  std::uint64_t bits_up = 0, bits_down = 0;                                              // totals over all rounds and clients
+  double train_loss = kNotMeasured, f_gap = kNotMeasured, test_accuracy = kNotMeasured;  // at the end
+  double total_error = kNotMeasured;                                                     // sum over rounds of error_norm_sq
+  double zeta_sq = kNotMeasured;                                                         // at the initial model
+  std::string checksum{};                                                                // of the final model, hex
+  double seconds = kNotMeasured;                                                         // real time: never part of a byte comparison
+
+  std::string split_hash{};  // of the partition: which row belongs to whom
+  std::string scenario{};    // resolved: every key, as a scenario file
+  std::string version{};     // of fedbits
+  std::string cpu{}, instruction_set{}, compiler{};
+  std::uint64_t threads = 0;
+  std::vector<AxisLabel> axes{};  // in the order of the scenario file
+  std::vector<ResolvedConstant> constants{};
+};
+
+struct RoundColumn {
+  std::string_view name;
+  std::variant<std::uint64_t RoundRow::*, double RoundRow::*> member;
+};
+
+// Every column of rounds.csv after `run`. New columns are added at the end.
+inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
+    {"round", &RoundRow::round},
+    {"clients", &RoundRow::clients},
+    {"elements_up", &RoundRow::elements_up},
+    {"bits_up_published", &RoundRow::bits_up_published},
+    {"bits_up_entropy", &RoundRow::bits_up_entropy},
+    {"bits_up", &RoundRow::bits_up},
+    {"bits_down", &RoundRow::bits_down},
+    {"train_loss", &RoundRow::train_loss},
+    {"f_gap", &RoundRow::f_gap},
+    {"grad_norm_sq", &RoundRow::grad_norm_sq},
+    {"error_norm_sq", &RoundRow::error_norm_sq},
+    {"compensated_norm_sq", &RoundRow::compensated_norm_sq},
+    {"compression_error_sq", &RoundRow::compression_error_sq},
+    {"test_accuracy", &RoundRow::test_accuracy},
+    {"test_loss", &RoundRow::test_loss},
+    {"simulated_s", &RoundRow::simulated_s},
+    {"global_grad_norm_sq", &RoundRow::global_grad_norm_sq},
+    {"density", &RoundRow::density},
+    {"virtual_drift", &RoundRow::virtual_drift},
+    {"measured_kappa", &RoundRow::measured_kappa},
+    {"measured_delta", &RoundRow::measured_delta},
+    {"measured_omega", &RoundRow::measured_omega},
+    {"zeta_sq", &RoundRow::zeta_sq},
+});
+
+struct RunColumn {
+  std::string_view name;
+  std::variant<std::string RunRecord::*, std::uint64_t RunRecord::*, double RunRecord::*, RunStatus RunRecord::*> member;
+};
+
+// Every column of runs.csv before those of the sweep axes.
+inline constexpr auto kRunColumns = std::to_array<RunColumn>({
+    {"run", &RunRecord::run},
+    {"name", &RunRecord::name},
+    {"seed", &RunRecord::seed},
+    {"status", &RunRecord::status},
+    {"rounds", &RunRecord::rounds},
+    {"bits_up", &RunRecord::bits_up},
+    {"bits_down", &RunRecord::bits_down},
+    {"train_loss", &RunRecord::train_loss},
+    {"f_gap", &RunRecord::f_gap},
+    {"test_accuracy", &RunRecord::test_accuracy},
+    {"total_error", &RunRecord::total_error},
+    {"zeta_sq", &RunRecord::zeta_sq},
+    {"checksum", &RunRecord::checksum},
+    {"seconds", &RunRecord::seconds},
+});
+
+// What the store keeps besides. `split_hash` is also the column of runs.csv after the axes.
+inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
+    {"split_hash", &RunRecord::split_hash},
+    {"scenario", &RunRecord::scenario},
+    {"version", &RunRecord::version},
+    {"cpu", &RunRecord::cpu},
+    {"instruction_set", &RunRecord::instruction_set},
+    {"compiler", &RunRecord::compiler},
+    {"threads", &RunRecord::threads},
+});
+
+}  // namespace fl

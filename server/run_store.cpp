@@ -1,0 +1,394 @@
+#include "server/run_store.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "fl_core/error.hpp"
+#include "server/sqlite.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::Database;
+using sqlite::OpenMode;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+// "fedb": tells our files from other SQLite files.
+constexpr std::uint64_t kApplicationId = 0x66656462;
+// What has to be free before a run is started: the empty schema and the rounds of a short run.
+constexpr std::size_t kProbeBytes = 64 * 1024;
+constexpr std::size_t kListedCandidates = 10;
+
+// The column type of a member: its declaration, how it is bound and how it is read.
+template <class Record>
+const char* declaration(const std::string Record::*) {
+  return "TEXT NOT NULL";
+}
+template <class Record>
+const char* declaration(const std::uint64_t Record::*) {
+  return "INTEGER NOT NULL";
+}
+template <class Record>
+const char* declaration(const double Record::*) {
+  return "REAL";
+}
+const char* declaration(const RunStatus RunRecord::*) { return "TEXT NOT NULL"; }
+
+template <class Columns>
+std::string declare(const Columns& columns) {
+  std::string sql;
+  for (const auto& column : columns)
+    sql += "," + std::string(column.name) + " " + std::visit([](auto member) { return declaration(member); }, column.member);
+  return sql;
+}
+
+template <class Columns>
+std::string names_of(const Columns& columns) {
+  std::string sql;
+  for (const auto& column : columns) sql += "," + std::string(column.name);
+  return sql;
+}
+
+std::string placeholders(std::size_t count) {
+  std::string sql = "?";
+  for (std::size_t i = 1; i < count; ++i) sql += ",?";
+  return sql;
+}
+
+void bind_value(Statement& statement, int index, RunStatus status) { statement.bind(index, std::string_view(to_string(status))); }
+void bind_value(Statement& statement, int index, const std::string& text) { statement.bind(index, std::string_view(text)); }
+template <class Number>
+void bind_value(Statement& statement, int index, Number number) {
+  statement.bind(index, number);
+}
+
+void read_value(const Statement& row, int column, std::string& text) { text = row.text(column); }
+void read_value(const Statement& row, int column, std::uint64_t& number) { number = row.integer(column); }
+void read_value(const Statement& row, int column, double& number) { number = row.real(column); }
+void read_value(const Statement& row, int column, RunStatus& status) {
+  const std::string text = row.text(column);
+  status = RunStatus::failed;
+  for (const RunStatus candidate : {RunStatus::done, RunStatus::diverged, RunStatus::interrupted})
+    if (text == to_string(candidate)) status = candidate;
+}
+
+template <class Columns, class Record>
+int bind_columns(Statement& statement, int first, const Columns& columns, const Record& record) {
+  for (const auto& column : columns) {
+    std::visit([&](auto member) { bind_value(statement, first, record.*member); }, column.member);
+    ++first;
+  }
+  return first;
+}
+
+template <class Columns, class Record>
+int read_columns(const Statement& row, int first, const Columns& columns, Record& record) {
+  for (const auto& column : columns) {
+    std::visit([&](auto member) { read_value(row, first, record.*member); }, column.member);
+    ++first;
+  }
+  return first;
+}
+
+// Rows of a round hold no row number of their own: the key (run_id, round) is where they lie.
+std::string schema() {
+  return "CREATE TABLE runs(id INTEGER PRIMARY KEY" + declare(kRunColumns) + declare(kRunDetailColumns) + ",UNIQUE(run));" +
+         "CREATE TABLE axes(run_id INTEGER NOT NULL,position INTEGER NOT NULL,key TEXT NOT NULL,label TEXT NOT NULL,"
+         "PRIMARY KEY(run_id,position)) WITHOUT ROWID;"
+         "CREATE TABLE constants(run_id INTEGER NOT NULL,position INTEGER NOT NULL,name TEXT NOT NULL,value REAL,"
+         "PRIMARY KEY(run_id,position)) WITHOUT ROWID;"
+         "CREATE TABLE rounds(run_id INTEGER NOT NULL" +
+         declare(kRoundColumns) + ",PRIMARY KEY(run_id,round)) WITHOUT ROWID;" + "PRAGMA application_id=" + std::to_string(kApplicationId) +
+         ";PRAGMA user_version=" + std::to_string(RunStore::kVersion) + ";";
+}
+
+// False when the file holds nothing yet, as after a crash before the first commit.
+bool holds_our_schema(Database& database, const fs::path& file) {
+  const std::uint64_t version = database.integer("PRAGMA user_version");
+  const std::uint64_t application = database.integer("PRAGMA application_id");
+  if (version == 0 && application == 0 && database.integer("SELECT count(*) FROM sqlite_master") == 0) return false;
+  if (application != kApplicationId)
+    throw StoreError(file.string() + " is an SQLite file but not a fedbits store; choose another file, or another folder with --out");
+  if (version != static_cast<std::uint64_t>(RunStore::kVersion))
+    throw StoreError(file.string() + " is a store of version " + std::to_string(version) + "; this fedbits reads and writes version " +
+                     std::to_string(RunStore::kVersion) + ": use the fedbits that wrote it, or choose another folder with --out");
+  return true;
+}
+
+[[noreturn]] void fail_folder(const fs::path& folder, const std::string& reason) {
+  throw StoreError("cannot write results in " + folder.string() + ": " + reason + "; choose a writable folder with free space with --out");
+}
+
+fs::path or_here(const fs::path& folder) { return folder.empty() ? fs::path(".") : folder; }
+
+void write_probe_file(const fs::path& folder) {
+  std::string name = (folder / ".fedbits-probe-XXXXXX").string();
+  const int descriptor = ::mkstemp(name.data());
+  if (descriptor < 0) fail_folder(folder, std::strerror(errno));
+  const std::string bytes(kProbeBytes, 'f');
+  errno = ENOSPC;  // a short write sets no reason of its own
+  const bool written = ::write(descriptor, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  const int reason = errno;
+  ::close(descriptor);
+  ::unlink(name.c_str());
+  if (!written) fail_folder(folder, std::strerror(reason));
+}
+
+// Tries to write in `folder`, and takes away again what had to be made for it.
+void probe_folder(const fs::path& folder) {
+  std::vector<fs::path> missing;  // deepest first
+  std::error_code error;
+  for (fs::path path = fs::absolute(folder); !fs::exists(path, error) && path.has_relative_path(); path = path.parent_path())
+    missing.push_back(path);
+  const auto clean = [&missing] {
+    std::error_code ignored;
+    for (const fs::path& path : missing) fs::remove(path, ignored);
+  };
+  fs::create_directories(folder, error);
+  try {
+    if (error) fail_folder(folder, error.message());
+    write_probe_file(folder);
+  } catch (const StoreError&) {
+    clean();
+    throw;
+  }
+  clean();
+}
+
+// The stored status and id of a run.
+struct Place {
+  std::uint64_t id = 0;
+  bool finished = false;
+};
+
+std::optional<Place> find(Database& database, const std::string& run) {
+  Statement query = database.prepare("SELECT id,status FROM runs WHERE run=?");
+  query.bind(0, std::string_view(run));
+  if (!query.step()) return std::nullopt;
+  RunStatus status = RunStatus::failed;
+  read_value(query, 1, status);
+  return Place{query.integer(0), is_finished(status)};
+}
+
+void erase(Database& database, std::uint64_t id) {
+  for (const char* sql : {"DELETE FROM rounds WHERE run_id=?", "DELETE FROM axes WHERE run_id=?", "DELETE FROM constants WHERE run_id=?",
+                          "DELETE FROM runs WHERE id=?"}) {
+    Statement statement = database.prepare(sql);
+    statement.bind(0, id);
+    statement.run();
+  }
+}
+
+// A new run takes the next id; one that is replaced keeps its own.
+std::uint64_t insert_record(Database& database, const std::optional<Place>& place, const RunRecord& record) {
+  const std::size_t count = kRunColumns.size() + kRunDetailColumns.size();
+  Statement statement = database.prepare("INSERT INTO runs(id" + names_of(kRunColumns) + names_of(kRunDetailColumns) + ") VALUES(" +
+                                         placeholders(count + 1) + ")");
+  if (place) statement.bind(0, place->id);
+  bind_columns(statement, bind_columns(statement, 1, kRunColumns, record), kRunDetailColumns, record);
+  statement.run();
+  return database.last_row_id();
+}
+
+void insert_lists(Database& database, std::uint64_t id, const RunRecord& record) {
+  Statement axis = database.prepare("INSERT INTO axes VALUES(?,?,?,?)");
+  for (std::uint64_t i = 0; i < record.axes.size(); ++i) {
+    axis.bind(0, id);
+    axis.bind(1, i);
+    axis.bind(2, std::string_view(record.axes[i].key));
+    axis.bind(3, std::string_view(record.axes[i].label));
+    axis.run();
+  }
+  Statement constant = database.prepare("INSERT INTO constants VALUES(?,?,?,?)");
+  for (std::uint64_t i = 0; i < record.constants.size(); ++i) {
+    constant.bind(0, id);
+    constant.bind(1, i);
+    constant.bind(2, std::string_view(record.constants[i].name));
+    constant.bind(3, record.constants[i].value);
+    constant.run();
+  }
+}
+
+void insert_rounds(Database& database, std::uint64_t id, const std::vector<RoundRow>& rows) {
+  Statement statement = database.prepare("INSERT INTO rounds VALUES(" + placeholders(kRoundColumns.size() + 1) + ")");
+  for (const RoundRow& row : rows) {
+    statement.bind(0, id);
+    bind_columns(statement, 1, kRoundColumns, row);
+    statement.run();
+  }
+}
+
+}  // namespace
+
+struct RunStore::State {
+  fs::path file;
+  Mode mode = Mode::read;
+  bool has_schema = false;
+  std::unique_ptr<Database> database;  // none until the file is there
+  std::mutex mutex;
+
+  void connect(OpenMode open_mode) {
+    auto opened = std::make_unique<Database>(file, open_mode);
+    has_schema = holds_our_schema(*opened, file);
+    opened->execute(mode == Mode::read ? "PRAGMA query_only=ON" : "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL");
+    database = std::move(opened);
+  }
+
+  // Whether there are tables to ask; another process may have made them since.
+  [[nodiscard]] bool ready() {
+    if (has_schema) return true;
+    std::error_code ignored;
+    if (!database && fs::exists(file, ignored))
+      connect(OpenMode::existing);
+    else if (database)
+      has_schema = holds_our_schema(*database, file);
+    return has_schema;
+  }
+
+  void connect_for_writing() {
+    if (database) return;
+    std::error_code error;
+    fs::create_directories(or_here(file.parent_path()), error);
+    if (error) fail_folder(or_here(file.parent_path()), error.message());
+    connect(OpenMode::create);
+  }
+
+  [[nodiscard]] std::vector<std::string> hashes(const std::string& prefix) const {
+    Statement query = database->prepare("SELECT run FROM runs WHERE substr(run,1,length(?1))=?1 ORDER BY id");
+    query.bind(0, std::string_view(prefix));
+    std::vector<std::string> found;
+    while (query.step()) found.push_back(query.text(0));
+    return found;
+  }
+
+  // From a row that holds the id, the columns and the details.
+  [[nodiscard]] RunRecord read_record(const Statement& row) const {
+    RunRecord record;
+    read_columns(row, read_columns(row, 1, kRunColumns, record), kRunDetailColumns, record);
+    const std::uint64_t id = row.integer(0);
+    Statement axis = database->prepare("SELECT key,label FROM axes WHERE run_id=? ORDER BY position");
+    axis.bind(0, id);
+    while (axis.step()) record.axes.push_back({axis.text(0), axis.text(1)});
+    Statement constant = database->prepare("SELECT name,value FROM constants WHERE run_id=? ORDER BY position");
+    constant.bind(0, id);
+    while (constant.step()) record.constants.push_back({constant.text(0), constant.real(1)});
+    return record;
+  }
+};
+
+RunStore::RunStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RunStore::RunStore(RunStore&&) noexcept = default;
+RunStore& RunStore::operator=(RunStore&&) noexcept = default;
+RunStore::~RunStore() = default;
+
+RunStore RunStore::open(const fs::path& place, Mode mode) {
+  auto state = std::make_unique<State>();
+  std::error_code error;
+  const bool is_file = fs::exists(place, error) && !fs::is_directory(place, error);
+  if (is_file && mode == Mode::create)
+    throw StoreError("cannot write results in " + place.string() + ": it is a file; --out takes a folder");
+  state->file = is_file ? place : place / kFileName;
+  state->mode = mode;
+  if (mode == Mode::read && !fs::exists(state->file, error))
+    throw StoreError("no results in " + or_here(place).string() + ": " + state->file.string() +
+                     (error ? " (" + error.message() + ")" : "") +
+                     " is not there; name the folder that was given to `fedbits run` with --out");
+  if (fs::exists(state->file, error)) state->connect(OpenMode::existing);
+  return RunStore(std::move(state));
+}
+
+void RunStore::probe_writable() {
+  const std::lock_guard lock(state_->mutex);
+  probe_folder(or_here(state_->file.parent_path()));
+  if (state_->database) Transaction untouched(*state_->database);
+}
+
+RunStore::Appended RunStore::append(const RunRecord& record, const std::vector<RoundRow>& rows) {
+  const std::lock_guard lock(state_->mutex);
+  state_->connect_for_writing();
+  Database& database = *state_->database;
+  Transaction transaction(database);
+  const bool has_schema = holds_our_schema(database, state_->file);
+  if (!has_schema) database.execute(schema());
+  const std::optional<Place> place = find(database, record.run);
+  if (place && place->finished && !is_finished(record.status)) return Appended::kept;
+  if (place) erase(database, place->id);
+  const std::uint64_t id = insert_record(database, place, record);
+  insert_lists(database, id, record);
+  insert_rounds(database, id, rows);
+  transaction.commit();
+  state_->has_schema = true;
+  return place ? Appended::replaced : Appended::added;
+}
+
+bool RunStore::has_finished(const std::string& run) const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->ready()) return false;
+  const std::optional<Place> place = find(*state_->database, run);
+  return place && place->finished;
+}
+
+std::vector<RunRecord> RunStore::list() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<RunRecord> records;
+  if (!state_->ready()) return records;
+  Statement query = state_->database->prepare("SELECT id" + names_of(kRunColumns) + names_of(kRunDetailColumns) + " FROM runs ORDER BY id");
+  while (query.step()) records.push_back(state_->read_record(query));
+  return records;
+}
+
+std::string RunStore::resolve(const std::string& prefix) const {
+  const std::lock_guard lock(state_->mutex);
+  const std::string where = state_->file.string();
+  if (!state_->ready()) throw StoreError(where + " holds no runs yet");
+  std::vector<std::string> found = state_->hashes(prefix);
+  for (const std::string& run : found)
+    if (run == prefix || (found.size() == 1 && !prefix.empty())) return run;
+  std::string message = found.empty() ? "no run begins with '" + prefix + "' in " : "'" + prefix + "' begins more than one run in ";
+  if (found.empty()) found = state_->hashes("");
+  message += where + "; there are";
+  for (std::size_t i = 0; i < found.size() && i < kListedCandidates; ++i) message += (i == 0 ? " " : ", ") + found[i];
+  if (found.empty()) message += " no runs";
+  if (found.size() > kListedCandidates) message += " and " + std::to_string(found.size() - kListedCandidates) + " more";
+  throw StoreError(message);
+}
+
+RunRecord RunStore::record(const std::string& prefix) const {
+  const std::string run = resolve(prefix);
+  const std::lock_guard lock(state_->mutex);
+  Statement query = state_->database->prepare("SELECT id" + names_of(kRunColumns) + names_of(kRunDetailColumns) + " FROM runs WHERE run=?");
+  query.bind(0, std::string_view(run));
+  if (!query.step()) throw StoreError("run " + run + " was removed from " + state_->file.string() + " while it was read; try again");
+  return state_->read_record(query);
+}
+
+StoredRun RunStore::load(const std::string& prefix) const {
+  StoredRun stored{.record = record(prefix), .rows = {}};
+  stored.rows = rows(stored.record.run);
+  return stored;
+}
+
+std::vector<RoundRow> RunStore::rows(const std::string& run) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<RoundRow> found;
+  if (!state_->ready()) return found;
+  const std::optional<Place> place = find(*state_->database, run);
+  if (!place) return found;
+  Statement query = state_->database->prepare("SELECT " + names_of(kRoundColumns).substr(1) + " FROM rounds WHERE run_id=? ORDER BY round");
+  query.bind(0, place->id);
+  while (query.step()) read_columns(query, 0, kRoundColumns, found.emplace_back());
+  return found;
+}
+
+const fs::path& RunStore::file() const { return state_->file; }
+
+}  // namespace fl

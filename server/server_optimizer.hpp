@@ -1,0 +1,22 @@
+// What the server does with the estimate: x <- x - (something of it).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fl_core/expression.hpp"
+#include "fl_core/options.hpp"
+
+namespace fl {
+
+template <class T>
+class ServerOptimizer {
+ public:
+  virtual ~ServerOptimizer() = default;
+  // model [P] moves along estimate [P]; step_size is gamma when the estimate is a gradient, 1 when it is a step or an update.
+  virtual void step(std::uint32_t round, double step_size, std::span<const double> estimate, std::span<T> model) = 0;
+  // Everything it remembers, for checkpoints: [any].
+  [[nodiscard]] virtual std::span<double> state() { return {}; }
+};
+
+}  // namespace fl

@@ -1,0 +1,464 @@
+#include "compressors/codec/codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "compressors/codec/bit_stream.hpp"
+#include "tests/compressors/codec/random_payload.hpp"
+
+namespace fl {
+namespace {
+
+using test::any_scope;
+using test::fill_payload;
+
+template <class T>
+std::vector<std::byte> encoded(const Payload<T>& message, const Scope& scope) {
+  const std::array<codec::Channel<T>, 1> channels = {codec::Channel<T>{&message, &scope}};
+  std::vector<std::byte> bytes;
+  codec::encode<T>(channels, bytes);
+  EXPECT_EQ(codec::encoded_bits<T>(channels), 8 * bytes.size());
+  return bytes;
+}
+
+template <class T>
+Result<std::uint64_t> decoded(std::span<const std::byte> bytes, const Scope& scope, std::size_t length, Payload<T>& out) {
+  const std::array<const Scope*, 1> scopes = {&scope};
+  const std::array<std::size_t, 1> lengths = {length};
+  const std::array<Payload<T>*, 1> payloads = {&out};
+  return codec::decode<T>(bytes, scopes, lengths, payloads);
+}
+
+template <class B>
+void expect_same_bytes(const Buffer<B>& a, const Buffer<B>& b, const char* what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  EXPECT_TRUE(a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(B)) == 0) << what;
+}
+
+template <class T>
+void expect_same(const Payload<T>& a, const Payload<T>& b) {
+  EXPECT_EQ(a.silent, b.silent);
+  ASSERT_EQ(a.num_sent, b.num_sent);
+  EXPECT_EQ(a.positions, b.positions);
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.length, b.length);
+  expect_same_bytes(a.counts, b.counts, "counts");
+  expect_same_bytes(a.index, b.index, "index");
+  expect_same_bytes(a.value, b.value, "value");
+  expect_same_bytes(a.level_bytes, b.level_bytes, "levels");
+  expect_same_bytes(a.scale, b.scale, "scale");
+  expect_same_bytes(a.excluded, b.excluded, "excluded");
+  if (a.values != WireValue::levels) return;
+  EXPECT_EQ(a.level_format.map, b.level_format.map);
+  EXPECT_EQ(a.level_format.min_level, b.level_format.min_level);
+  EXPECT_EQ(a.level_format.bits, b.level_format.bits);
+  EXPECT_EQ(a.level_format.min_exponent, b.level_format.min_exponent);
+  EXPECT_EQ(a.level_format.unit, b.level_format.unit);
+  EXPECT_EQ(a.level_format.has_scale, b.level_format.has_scale);
+  EXPECT_EQ(a.level_width, b.level_width);
+}
+
+template <class T>
+class CodecTest : public testing::Test {};
+using Precisions = testing::Types<float, double>;
+TYPED_TEST_SUITE(CodecTest, Precisions);
+
+TYPED_TEST(CodecTest, EveryKindOfMessageComesBackBitForBit) {
+  using T = TypeParam;
+  Payload<T> back;
+  for (const std::size_t length : {0U, 1U, 2U, 63U, 64U, 65U, 1000U}) {
+    test::for_each_kind<T>(length, length + 1, [&](const Payload<T>& message, const Scope& scope) {
+      const auto bytes = encoded(message, scope);
+      const auto result = decoded<T>(bytes, scope, message.length, back);
+      ASSERT_TRUE(result.ok()) << result.error().reason;
+      EXPECT_EQ(result.value(), 8 * bytes.size());
+      expect_same(message, back);
+      EXPECT_EQ(encoded(back, scope), bytes);
+    });
+  }
+}
+
+TYPED_TEST(CodecTest, LongMessagesComeBack) {
+  using T = TypeParam;
+  std::mt19937_64 random(3);
+  Payload<T> message, back;
+  for (const std::size_t piece : {0U, 512U}) {
+    const Scope scope = any_scope(100'000, piece, true);
+    for (const double share : {1e-4, 1e-3, 1e-2, 0.1, 0.5}) {
+      for (const LevelFormat& format : test::level_formats()) {
+        fill_payload(message, scope, scope.P, Positions::list, WireValue::levels, format, share, random);
+        const auto bytes = encoded(message, scope);
+        const auto result = decoded<T>(bytes, scope, scope.P, back);
+        ASSERT_TRUE(result.ok()) << result.error().reason;
+        expect_same(message, back);
+      }
+    }
+  }
+}
+
+TYPED_TEST(CodecTest, SeveralChannelsSomeOfThemSilent) {
+  using T = TypeParam;
+  std::mt19937_64 random(5);
+  const Scope scope = any_scope(300, 50, true), other = any_scope(90, 0, false);
+  std::array<Payload<T>, 3> sent, back;
+  fill_payload(sent[0], scope, 300, Positions::list, WireValue::fp32, {}, 0.1, random);
+  fill_payload(sent[1], other, 90, Positions::all, WireValue::levels, test::level_formats()[3], 1, random);
+  sent[2].clear(17);
+  const std::array<const Scope*, 3> scopes = {&scope, &other, &scope};
+  const std::array<std::size_t, 3> lengths = {300, 90, 17};
+  const std::array<Payload<T>*, 3> out = {&back[0], &back[1], &back[2]};
+  std::vector<std::byte> bytes;
+  for (int silent = 0; silent < 8; ++silent) {
+    std::array<codec::Channel<T>, 3> channels;
+    sent[2].num_sent = 17;
+    sent[2].value.resize_discard(17);
+    for (std::size_t c = 0; c < 3; ++c) {
+      sent[c].silent = (silent >> c & 1) != 0;
+      channels[c] = {&sent[c], scopes[c]};
+    }
+    codec::encode<T>(channels, bytes);
+    EXPECT_EQ(codec::encoded_bits<T>(channels), 8 * bytes.size());
+    EXPECT_EQ(bytes.size() == 1, silent == 7);
+    const auto result = codec::decode<T>(bytes, scopes, lengths, out);
+    ASSERT_TRUE(result.ok()) << result.error().reason;
+    for (std::size_t c = 0; c < 3; ++c) {
+      EXPECT_EQ(back[c].silent, sent[c].silent);
+      if (!sent[c].silent) expect_same(sent[c], back[c]);
+      EXPECT_EQ(back[c].elements(), sent[c].elements());
+    }
+  }
+}
+
+TYPED_TEST(CodecTest, TruncatedMessagesAreRefused) {
+  using T = TypeParam;
+  Payload<T> back;
+  test::for_each_kind<T>(40, 11, [&](const Payload<T>& message, const Scope& scope) {
+    const auto bytes = encoded(message, scope);
+    for (std::size_t n = 0; n < bytes.size(); ++n) {
+      // A copy of its own, so that a sanitizer sees reads behind the end.
+      const std::vector<std::byte> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
+      const auto result = decoded<T>(part, scope, message.length, back);
+      ASSERT_FALSE(result.ok()) << "cut to " << n << " of " << bytes.size() << " bytes";
+      EXPECT_FALSE(result.error().reason.empty());
+    }
+  });
+}
+
+TYPED_TEST(CodecTest, TrailingBytesAndPaddingAreRefused) {
+  using T = TypeParam;
+  Payload<T> back;
+  std::size_t padded = 0;
+  test::for_each_kind<T>(65, 12, [&](const Payload<T>& message, const Scope& scope) {
+    auto bytes = encoded(message, scope);
+    bytes.push_back(std::byte{0});
+    EXPECT_FALSE(decoded<T>(bytes, scope, message.length, back).ok());
+    bytes.pop_back();
+    bytes.back() ^= std::byte{0x80};
+    const auto result = decoded<T>(bytes, scope, message.length, back);
+    padded += !result.ok() && result.error().reason.find("padding") != std::string::npos ? 1 : 0;
+  });
+  EXPECT_GT(padded, 100U);
+}
+
+TYPED_TEST(CodecTest, DamagedMessagesNeverHarm) {
+  using T = TypeParam;
+  Payload<T> back;
+  std::mt19937_64 random(13);
+  std::size_t refused = 0, accepted = 0;
+  test::for_each_kind<T>(130, 14, [&](const Payload<T>& message, const Scope& scope) {
+    const auto bytes = encoded(message, scope);
+    for (int trial = 0; trial < 40; ++trial) {
+      auto damaged = bytes;
+      for (int flips = 1 + trial % 3; flips > 0; --flips) {
+        const std::uint64_t bit = random() % (8 * std::min<std::size_t>(damaged.size(), trial < 20 ? 6 : damaged.size()));
+        damaged[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+      }
+      const auto result = decoded<T>(damaged, scope, message.length, back);
+      (result.ok() ? accepted : refused) += 1;
+      if (!result.ok()) continue;
+      ASSERT_LE(back.num_sent, message.length);
+      for (std::size_t i = 1; i < back.index.size(); ++i) ASSERT_LT(back.index[i - 1], back.index[i]);
+      ASSERT_TRUE(back.index.empty() || back.index[back.index.size() - 1] < message.length);
+      // What was accepted is a message: it travels again, and not longer.
+      EXPECT_LE(encoded(back, scope).size(), damaged.size());
+    }
+  });
+  EXPECT_GT(refused, 1000U);
+  EXPECT_GT(accepted, 1000U);
+}
+
+TYPED_TEST(CodecTest, LengthsThatCanBeWorkedOutByHand) {
+  using T = TypeParam;
+  constexpr std::uint64_t kNative = 8 * sizeof(T);
+  std::mt19937_64 random(1);
+  const auto bits = [](const Payload<T>& message, const Scope& scope) { return 8 * encoded(message, scope).size(); };
+  const auto whole = [](std::uint64_t n) { return (n + 7) / 8 * 8; };
+  const Scope scope = any_scope(500, 0, false);
+  Payload<T> message;
+  message.clear(500);
+  message.silent = true;
+  EXPECT_EQ(bits(message, scope), 8U);
+
+  fill_payload(message, scope, 500, Positions::all, kNativeWire<T>, {}, 1, random);
+  EXPECT_EQ(bits(message, scope), 8 + 500 * kNative);
+  fill_payload(message, scope, 500, Positions::all, WireValue::fp16, {}, 1, random);
+  EXPECT_EQ(bits(message, scope), 8 + 500 * 16U);
+
+  // Top-1: header 8, count 3, code 2, position 9.
+  fill_payload(message, scope, 500, Positions::list, kNativeWire<T>, {}, 0, random);
+  EXPECT_EQ(bits(message, scope), 16U);
+  message.counts[0] = 1;
+  message.num_sent = 1;
+  message.index.resize_discard(1);
+  message.index[0] = 321;
+  message.value.resize_discard(1);
+  message.value[0] = T(1.5);
+  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 2 + 9 + kNative));
+
+  // Sign: map 2, has_scale 1, the scale, a bit each.
+  fill_payload(message, scope, 500, Positions::all, WireValue::levels, test::level_formats()[0], 1, random);
+  EXPECT_EQ(bits(message, scope), whole(8 + 3 + kNative + 500));
+  // QSGD with s = 127: and width 5, min_level 2*7+1, unit 2.
+  fill_payload(message, scope, 500, Positions::all, WireValue::levels, test::level_formats()[3], 1, random);
+  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 5 + 15 + 2 + kNative + 500 * 8));
+}
+
+TYPED_TEST(CodecTest, PlainVectorWhoseLengthHappensToBeThatOfTheModel) {
+  using T = TypeParam;
+  const Scope scope = any_scope(60, 9, true);
+  Payload<T> message, back;
+  message.clear(60);
+  message.num_sent = 60;
+  message.value.resize_discard(60);
+  for (std::size_t j = 0; j < 60; ++j) message.value[j] = static_cast<T>(j);
+  const auto result = decoded<T>(encoded(message, scope), scope, 60, back);
+  ASSERT_TRUE(result.ok()) << result.error().reason;
+  expect_same(message, back);
+}
+
+TYPED_TEST(CodecTest, NotANumberAndForeignValuesAreRefused) {
+  using T = TypeParam;
+  std::mt19937_64 random(21);
+  Payload<T> message, back;
+  const auto refuse = [&](const Scope& scope, const char* word) {
+    const auto result = decoded<T>(encoded(message, scope), scope, message.length, back);
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.error().reason.find(word), std::string::npos) << result.error().reason;
+  };
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  for (const bool exclude : {false, true}) {
+    const Scope scope = any_scope(70, 0, exclude);
+    for (const WireValue values : {WireValue::fp32, WireValue::fp16}) {
+      fill_payload(message, scope, 70, Positions::all, values, {}, 1, random);
+      message.value[33] = nan;
+      refuse(scope, "not a number");
+      message.value[33] = std::numeric_limits<T>::infinity();
+      EXPECT_TRUE(decoded<T>(encoded(message, scope), scope, 70, back).ok());
+    }
+    fill_payload(message, scope, 70, Positions::list, WireValue::levels, test::level_formats()[3], 1, random);
+    message.scale[0] = nan;
+    refuse(scope, "scale");
+  }
+  const Scope scope = any_scope(70, 0, true);
+  fill_payload(message, scope, 70, Positions::all, WireValue::fp32, {}, 1, random);
+  message.excluded[0] = nan;
+  refuse(scope, "excluded");
+  if constexpr (sizeof(T) == sizeof(float)) {
+    fill_payload(message, scope, 70, Positions::all, WireValue::fp64, {}, 1, random);
+    refuse(scope, "precision");
+  }
+}
+
+TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
+  using T = TypeParam;
+  std::mt19937_64 random(22);
+  const Scope scope = any_scope(4, 0, false);
+  Payload<T> message, back, second;
+  const auto reason = [&](std::vector<std::byte> bytes) {
+    const auto result = decoded<T>(bytes, scope, 4, back);
+    return result.ok() ? std::string("accepted") : result.error().reason;
+  };
+  EXPECT_EQ(reason({}), "the message is empty");
+  EXPECT_EQ(reason({std::byte{2}}), "wire format 2 where 1 is spoken");
+  EXPECT_EQ(reason({std::byte{0x19}}), "the padding of the last byte is not zero");
+
+  // Levels -1 .. 1 in two bits: 3 stands for 2.
+  const auto write = [&](auto content) {
+    std::vector<std::byte> bytes;
+    codec::BitWriter writer(bytes);
+    writer.put(1, 4);
+    writer.put_gamma(1);
+    content(writer);
+    writer.finish();
+    return bytes;
+  };
+  const auto ternary = [&](std::uint64_t level) {
+    return write([&](codec::BitWriter& w) {
+      w.put(0 | 3 << 1, 3);
+      w.put(0, 3);
+      w.put(1, 5);
+      w.put_gamma(2);
+      w.put(0, 2);
+      for (int i = 0; i < 3; ++i) w.put(1, 2);
+      w.put(level, 2);
+    });
+  };
+  EXPECT_EQ(reason(ternary(2)), "accepted");
+  EXPECT_EQ(back.level(3), 1);
+  EXPECT_EQ(reason(ternary(3)), "channel 0: segment 0: a level lies outside -1 .. 1");
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 3 << 1 | 3 << 3, 5); })), "channel 0: unknown map of levels");
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) {
+              w.put(1, 3);
+              w.put_gamma(5 + 1);
+              w.put(0, 60);
+            })),
+            "channel 0: segment 0: 5 positions are announced in a segment of 4 parameters");
+
+  fill_payload(message, scope, 4, Positions::all, WireValue::fp32, {}, 1, random);
+  const auto bytes = encoded(message, scope);
+  const std::array<const Scope*, 2> scopes = {&scope, &scope};
+  const std::array<std::size_t, 2> lengths = {4, 4};
+  const std::array<Payload<T>*, 2> payloads = {&back, &second};
+  const auto result = codec::decode<T>(bytes, scopes, lengths, payloads);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().reason, "the message has 1 channels where the scenario has 2");
+}
+
+// A count that the scope would allow but the bytes cannot hold allocates nothing.
+TYPED_TEST(CodecTest, AnnouncedCountsDoNotAllocate) {
+  using T = TypeParam;
+  constexpr std::size_t kHuge = 4'000'000'000;
+  const Scope scope = any_scope(kHuge, 0, false);
+  for (const std::uint64_t positions : {0U, 1U}) {
+    std::vector<std::byte> bytes;
+    codec::BitWriter writer(bytes);
+    writer.put(1, 4);
+    writer.put_gamma(1);
+    writer.put(positions, 3);
+    writer.put_gamma(kHuge);
+    writer.finish();
+    Payload<T> back;
+    EXPECT_FALSE(decoded<T>(bytes, scope, kHuge, back).ok());
+    EXPECT_EQ(back.value.capacity() + back.index.capacity(), 0U);
+  }
+}
+
+// Mistakes of an operator are errors that name what is wrong, never memory written out of bounds.
+TYPED_TEST(CodecTest, PayloadsThatContradictTheirScopeThrow) {
+  using T = TypeParam;
+  std::mt19937_64 random(31);
+  const Scope scope = any_scope(100, 20, true);
+  Payload<T> message;
+  const auto fresh = [&] { fill_payload(message, scope, 100, Positions::list, WireValue::levels, test::level_formats()[3], 0.5, random); };
+  const auto expect_throw = [&] {
+    const std::array<codec::Channel<T>, 1> channels = {codec::Channel<T>{&message, &scope}};
+    std::vector<std::byte> bytes;
+    EXPECT_THROW(codec::encode<T>(channels, bytes), Error);
+  };
+  fresh();
+  std::swap(message.index[1], message.index[2]);
+  expect_throw();
+  fresh();
+  message.index[1] = message.index[0];
+  expect_throw();
+  fresh();
+  message.index[0] = 99;
+  expect_throw();
+  fresh();
+  message.index[message.num_sent - 1] = 4'000'000'000U;
+  expect_throw();
+  fresh();
+  message.counts[0] += 1;
+  expect_throw();
+  fresh();
+  message.scale.resize_discard(1);
+  expect_throw();
+  fresh();
+  message.excluded.resize_discard(1);
+  expect_throw();
+  fresh();
+  message.template levels<std::int8_t>()[4] = -128;
+  expect_throw();
+  fresh();
+  message.level_format.bits = 0;
+  expect_throw();
+  fresh();
+  message.level_format = {.map = LevelMap::linear, .min_level = 1, .bits = 32};
+  expect_throw();
+  fill_payload(message, scope, 100, Positions::all, WireValue::fp32, {}, 1, random);
+  message.num_sent -= 1;
+  expect_throw();
+  const Scope full = any_scope(3, 0, false);
+  fill_payload(message, full, 3, Positions::list, WireValue::fp32, {}, 1, random);
+  message.index[1] = 0;
+  const std::array<codec::Channel<T>, 1> channels = {codec::Channel<T>{&message, &full}};
+  EXPECT_THROW((void)codec::encoded_bits<T>(channels), Error);
+}
+
+TYPED_TEST(CodecTest, EntropyIsWhatTheDefinitionSays) {
+  using T = TypeParam;
+  constexpr double kNative = 8 * sizeof(T);
+  std::mt19937_64 random(41);
+  Payload<T> message;
+  const Scope scope = any_scope(1000, 0, false);
+  fill_payload(message, scope, 1000, Positions::list, WireValue::fp16, {}, 0.1, random);
+  const double k = static_cast<double>(message.num_sent);
+  EXPECT_NEAR(codec::entropy_bits(message, scope), codec::log2_binomial(1000, message.num_sent) + 16 * k, 1e-9);
+
+  // Signs: 300 of 1000 are negative.
+  fill_payload(message, scope, 1000, Positions::all, WireValue::levels, test::level_formats()[0], 1, random);
+  for (std::size_t i = 0; i < 1000; ++i) message.template levels<std::int8_t>()[i] = i % 10 < 3 ? 0 : 1;
+  const double h = -0.3 * std::log2(0.3) - 0.7 * std::log2(0.7);
+  EXPECT_NEAR(codec::entropy_bits(message, scope), 1000 * h + kNative, 1e-9);
+  message.silent = true;
+  EXPECT_EQ(codec::entropy_bits(message, scope), 0);
+
+  // Table and sort agree: the same levels in 8 and in 32 bits; a constant costs nothing but its scale.
+  fill_payload(message, scope, 1000, Positions::all, WireValue::levels, test::level_formats()[3], 1, random);
+  Payload<T> wide;
+  LevelFormat format = message.level_format;
+  format.bits = 24;
+  fill_payload(wide, scope, 1000, Positions::all, WireValue::levels, format, 1, random);
+  ASSERT_EQ(wide.level_width, LevelWidth::w8);
+  for (std::size_t i = 0; i < 1000; ++i) wide.template levels<std::int8_t>()[i] = message.template levels<std::int8_t>()[i];
+  EXPECT_NEAR(codec::entropy_bits(wide, scope), codec::entropy_bits(message, scope), 1e-8);
+  for (std::size_t i = 0; i < 1000; ++i) message.template levels<std::int8_t>()[i] = 5;
+  EXPECT_EQ(codec::entropy_bits(message, scope), kNative);
+}
+
+// No encoding of uniformly kept positions is shorter than the bound, nor much longer.
+TYPED_TEST(CodecTest, EncodingIsCloseToTheBound) {
+  using T = TypeParam;
+  std::mt19937_64 random(43);
+  const Scope scope = any_scope(200'000, 0, false);
+  Payload<T> message;
+  for (const double share : {0.001, 0.01, 0.1, 0.5}) {
+    fill_payload(message, scope, scope.P, Positions::list, WireValue::fp32, {}, share, random);
+    const double bound = codec::entropy_bits(message, scope), bits = 8.0 * static_cast<double>(encoded(message, scope).size());
+    EXPECT_GT(bits, bound);
+    EXPECT_LT(bits, bound * 1.01 + 64);
+  }
+}
+
+TEST(Log2BinomialTest, KnownValues) {
+  EXPECT_EQ(codec::log2_binomial(10, 0), 0);
+  EXPECT_EQ(codec::log2_binomial(10, 10), 0);
+  EXPECT_EQ(codec::log2_binomial(3, 4), 0);
+  EXPECT_DOUBLE_EQ(codec::log2_binomial(500, 1), std::log2(500.0));
+  EXPECT_NEAR(codec::log2_binomial(52, 5), std::log2(2598960.0), 1e-12);
+  EXPECT_NEAR(codec::log2_binomial(52, 47), std::log2(2598960.0), 1e-12);
+  double product = 0;
+  for (int i = 0; i < 200; ++i) product += std::log2((1000.0 - i) / (i + 1.0));
+  for (int repeat = 0; repeat < 2; ++repeat) EXPECT_NEAR(codec::log2_binomial(1000, 200), product, 1e-9);
+  // 10M parameters, 1% kept: 8.08 bits each.
+  EXPECT_NEAR(codec::log2_binomial(10'000'000, 100'000) / 100'000, 8.0792, 5e-4);
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,90 @@
+#include "fl_core/registry.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fl {
+namespace {
+
+constexpr const char* kRole = "test_role";  // nobody else's
+
+template <class T>
+class Shape {
+ public:
+  virtual ~Shape() = default;
+  [[nodiscard]] virtual T area() const = 0;
+};
+
+struct SquareOptions {
+  double side = 2;
+};
+void describe(Schema& s, SquareOptions& o) { s.field("side", o.side, "length").above(0); }
+
+template <class T>
+class Square final : public Shape<T> {
+ public:
+  explicit Square(const SquareOptions& o) : side_(static_cast<T>(o.side)) {}
+  [[nodiscard]] T area() const override { return side_ * side_; }
+
+ private:
+  T side_;
+};
+FL_REGISTER_PART(Shape, Square, SquareOptions, (PartInfo{kRole, "square", "four equal sides", "Euclid"}));
+
+std::string error_of(const std::string& role, const std::string& name) {
+  try {
+    static_cast<void>(Registry::instance().info(role, name));
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(Registry, MakesPartsFromTheirOptions) {
+  const Options options = Options::of<SquareOptions>({.side = 3});
+  EXPECT_EQ(make_part<Shape<float>>(kRole, "square", options, kThisDevice, Precision::float32)->area(), 9.0f);
+  EXPECT_EQ(make_part<Shape<double>>(kRole, "square", options, kThisDevice, Precision::float64)->area(), 9.0);
+}
+
+TEST(Registry, DescribesPartsByRoleAndName) {
+  auto& r = Registry::instance();
+  r.describe({kRole, "circle", "round", ""}, Options::of<NoOptions>());
+  EXPECT_EQ(r.names(kRole), (std::vector<std::string>{"circle", "square"}));
+  EXPECT_EQ(r.info(kRole, "square").source, "Euclid");
+  EXPECT_EQ(r.default_options(kRole, "square").as<SquareOptions>().side, 2);
+  EXPECT_TRUE(r.contains(kRole, "circle"));
+  EXPECT_FALSE(r.contains(kRole, "circle", Device::cpu, Precision::float32));
+  EXPECT_TRUE(r.contains(kRole, "square", kThisDevice, Precision::float64));
+  EXPECT_FALSE(r.contains("no_such_role", "square"));
+  EXPECT_TRUE(r.names("no_such_role").empty());
+}
+
+TEST(Registry, TheSecondDeviceSharesTheDescription) {
+  auto& r = Registry::instance();
+  r.describe({kRole, "square", "another text", ""}, Options::of<NoOptions>());
+  EXPECT_EQ(r.info(kRole, "square").summary, "four equal sides");
+}
+
+TEST(Registry, UnknownNamesComeWithTheNearestAndTheList) {
+  Registry::instance().describe({kRole, "circle", "round", ""}, Options::of<NoOptions>());
+  EXPECT_EQ(error_of(kRole, "sqaure"), "unknown test_role \"sqaure\"; did you mean \"square\"? known: circle, square");
+  EXPECT_EQ(error_of(kRole, "dodecahedron"), "unknown test_role \"dodecahedron\"; known: circle, square");
+  const std::string unknown_role = "unknown role \"test_rolle\"; did you mean \"test_role\"? known: ";
+  EXPECT_EQ(error_of("test_rolle", "square").substr(0, unknown_role.size()), unknown_role);
+  EXPECT_THROW(static_cast<void>(Registry::instance().default_options(kRole, "x")), ConfigError);
+}
+
+TEST(Registry, AMissingDeviceSaysWhereThePartExists) {
+  try {
+    static_cast<void>(Registry::instance().factory(kRole, "square", Device::cuda, Precision::float32));
+    FAIL() << "there is no square for cuda";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "test_role \"square\" does not exist for cuda float32; it exists for: cpu float32, cpu float64");
+  }
+}
+
+TEST(Registry, TwoPartsOfOneNameAreRefused) {
+  EXPECT_THROW(Registry::instance().add(kRole, "square", kThisDevice, Precision::float32, std::any(1)), Error);
+}
+
+}  // namespace
+}  // namespace fl

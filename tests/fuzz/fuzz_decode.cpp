@@ -1,0 +1,96 @@
+// libFuzzer target: bytes of a peer, decoded. The first two bytes choose what the receiver expects (precision, scope, length, channels);
+// the rest is the message. What is accepted must travel again and stand for the same numbers.
+//
+//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_decode.cpp compressors/codec/*.cpp
+//           fl_core/{payload_ops,buffer,error}.cpp -o fuzz_decode && ./fuzz_decode tests/fuzz/corpus/decode
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "compressors/codec/codec.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "tests/compressors/codec/random_payload.hpp"
+
+namespace {
+
+using fl::Payload;
+using fl::Scope;
+namespace codec = fl::codec;
+
+// abort() is what the fuzzer and the replaying test both notice.
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+struct Expected {
+  Scope scope;
+  std::size_t length;
+};
+
+Expected expected_by(unsigned choice) {
+  static constexpr std::array<std::size_t, 8> kLengths = {0, 1, 2, 63, 64, 65, 500, 5000};
+  static constexpr std::array<std::size_t, 4> kPieces = {0, 5, 64, 1000};
+  const std::size_t length = kLengths[choice & 7];
+  const bool own_shape = (choice >> 6 & 1) != 0;
+  return {.scope = fl::test::any_scope(own_shape ? 2 * length + 3 : length, kPieces[choice >> 3 & 3], (choice >> 5 & 1) != 0),
+          .length = length};
+}
+
+template <class T>
+void use(const Payload<T>& message, const Expected& expected, std::vector<T>& dense) {
+  dense.assign(expected.length, T(3));
+  fl::write_dense(message, expected.scope, dense.data());
+  std::vector<double> sum(expected.length);
+  const std::size_t half = expected.length / 2;
+  fl::accumulate(message, expected.scope, 0.5, 0, half, sum.data());
+  fl::accumulate(message, expected.scope, 0.5, half, expected.length, sum.data());
+  require(codec::entropy_bits(message, expected.scope) >= 0, "the entropy bound is negative");
+}
+
+template <class T>
+void decode_one(std::span<const std::byte> bytes, unsigned choice, std::size_t num_channels) {
+  const Expected expected = expected_by(choice);
+  std::vector<Payload<T>> first(num_channels), again(num_channels);
+  std::vector<Payload<T>*> first_pointers, again_pointers;
+  for (Payload<T>& payload : first) first_pointers.push_back(&payload);
+  for (Payload<T>& payload : again) again_pointers.push_back(&payload);
+  const std::vector<const Scope*> scopes(num_channels, &expected.scope);
+  const std::vector<std::size_t> lengths(num_channels, expected.length);
+  const auto result = codec::decode<T>(bytes, scopes, lengths, first_pointers);
+  if (!result.ok()) return require(!result.error().reason.empty(), "refused without a reason");
+
+  std::vector<codec::Channel<T>> channels;
+  for (const Payload<T>& payload : first) channels.push_back({.payload = &payload, .scope = &expected.scope});
+  std::vector<std::byte> encoded;
+  codec::encode<T>(channels, encoded);
+  require(8 * encoded.size() == codec::encoded_bits<T>(channels), "the computed length differs from the bytes");
+  require(encoded.size() <= bytes.size(), "the encoder is longer than what it read");
+  require(codec::decode<T>(encoded, scopes, lengths, again_pointers).ok(), "the encoder's own bytes are refused");
+  std::vector<T> dense, dense_again;
+  for (std::size_t c = 0; c < num_channels; ++c) {
+    use(first[c], expected, dense);
+    use(again[c], expected, dense_again);
+    require(dense.empty() || std::memcmp(dense.data(), dense_again.data(), dense.size() * sizeof(T)) == 0, "the numbers changed");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const auto bytes = std::as_bytes(std::span(data + 2, size - 2));
+  const std::size_t num_channels = 1 + (data[1] & 3);
+  if ((data[1] & 4) != 0) {
+    decode_one<double>(bytes, data[0], num_channels);
+  } else {
+    decode_one<float>(bytes, data[0], num_channels);
+  }
+  return 0;
+}
