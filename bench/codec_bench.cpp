@@ -1,15 +1,19 @@
 // Throughput and size of the codes for positions: N = 10M parameters, a share of them kept uniformly at random, one core.
+// With it the cost of planning, whole dense messages, and the server's sum.
 // Columns: million positions per second, bits per position, and the entropy limit log2 C(N,k) / k beside it.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "compressors/codec/bit_stream.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/positions.hpp"
+#include "fl_core/payload_ops.hpp"
 
 namespace {
 
@@ -91,8 +95,8 @@ void plan_cost(benchmark::State& state) {
   const std::size_t size = count == 1 ? 500 : kParameters;
   const Segment segment{.begin = 0, .end = size, .rows = size, .cols = 1};
   for (auto _ : state) benchmark::DoNotOptimize(codec::plan_positions({all.data(), count}, segment));
-  state.counters["s/index"] = benchmark::Counter(static_cast<double>(count),
-                                                 benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["s/index"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 Scope model_scope() { return Scope{.kind = fl::ScopeKind::model, .segments = {whole()}, .excluded = {}, .P = kParameters}; }
@@ -138,9 +142,21 @@ void decode_dense(benchmark::State& state) {
   state.counters["Mvalue/s"] = benchmark::Counter(kParameters / 1e6, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// What a server does with each message: sum += weight * c, dense values (0), or levels of 1, 4 or 8 bits.
+void accumulate_dense(benchmark::State& state) {
+  const Payload<float> message = dense_message(static_cast<unsigned>(state.range(0)));
+  const Scope scope = model_scope();
+  std::vector<double> sum(kParameters);
+  for (auto _ : state) {
+    fl::accumulate(message, scope, 0.1, 0, kParameters, sum.data());
+    benchmark::ClobberMemory();
+  }
+  state.counters["Mvalue/s"] = benchmark::Counter(kParameters / 1e6, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 }  // namespace
 
-#define FL_POSITION_BENCH(code)                                                                                      \
+#define FL_POSITION_BENCH(code)                                                                                          \
   BENCHMARK_CAPTURE(encode_positions, code, codec::PositionCode::code)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond); \
   BENCHMARK_CAPTURE(decode_positions, code, codec::PositionCode::code)->DenseRange(0, 2)->Unit(benchmark::kMicrosecond)
 FL_POSITION_BENCH(rice);
@@ -150,5 +166,7 @@ FL_POSITION_BENCH(fixed);
 BENCHMARK(plan_cost)->Arg(1)->Arg(10)->Arg(100)->Arg(10'000)->Arg(100'000);
 BENCHMARK(encode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK(decode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
+
+BENCHMARK(accumulate_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/excluded.hpp"
+#include "fl_core/cpu/dense.hpp"
 #include "fl_core/cpu/tile.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
@@ -129,7 +129,8 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
                                     .shared = shared.empty() ? nullptr : context.state->cohort(shared).data()};
   Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
   compressor.compress(exec, compress, send.input, channel.scope, send.state, block.messages[c]);
-  if (last && !channel.scope.excluded.empty()) cpu::send_excluded(exec, send.input, channel.scope, send.state, block.messages[c]);
+  if (channel.num_phases() == 1 && !channel.scope.excluded.empty())
+    cpu::send_excluded(exec, send.input, channel.scope, send.state, block.messages[c]);
   feedback_.after_compress(exec, context, block, c, send, exchange_);
   if (measured) measure_after(exec, context, block, send, scratch_[static_cast<std::size_t>(exec.thread)]->kept.data());
 }

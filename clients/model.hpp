@@ -75,7 +75,7 @@ struct RowSet {
 };
 
 // The loss (regulariser excluded) of a model in double, with its Hessian. Thread-safe.
-class SecondOrder {
+class FL_API SecondOrder {
  public:
   // Bounds that hold for the eigenvalues of the Hessian of a RowSet at every x. `least` is 0 when only convexity is known.
   struct Curvature {

@@ -3,11 +3,12 @@
 //   C(x) = (|x|_1 / d) sgn(x),   sgn(0) = +1,   |C(x) - x|^2 = |x|^2 - |x|_1^2 / d
 //
 // A contraction with delta(x) = |x|_1^2 / (d |x|_2^2) >= 1/d, d the size of the largest segment.
+// Published bits: one per coordinate and 32 per segment.
 // Karimireddy, Rebjock, Stich, Jaggi, "Error feedback fixes SignSGD and other gradient compression schemes", ICML 2019.
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/verb_types.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verb_types.hpp"
 #include "fl_core/verbs.hpp"
 
 namespace fl::FL_DEVICE_NS {
@@ -41,13 +42,8 @@ class EfSign final : public Compressor<T> {
     LevelFormat format;
     format.map = LevelMap::sign;
     format.bits = 1;
-    quantize_segments_fused(exec, input, scope, format, width_of(format), MagnitudeOf{}, Reduce::sum, MeanMagnitude<T>{}, SignLevel{},
+    quantize_segments_fused(exec, input, scope, format, width_of(1), MagnitudeOf{}, Reduce::sum, MeanMagnitude<T>{}, SignLevel{},
                             std::span<const RandomStream>{}, state, messages);
-  }
-
-  // The paper's count: d + 32 per segment.
-  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
-    return static_cast<double>(message.num_sent) + 32.0 * static_cast<double>(scope.segments.size());
   }
 };
 

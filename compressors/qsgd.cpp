@@ -7,6 +7,7 @@
 //   max: omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s))      (s = 1 is TernGrad)
 // scaled = true sends C(x) / (1 + omega), a contraction in expectation with delta = 1 / (1 + omega), as error feedback needs it.
 // A segment whose norm is 0, or too small to be divided into s normal numbers, is sent as zeros.
+// Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm (the paper without Elias codes).
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017.
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,8 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/verb_types.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verb_types.hpp"
 #include "fl_core/verbs.hpp"
 
 namespace fl {
@@ -92,17 +93,11 @@ class Qsgd final : public Compressor<T> {
     const QsgdLevel<T> level{static_cast<T>(options_.levels)};
     const std::vector<RandomStream> streams = client_streams(context);
     if (options_.norm == QsgdNorm::l2)
-      quantize_segments_fused(exec, input, scope, format, width_of(format), SquareOf{}, Reduce::sum, scale, level,
+      quantize_segments_fused(exec, input, scope, format, width_of(options_.levels), SquareOf{}, Reduce::sum, scale, level,
                               std::span<const RandomStream>(streams), state, messages);
     else
-      quantize_segments_fused(exec, input, scope, format, width_of(format), MagnitudeOf{}, Reduce::max, scale, level,
+      quantize_segments_fused(exec, input, scope, format, width_of(options_.levels), MagnitudeOf{}, Reduce::max, scale, level,
                               std::span<const RandomStream>(streams), state, messages);
-  }
-
-  // The paper's plain code: 32 bits of norm per segment, sign and level of fixed width per coordinate.
-  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
-    const double per_level = 1 + std::ceil(std::log2(static_cast<double>(options_.levels) + 1));
-    return static_cast<double>(message.num_sent) * per_level + 32.0 * static_cast<double>(scope.segments.size());
   }
 
  private:

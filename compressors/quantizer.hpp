@@ -12,15 +12,13 @@
 namespace fl {
 
 // Bits of a fixed-width code for `count` different levels.
-[[nodiscard]] inline std::uint8_t bits_for(std::uint64_t count) { return static_cast<std::uint8_t>(std::max(1, static_cast<int>(std::bit_width(count - 1)))); }
+[[nodiscard]] inline std::uint8_t bits_for(std::uint64_t count) {
+  return static_cast<std::uint8_t>(std::max(1, static_cast<int>(std::bit_width(count - 1))));
+}
 
-// The narrowest integer that holds every level of the format, min_level .. -min_level or 0 .. 2^bits - 1.
-[[nodiscard]] inline LevelWidth width_of(const LevelFormat& format) {
-  const std::int64_t lowest = format.min_level;
-  const std::int64_t highest = lowest < 0 ? -lowest : (std::int64_t{1} << format.bits) - 1;
-  if (lowest >= -128 && highest <= 127) return LevelWidth::w8;
-  if (lowest >= -32768 && highest <= 32767) return LevelWidth::w16;
-  return LevelWidth::w32;
+// The narrowest integer that holds the levels -largest .. largest.
+[[nodiscard]] inline LevelWidth width_of(std::int64_t largest) {
+  return largest <= 127 ? LevelWidth::w8 : largest <= 32767 ? LevelWidth::w16 : LevelWidth::w32;
 }
 
 [[nodiscard]] inline std::size_t largest_segment(const Scope& scope) {

@@ -5,8 +5,9 @@
 //   stochastic:              unbiased, |C(x)_j - x_j| < 1/alpha,   kappa^2 = d / alpha^2 pointwise (d / (4 alpha^2) in expectation)
 //
 // d = all coordinates that are compressed. Integers saturate at +-(2^(bits-1) - 1). A sum over n clients fits 32 bits
-// while alpha <= (2^31 - 1 - n) / (n max_i |x_i|_inf).  Sapio et al., "Scaling distributed machine learning with in-network aggregation"
-// (SwitchML), NSDI 2021; stochastic rounding: Gupta, Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
+// while alpha <= (2^31 - 1 - n) / (n max_i |x_i|_inf). Published bits: the integers.
+// Sapio et al., "Scaling distributed machine learning with in-network aggregation" (SwitchML), NSDI 2021; stochastic rounding: Gupta,
+// Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
 #include <cmath>
 #include <string>
 
@@ -74,24 +75,20 @@ class ScaledInteger final : public Compressor<T> {
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-        LevelFormat format;
+    LevelFormat format;
     format.bits = static_cast<std::uint8_t>(bits());
-    format.min_level = -static_cast<std::int32_t>((std::uint32_t{1} << (bits() - 1)) - 1);
+    format.min_level = static_cast<std::int32_t>(-largest() - 1);
     format.unit = 1 / options_.alpha;
     format.has_scale = false;
-    const IntegerLevel<T> level{options_.alpha, -static_cast<double>(format.min_level), stochastic()};
+    const IntegerLevel<T> level{options_.alpha, static_cast<double>(largest()), stochastic()};
     const std::vector<RandomStream> streams = stochastic() ? client_streams(context) : std::vector<RandomStream>{};
-    quantize_rows(exec, input, scope, format, width_of(format), static_cast<const T*>(nullptr), level,
+    quantize_rows(exec, input, scope, format, width_of(largest()), static_cast<const T*>(nullptr), level,
                   std::span<const RandomStream>(streams), state, messages);
-  }
-
-  // The paper's count: the integers.
-  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
-    return static_cast<double>(message.num_sent) * bits();
   }
 
  private:
   [[nodiscard]] int bits() const { return static_cast<int>(options_.bits); }
+  [[nodiscard]] std::int64_t largest() const { return (std::int64_t{1} << (bits() - 1)) - 1; }
   [[nodiscard]] bool stochastic() const { return options_.rounding == IntegerRounding::stochastic; }
   ScaledIntegerOptions options_;
 };

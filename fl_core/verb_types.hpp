@@ -19,6 +19,9 @@ enum class TieRule {
   all_ties,      // every entry as large as the k-th magnitude, k or more (the published logistic-regression code)
 };
 
+// Whether gemm reads an operand as it lies or transposed.
+enum class Transpose { no, yes };
+
 // Maps for reduce_rows.
 struct SquareOf {
   template <class T>
@@ -42,10 +45,11 @@ struct AtLeast {
   [[nodiscard]] FL_HD bool operator()(T p, std::size_t /*segment*/) const { return (p < 0 ? -p : p) >= threshold; }
 };
 
-// Which entries gather_rows takes from one client.
-struct Support {
-  std::span<const std::uint32_t> index;   // ascending parameter positions, segment by segment
-  std::span<const std::uint32_t> counts;  // [S] how many of them lie in each segment
+// What makes a draw of random subsets unique: channel key, round and the ids of the block's clients [K].
+struct SubsetDraw {
+  std::uint64_t key = 0;
+  std::uint32_t round = 0;
+  std::span<const std::uint32_t> clients;
 };
 
 }  // namespace fl

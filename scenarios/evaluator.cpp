@@ -14,30 +14,30 @@ constexpr std::uint32_t kClientsPerPass = 32;  // gradients held at a time
 
 template <class T>
 double Evaluator<T>::train_loss(std::span<const T> x) {
-  const auto& shards = objective_.shards();
+  const auto& shards = problem_.shards();
   client_loss_.resize(shards.size());
   pool_.parallel_for(static_cast<std::uint32_t>(shards.size()), [&](std::uint32_t i, const Exec& exec) {
     client_loss_[i] =
-        objective_.model().loss_sum(exec, x.data(), objective_.train(), shards[i], nullptr) / static_cast<double>(shards[i].size());
+        problem_.model().loss_sum(exec, x.data(), problem_.train(), shards[i], nullptr) / static_cast<double>(shards[i].size());
   });
   double loss = 0;
-  for (std::size_t i = 0; i < shards.size(); ++i) loss += objective_.weights()[i] * client_loss_[i];
-  return loss + objective_.model().regulariser(x.data());
+  for (std::size_t i = 0; i < shards.size(); ++i) loss += problem_.weights()[i] * client_loss_[i];
+  return loss + problem_.model().regulariser(x.data());
 }
 
 template <class T>
 Accuracy Evaluator<T>::test(std::span<const T> x) {
-  const Dataset<T>* data = objective_.test();
-  const bool has_classes = objective_.train().num_classes > 0;
+  const Dataset<T>* data = problem_.test();
+  const bool has_classes = problem_.train().num_classes > 0;
   if (data == nullptr) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
-  const Shard& rows = objective_.test_rows();
+  const Shard& rows = problem_.test_rows();
   const auto pieces = static_cast<std::uint32_t>((rows.size() + kRowsPerPiece - 1) / kRowsPerPiece);
   std::vector<double> loss(pieces);
   std::vector<std::uint64_t> correct(pieces);
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
     const std::size_t first = piece * kRowsPerPiece;
     const std::span<const std::uint32_t> part = std::span(rows).subspan(first, std::min(kRowsPerPiece, rows.size() - first));
-    loss[piece] = objective_.model().loss_sum(exec, x.data(), *data, part, has_classes ? &correct[piece] : nullptr);
+    loss[piece] = problem_.model().loss_sum(exec, x.data(), *data, part, has_classes ? &correct[piece] : nullptr);
   });
   double total = 0, right = 0;
   for (std::uint32_t piece = 0; piece < pieces; ++piece) {
@@ -51,7 +51,7 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
 // zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, so that nothing cancels when clients are alike.
 template <class T>
 GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
-  const auto N = static_cast<std::uint32_t>(objective_.shards().size());
+  const auto N = static_cast<std::uint32_t>(problem_.shards().size());
   const std::size_t P = x.size();
   gradients_.resize_discard(kClientsPerPass * P);
   mean_.resize_discard(P);
@@ -62,16 +62,16 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
       pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
-        const std::span<const std::uint32_t> rows = objective_.shards()[first + k];
+        const std::span<const std::uint32_t> rows = problem_.shards()[first + k];
         T* g = gradients_.data() + k * P;
-        objective_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {g, nullptr, 1, P, P}, nullptr);
+        problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {g, nullptr, 1, P, P}, nullptr);
         if (pass == 0) return;
         double sum = 0;
         for (std::size_t j = 0; j < P; ++j) sum += (static_cast<double>(g[j]) - mean_[j]) * (static_cast<double>(g[j]) - mean_[j]);
         distance[k] = sum;
       });
       for (std::uint32_t k = 0; k < count; ++k) {
-        const double w = objective_.weights()[first + k];
+        const double w = problem_.weights()[first + k];
         const T* g = gradients_.data() + k * P;
         if (pass == 1)
           zeta_sq += w * distance[k];

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fl_core/thread_pool.hpp"
-#include "scenarios/objective.hpp"
+#include "scenarios/federated_problem.hpp"
 
 namespace fl {
 
@@ -17,7 +17,7 @@ struct GradientStatistics {
 template <class T>
 class Evaluator {
  public:
-  Evaluator(const Objective<T>& objective, ThreadPool& pool) : objective_(objective), pool_(pool) {}
+  Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool) : problem_(problem), pool_(pool) {}
 
   // f(x), regulariser included.
   [[nodiscard]] double train_loss(std::span<const T> x);
@@ -26,7 +26,7 @@ class Evaluator {
   [[nodiscard]] GradientStatistics gradient(std::span<const T> x);
 
  private:
-  const Objective<T>& objective_;
+  const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   std::vector<double> client_loss_;  // [N]
   Buffer<T> gradients_;              // [block,P]

@@ -13,14 +13,14 @@
 namespace fl {
 
 template <class T>
-Experiment<T>::Experiment(const Cell& cell, Objective<T>& objective, ThreadPool& pool, const MachineOptions& machine)
+Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine)
     : cell_(cell),
       scenario_(cell.scenario),
-      objective_(objective),
+      problem_(problem),
       pool_(pool),
       machine_(machine),
-      evaluator_(objective, pool),
-      model_(objective.P()) {
+      evaluator_(problem, pool),
+      model_(problem.P()) {
   make_parts();
   check_parts();
   resolve_step_size();
@@ -60,8 +60,7 @@ ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const Co
   channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   const Part identity = default_part("compressor", "identity");
   channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, Device::cpu, kPrecisionOf<T>);
-  channel.scope =
-      channel.compressor->adapt(make_scope(objective_.layers(), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
+  channel.scope = channel.compressor->adapt(make_scope(problem_.layers(), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
   channel.compressor->check(channel.scope);
   channel.random_key = hash64(hash64(scenario_.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
   if (channel.num_phases() == 1) {
@@ -114,7 +113,7 @@ void Experiment<T>::check_parts() {
 template <class T>
 void Experiment<T>::resolve_step_size() {
   const Expression& rule = local_->learning_rate();
-  std::map<std::string, double> names = objective_.names_for(rule);
+  std::map<std::string, double> names = problem_.names_for(rule);
   if (!rule.is_number()) {
     const Contract contract = exchange_.channels.back().compressor->contract(exchange_.channels.back().scope);
     names["theory"] = theory_step_size(scenario_.feedback_up.kind, contract, names);
@@ -123,9 +122,17 @@ void Experiment<T>::resolve_step_size() {
   if (!(step_size_ > 0)) throw ConfigError("local.learning_rate: must be > 0, is " + std::to_string(step_size_) + " (" + rule.text() + ")");
 }
 
+// A relative path is looked for in the working folder, then beside the scenario file.
+template <class T>
+std::string Experiment<T>::find_beside(const std::string& path) const {
+  if (path.empty() || std::filesystem::exists(path) || std::filesystem::path(path).is_absolute()) return path;
+  const std::filesystem::path beside = cell_.folder / path;
+  return std::filesystem::exists(beside) ? beside.string() : path;
+}
+
 template <class T>
 void Experiment<T>::declare_state() {
-  const std::size_t N = objective_.shards().size(), P = objective_.P(), M = participation_->cohort_size(N);
+  const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
   state_ = std::make_unique<StateTable<T>>(N, M, P);
   for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
   for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
@@ -137,7 +144,9 @@ void Experiment<T>::declare_state() {
                      .length = channel.compressor->cohort_state_size(channel.scope)});
     channel.compressor->init_cohort_state(channel.random_key, channel.scope, state_->cohort(channel.shared_slot).data());
   }
-  oracle_ = std::make_unique<GradientOracle<T>>(objective_.model(), objective_.shards(), local_->sampling(), scenario_.seeds.sampling,
+  SamplingOptions sampling = local_->sampling();
+  sampling.sample_file = find_beside(sampling.sample_file);
+  oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
                                                 static_cast<std::uint32_t>(scenario_.rounds));
   downlink_ = std::make_unique<Downlink<T>>(make_channel("down", scenario_.down, 0xD0), scenario_.down.part.kind == "identity", N, P);
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
@@ -148,27 +157,27 @@ void Experiment<T>::declare_state() {
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics))});
   round_ = std::make_unique<Round<T>>(
       RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
-      RoundSettings{.unit = unit_, .step_size = step_size_, .seeds = scenario_.seeds, .weights = objective_.weights()}, model_.span());
+      RoundSettings{.unit = unit_, .step_size = step_size_, .seeds = scenario_.seeds, .weights = problem_.weights()}, model_.span());
 }
 
 template <class T>
 void Experiment<T>::start_model() {
-  const bool wants_gap = scenario_.evaluate.optimum.is_used && objective_.has_optimum(scenario_.evaluate.optimum);
+  const bool wants_gap = scenario_.evaluate.optimum.is_used && problem_.has_optimum(scenario_.evaluate.optimum);
   const bool needs_optimum = local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum;
   const std::vector<double>* x_star = nullptr;
   if (wants_gap || needs_optimum) {
-    const auto& optimum = objective_.optimum(scenario_.evaluate.optimum);
+    const auto& optimum = problem_.optimum(scenario_.evaluate.optimum);
     x_star = &optimum.x;
     f_star_ = optimum.value;
   }
   switch (scenario_.start.kind) {
     case StartOptions::Kind::zero: break;
-    case StartOptions::Kind::random: objective_.model().initial(scenario_.seeds.init, model_.data()); break;
+    case StartOptions::Kind::random: problem_.model().initial(scenario_.seeds.init, model_.data()); break;
     case StartOptions::Kind::optimum:
       std::transform(x_star->begin(), x_star->end(), model_.begin(), [](double x) { return static_cast<T>(x); });
       break;
     case StartOptions::Kind::file: {
-      const std::vector<double> x = read_vector(scenario_.start.path, objective_.P(), "start.path");
+      const std::vector<double> x = read_vector(find_beside(scenario_.start.path), problem_.P(), "start.path");
       std::transform(x.begin(), x.end(), model_.begin(), [](double v) { return static_cast<T>(v); });
       break;
     }
@@ -204,7 +213,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
     RoundRow row;
     row.round = r;
     const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
-    if (evaluated) row.global_grad_norm_sq = evaluator_.gradient(model_.span()).norm_sq;
+    if (evaluated) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
     round_->play(r, measured);
     count(row);
     if (measured) measure(row);
@@ -227,6 +236,14 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
   return result;
 }
 
+// Statistics of the gradient at x_r, the current model; kept, because the next round may ask again.
+template <class T>
+const GradientStatistics& Experiment<T>::gradient_after(std::uint32_t round) {
+  if (!gradient_ || gradient_round_ != round) gradient_ = evaluator_.gradient(model_.span());
+  gradient_round_ = round;
+  return *gradient_;
+}
+
 template <class T>
 void Experiment<T>::count(RoundRow& row) const {
   const Ledger& ledger = round_->ledger();
@@ -236,7 +253,7 @@ void Experiment<T>::count(RoundRow& row) const {
   row.bits_up_entropy = ledger.round_up().entropy;
   row.bits_up = ledger.round_up().bits;
   row.bits_down = ledger.round_down_bits();
-  row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(objective_.P()));
+  row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(problem_.P()));
 }
 
 template <class T>
@@ -246,7 +263,7 @@ void Experiment<T>::evaluate(RoundRow& row) {
   const Accuracy test = evaluator_.test(model_.span());
   row.test_accuracy = test.accuracy;
   row.test_loss = test.loss;
-  row.zeta_sq = evaluator_.gradient(model_.span()).zeta_sq;
+  row.zeta_sq = gradient_after(static_cast<std::uint32_t>(row.round)).zeta_sq;
   row.virtual_drift = virtual_drift();
 }
 
@@ -280,10 +297,10 @@ template <class T>
 double Experiment<T>::virtual_drift() {
   const std::string slot = feedback_->error_slot();
   if (slot.empty()) return kNotMeasured;
-  std::vector<double> mean(objective_.P(), 0.0);
-  for (std::uint32_t i = 0; i < objective_.shards().size(); ++i) {
+  std::vector<double> mean(problem_.P(), 0.0);
+  for (std::uint32_t i = 0; i < problem_.shards().size(); ++i) {
     const std::span<const T> e = state_->of_client(slot, i);
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += objective_.weights()[i] * static_cast<double>(e[j]);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += problem_.weights()[i] * static_cast<double>(e[j]);
   }
   return std::sqrt(sum_of_squares(mean.data(), mean.size()));
 }
@@ -315,12 +332,12 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.total_error = 0;
   for (std::size_t r = 1; r < result.rows.size(); ++r) record.total_error += result.rows[r].error_norm_sq;
   record.checksum = to_hex(hash64_of(std::as_bytes(std::span<const T>(model_.span()))));
-  record.split_hash = to_hex(objective_.split_hash());
+  record.split_hash = to_hex(problem_.split_hash());
   record.scenario = cell_.resolved_toml;
   record.version = FL_VERSION;
   record.threads = static_cast<std::uint64_t>(pool_.num_threads());
   for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
-  for (const auto& [name, value] : objective_.resolved()) record.constants.push_back({name, value});
+  for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
 }
@@ -338,10 +355,10 @@ template class Experiment<double>;
 struct CellRunner::Impl {
   Impl(DataCatalog catalog_, MachineOptions machine_) : catalog(std::move(catalog_)), machine(machine_), pool(machine_.threads) {}
 
-  // What two cells must have in common to share an objective: the tables that make it.
+  // What two cells must have in common to share a problem: the tables that make it.
   static std::string key_of(const Scenario& s) {
     Scenario bare;
-    bare.name = "objective";
+    bare.name = "problem";
     bare.rounds = 1;
     bare.precision = s.precision;
     bare.seeds.data = s.seeds.data;
@@ -351,30 +368,30 @@ struct CellRunner::Impl {
     return to_toml(bare);
   }
   template <class T>
-  Objective<T>& objective(const Scenario& scenario, std::unique_ptr<Objective<T>>& latest) {
+  FederatedProblem<T>& problem(const Scenario& scenario, std::unique_ptr<FederatedProblem<T>>& latest) {
     const std::string key = key_of(scenario);
     if (!latest || key != latest_key) {
       latest.reset();
-      latest = std::make_unique<Objective<T>>(scenario, catalog, pool);
+      latest = std::make_unique<FederatedProblem<T>>(scenario, catalog, pool);
       latest_key = key;
     }
     return *latest;
   }
   template <class T>
-  RunResult run(const Cell& cell, const RoundCallback& callback, std::unique_ptr<Objective<T>>& latest) {
-    Experiment<T> experiment(cell, objective(cell.scenario, latest), pool, machine);
+  RunResult run(const Cell& cell, const RoundCallback& callback, std::unique_ptr<FederatedProblem<T>>& latest) {
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
     return experiment.run(callback);
   }
   template <class T>
-  void check(const Cell& cell, std::unique_ptr<Objective<T>>& latest) {
-    const Experiment<T> experiment(cell, objective(cell.scenario, latest), pool, machine);
+  void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
   }
 
   DataCatalog catalog;
   MachineOptions machine;
   ThreadPool pool;
-  std::unique_ptr<Objective<float>> latest32;
-  std::unique_ptr<Objective<double>> latest64;
+  std::unique_ptr<FederatedProblem<float>> latest32;
+  std::unique_ptr<FederatedProblem<double>> latest64;
   std::string latest_key;
 };
 

@@ -1,4 +1,4 @@
-// One cell, from the objective to its results: puts the parts together, plays the rounds, measures, and says how it ended.
+// One cell, from the problem to its results: puts the parts together, plays the rounds, measures, and says how it ended.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "clients/block_runner.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/evaluator.hpp"
-#include "scenarios/objective.hpp"
+#include "scenarios/federated_problem.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/round.hpp"
 #include "server/run_record.hpp"
@@ -38,7 +38,7 @@ template <class T>
 class Experiment {
  public:
   // Throws ConfigError for parts that do not go together, with all problems at once.
-  Experiment(const Cell& cell, Objective<T>& objective, ThreadPool& pool, const MachineOptions& machine);
+  Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine);
   ~Experiment();
 
   RunResult run(const RoundCallback& callback);
@@ -58,11 +58,13 @@ class Experiment {
   void resolve_step_size();
   ExchangeChannel<T> make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index);
   void check_parts();
+  [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
   void start_model();
   void evaluate(RoundRow& row);
   void measure(RoundRow& row);
   void count(RoundRow& row) const;
+  const GradientStatistics& gradient_after(std::uint32_t round);
   [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
   [[nodiscard]] double virtual_drift();
@@ -70,7 +72,7 @@ class Experiment {
 
   const Cell& cell_;
   const Scenario& scenario_;
-  Objective<T>& objective_;
+  FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   MachineOptions machine_;
   Evaluator<T> evaluator_;
@@ -89,12 +91,14 @@ class Experiment {
   std::unique_ptr<Round<T>> round_;
   Buffer<T> model_;  // x [P]
   double f_star_ = kNotMeasured;
+  std::optional<GradientStatistics> gradient_;
+  std::uint32_t gradient_round_ = 0;
 };
 
 extern template class Experiment<float>;
 extern template class Experiment<double>;
 
-// Objectives of one process, shared by the cells that have them in common.
+// Problems of one process, shared by the cells that have them in common.
 class FL_API CellRunner {
  public:
   CellRunner(DataCatalog catalog, MachineOptions machine);

@@ -223,7 +223,9 @@ std::vector<Cell> parse_cells(const std::string& text, const std::string& source
 }
 
 std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings) {
-  return parse_cells(read_scenario_text(file), file.string(), settings);
+  std::vector<Cell> cells = parse_cells(read_scenario_text(file), file.string(), settings);
+  for (Cell& cell : cells) cell.folder = file.parent_path();
+  return cells;
 }
 
 }  // namespace fl

@@ -21,6 +21,7 @@ struct Cell {
   Scenario scenario;
   std::vector<std::pair<std::string, std::string>> axis_labels;  // {key, label} per axis, in order
   std::string resolved_toml;                                     // to_toml(scenario)
+  std::filesystem::path folder;                                  // of the scenario file: where its relative paths are looked for
   std::uint64_t hash = 0;                                        // hash_of_text(resolved_toml)
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/excluded.hpp"
+#include "fl_core/cpu/dense.hpp"
 #include "fl_core/payload_ops.hpp"
 
 namespace fl {

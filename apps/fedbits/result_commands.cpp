@@ -5,6 +5,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/explain.hpp"
 #include "apps/fedbits/export.hpp"
+#include "fl_core/error.hpp"
 
 namespace fl {
 

@@ -25,6 +25,9 @@ struct Rows {
   const V* next[R];
 };
 
+// How many of the next rows a pass asks for: none, its half (margins take the first, products the second), or all.
+enum Ahead { kNone, kHalf, kAll };
+
 // Asks for next[from .. to-1] at column j, once per cache line.
 template <int R, class V>
 [[gnu::always_inline]] inline void prefetch(const Rows<R, V>& a, int from, int to, std::size_t j) {
@@ -33,7 +36,7 @@ template <int R, class V>
 }
 
 // z[r] = <row[r], x>, with enough independent sums to hide the latency of a multiply-add.
-template <int R, bool kAhead, class V, class X>
+template <int R, Ahead kAhead, class V, class X>
 [[gnu::always_inline]] inline void dot_rows(const Rows<R, V>& a, const X* x, std::size_t D, double* z) {
   constexpr int kUnroll = R >= 8 ? 1 : (R == 4 ? 2 : 4);
   constexpr std::size_t kStep = kUnroll * kLanes;
@@ -44,7 +47,7 @@ template <int R, bool kAhead, class V, class X>
       const std::size_t at = j + static_cast<std::size_t>(u * kLanes);
       const VecD xv = load(x + at);
       for (int r = 0; r < R; ++r) part[r][u] += load(a.row[r] + at) * xv;
-      if (kAhead) prefetch(a, 0, (R + 1) / 2, at);
+      if (kAhead != kNone) prefetch(a, 0, kAhead == kAll ? R : (R + 1) / 2, at);
     }
   }
   for (; j + kLanes <= D; j += kLanes) {
@@ -61,14 +64,14 @@ template <int R, bool kAhead, class V, class X>
 }
 
 // acc += sum_r c[r] row[r].
-template <int R, bool kAhead, class V>
+template <int R, Ahead kAhead, class V>
 [[gnu::always_inline]] inline void add_rows(const Rows<R, V>& a, const double* c, std::size_t D, double* acc) {
   std::size_t j = 0;
   for (; j + kLanes <= D; j += kLanes) {
     VecD g = load(acc + j);
     for (int r = 0; r < R; ++r) g += load(a.row[r] + j) * c[r];
     store(acc + j, g);
-    if (kAhead) prefetch(a, (R + 1) / 2, R, j);
+    if (kAhead == kHalf) prefetch(a, (R + 1) / 2, R, j);
   }
   for (; j < D; ++j)
     for (int r = 0; r < R; ++r) acc[j] += static_cast<double>(a.row[r][j]) * c[r];
@@ -89,17 +92,18 @@ class DenseRows {
   explicit DenseRows(const Dataset<V>& data) : data_(data.dense.data()), D_(data.num_features) {}
   [[nodiscard]] Block block(const std::uint32_t* rows, int count, std::span<const std::uint32_t> next) const { return {rows, count, next}; }
 
-  template <class X>
+  // kAdd: the same block's add() follows.
+  template <bool kAdd, class X>
   void margins(const Block& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
     in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
-      detail::dot_rows<R, true>(a, x, D_, z + first);
-      for (std::size_t o = 1; o < outputs; ++o) detail::dot_rows<R, false>(a, x + o * D_, D_, z + o * stride + first);
+      detail::dot_rows<R, kAdd ? detail::kHalf : detail::kAll>(a, x, D_, z + first);
+      for (std::size_t o = 1; o < outputs; ++o) detail::dot_rows<R, detail::kNone>(a, x + o * D_, D_, z + o * stride + first);
     });
   }
   void add(const Block& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
     in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
-      detail::add_rows<R, true>(a, z + first, D_, acc);
-      for (std::size_t o = 1; o < outputs; ++o) detail::add_rows<R, false>(a, z + o * stride + first, D_, acc + o * D_);
+      detail::add_rows<R, detail::kHalf>(a, z + first, D_, acc);
+      for (std::size_t o = 1; o < outputs; ++o) detail::add_rows<R, detail::kNone>(a, z + o * stride + first, D_, acc + o * D_);
     });
   }
   // out [D] = c row + l2 x, for gradients of one row: each parameter is written once.

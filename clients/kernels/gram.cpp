@@ -4,6 +4,7 @@
 #endif
 #include "clients/kernels/gram.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
@@ -37,6 +38,14 @@ Extremes extreme_eigenvalues(const double* G, std::size_t n) {
   const Eigen::Map<const Matrix> gram(G, index(n), index(n));
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(Eigen::MatrixXd(gram), Eigen::EigenvaluesOnly);
   return {solver.eigenvalues().minCoeff(), solver.eigenvalues().maxCoeff()};
+}
+
+bool is_positive_semidefinite(const double* G, std::size_t n) {
+  Eigen::MatrixXd shifted = Eigen::Map<const Matrix>(G, index(n), index(n));
+  const double scale = shifted.diagonal().cwiseAbs().maxCoeff();
+  if (scale == 0) return shifted.isZero(0);
+  shifted.diagonal().array() += 1e-12 * scale;
+  return Eigen::LLT<Eigen::MatrixXd>(shifted).info() == Eigen::Success;
 }
 
 double largest_eigenvalue(std::size_t n, const std::function<void(const double* v, double* out)>& apply) {

@@ -86,7 +86,8 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   template <class F>
   auto with_rows(const F& f) const {
-    return self().with_link(*data_, [&](const auto& link) { return with_source(*data_, [&](const auto& source) { return f(source, link); }); });
+    return self().with_link(*data_,
+                            [&](const auto& link) { return with_source(*data_, [&](const auto& source) { return f(source, link); }); });
   }
   template <class Source>
   [[nodiscard]] double* block(Workspace::Frame& frame, const Source&) const {
@@ -156,7 +157,7 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
     double* B = frame.template take<double>(static_cast<std::size_t>(Source::kBlock) * n);
     double* w = frame.template take<double>(Source::kBlock);
     for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* weight) {
-      block_margins(source, shape_, x, rows, z);
+      block_margins<false>(source, shape_, x, rows, z);
       link.normalise(rows.count, stride, z, nullptr);
       expand(source, rows.rows, static_cast<std::size_t>(rows.count), B);
       double* pair = G.data();
@@ -213,7 +214,7 @@ Extremes LinearModel<T, Self>::gram_extremes(const Source& source, RowSet set) c
   const double largest = largest_eigenvalue(single.size(), [&](const double* v, double* out) {
     std::fill_n(out, single.size(), 0.0);
     for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* w) {
-      block_margins(source, single, v, rows, z.data());
+      block_margins<true>(source, single, v, rows, z.data());
       block_scale(1, kStride<Source>, rows.count, 1.0, w, z.data());
       block_add(source, single, z.data(), rows, out);
     });

@@ -20,8 +20,8 @@ namespace fl::kernels {
 class LogisticLink {
  public:
   static constexpr bool kHasClasses = true;
-  static constexpr double kCurvatureBound = 0.25;      // l'' <= 1/4
-  static constexpr double kLeastCurvature = 0.0;       // over all z
+  static constexpr double kCurvatureBound = 0.25;  // l'' <= 1/4
+  static constexpr double kLeastCurvature = 0.0;   // over all z
   explicit LogisticLink(const std::int32_t* label) : label_(label) {}
   [[nodiscard]] static constexpr std::size_t outputs() { return 1; }
 

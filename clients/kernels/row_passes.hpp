@@ -1,5 +1,5 @@
-// Passes over rows of a linear model, for any source of rows (dense_rows.hpp, sparse_rows.hpp) and any link (links.hpp). A parameter vector is
-// W [O,D] row-major and then, where there is a bias, b [O]; acc has the same layout in double.
+// Passes over rows of a linear model, for any source of rows (dense_rows.hpp, sparse_rows.hpp) and any link (links.hpp). A parameter vector
+// is W [O,D] row-major and then, where there is a bias, b [O]; acc has the same layout in double.
 #pragma once
 
 #include <algorithm>
@@ -28,12 +28,12 @@ template <class Source>
   return shape.O * static_cast<std::size_t>(kStride<Source>);
 }
 
-// Margins of a block; columns up to padded(count) become zero.
-template <class Source, class X>
+// Margins of a block; columns up to padded(count) become zero. kAdd: block_add of the same block follows.
+template <bool kAdd, class Source, class X>
 [[gnu::always_inline]] inline void block_margins(const Source& source, const LinearShape& shape, const X* x,
                                                  const typename Source::Block& block, double* z) {
   constexpr std::size_t stride = kStride<Source>;
-  source.margins(block, x, shape.O, stride, z);
+  source.template margins<kAdd>(block, x, shape.O, stride, z);
   for (std::size_t o = 0; o < shape.O; ++o, z += stride) {
     if (shape.bias)
       for (int r = 0; r < block.count; ++r) z[r] += static_cast<double>(x[shape.weights() + o]);
@@ -80,7 +80,7 @@ template <class Source, class X, class Link>
   double total = 0;
   for_each_block(source, set, after, [&](const typename Source::Block& block, const double* weight) {
     alignas(64) double loss[stride];
-    block_margins(source, shape, x, block, z);
+    block_margins<true>(source, shape, x, block, z);
     link.derivative(block.rows, block.count, stride, z, losses ? loss : nullptr);
     if (losses) {
       double part = 0;
@@ -100,8 +100,8 @@ template <class V, class Link>
                                                      std::uint32_t row, double l2, V* out, double* z, bool losses,
                                                      std::span<const std::uint32_t> after) {
   constexpr int stride = kStride<DenseRows<V>>;
-  alignas(64) double loss[stride];
-  block_margins(source, shape, x, source.block(&row, 1, after), z);
+  alignas(64) double loss[stride] = {};
+  block_margins<false>(source, shape, x, source.block(&row, 1, after), z);
   link.derivative(&row, 1, stride, z, losses ? loss : nullptr);
   for (std::size_t o = 0; o < shape.O; ++o) {
     source.scaled_row(row, z[o * stride], l2, x + o * shape.D, out + o * shape.D);
@@ -118,7 +118,7 @@ double sum_losses(const Source& source, const LinearShape& shape, const Link& li
   double total = 0;
   for_each_block(source, set, {}, [&](const typename Source::Block& block, const double*) {
     alignas(64) double loss[stride];
-    block_margins(source, shape, x, block, z);
+    block_margins<false>(source, shape, x, block, z);
     if (correct != nullptr)
       for (int r = 0; r < block.count; ++r) *correct += link.is_right(block.rows[r], r, stride, z) ? 1 : 0;
     link.derivative(block.rows, block.count, stride, z, loss);
@@ -131,12 +131,12 @@ double sum_losses(const Source& source, const LinearShape& shape, const Link& li
 
 // acc += sum_r weight[r] (Hessian of l(.; r) at x) v. z, u: block_size() numbers each.
 template <class Source, class Link>
-void add_hessian_times(const Source& source, const LinearShape& shape, const Link& link, const double* x, const RowSet& set, const double* v,
-                       double* acc, double* z, double* u) {
+void add_hessian_times(const Source& source, const LinearShape& shape, const Link& link, const double* x, const RowSet& set,
+                       const double* v, double* acc, double* z, double* u) {
   constexpr int stride = kStride<Source>;
   for_each_block(source, set, {}, [&](const typename Source::Block& block, const double* weight) {
-    block_margins(source, shape, x, block, z);
-    block_margins(source, shape, v, block, u);
+    block_margins<true>(source, shape, x, block, z);
+    block_margins<true>(source, shape, v, block, u);
     link.curvature_times(block.count, stride, z, u);
     block_scale(shape.O, stride, block.count, 1.0, weight, u);
     block_add(source, shape, u, block, acc);

@@ -56,7 +56,7 @@ class SparseRows {
     return block;
   }
 
-  template <class X>
+  template <bool kAdd, class X>
   void margins(const Block& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
     for (std::size_t o = 0; o < outputs; ++o, x += D_, z += stride) {
       if (block.entries() > kFlat) {
@@ -152,8 +152,7 @@ class SparseRows {
   [[nodiscard]] double long_row(const X* x, std::uint64_t first, std::uint64_t last) const {
     VecD part{};
     std::uint64_t i = first;
-    for (; i + kLanes <= last; i += kLanes)
-      part += value_ == nullptr ? gather(x, column_ + i) : gather(x, column_ + i) * load(value_ + i);
+    for (; i + kLanes <= last; i += kLanes) part += value_ == nullptr ? gather(x, column_ + i) : gather(x, column_ + i) * load(value_ + i);
     double tail = 0;
     for (; i < last; ++i) tail += static_cast<double>(x[column_[i]]) * value(i);
     return sum(part) + tail;

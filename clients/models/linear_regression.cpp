@@ -20,8 +20,8 @@ class LinearRegression final : public kernels::LinearModel<T, LinearRegression<T
 
   std::size_t check(const Dataset<T>& data) {
     if (data.target.size() != data.num_rows)
-      throw ConfigError("linear_regression needs a target per row, data set \"" + data.name + "\" has " + std::to_string(data.target.size()) +
-                        " for " + std::to_string(data.num_rows) + " rows");
+      throw ConfigError("linear_regression needs a target per row, data set \"" + data.name + "\" has " +
+                        std::to_string(data.target.size()) + " for " + std::to_string(data.num_rows) + " rows");
     return 1;
   }
   template <class F>

@@ -78,9 +78,7 @@ class FL_API BitWriter {
   // value >= 1
   void put_gamma(std::uint64_t value);
 
-  [[nodiscard]] std::uint64_t position() const {
-    return 8 * static_cast<std::uint64_t>(cursor_.at - out_.data()) + cursor_.fill;
-  }
+  [[nodiscard]] std::uint64_t position() const { return 8 * static_cast<std::uint64_t>(cursor_.at - out_.data()) + cursor_.fill; }
   // Pads with zeros to a whole byte and cuts `out` to what was written.
   void finish();
 

@@ -108,15 +108,18 @@ unsigned fixed_width(const Segment& segment) { return static_cast<unsigned>(std:
               " (end excluded) are not ascending or leave that range: sort them and count them per segment");
 }
 
-}  // namespace
+// Rice and gamma of one gap of b bits: k = b - 1 takes b + 1 bits, and so does k = b - 2 where the gap starts with 10; a gap 0 takes one.
+PositionCosts single_costs(std::uint32_t gap) {
+  const auto width = static_cast<unsigned>(std::bit_width(gap));
+  PositionCosts costs;
+  costs.rice = kParameterBits + width + 1;
+  costs.rice_parameter = static_cast<std::uint8_t>(width < 2 ? 0 : (gap >> (width - 2)) == 2 ? width - 2 : width - 1);
+  costs.gamma = gamma_bits(std::uint64_t{gap} + 1);
+  return costs;
+}
 
-PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment& segment) {
-  if (segment.end - 1 > kMaxPositions) throw Error("positions of " + std::to_string(segment.end) + " parameters do not fit 32 bits");
-  if (index.front() < segment.begin || index.back() >= segment.end || index.back() - index.front() < index.size() - 1) {
-    throw_disorder(segment);
-  }
+PositionCosts many_costs(std::span<const std::uint32_t> index, const Segment& segment, std::uint32_t first_gap) {
   const std::uint64_t count = index.size();
-  const auto first_gap = static_cast<std::uint32_t>(index.front() - segment.begin);
   // Geometric gaps with mean g are coded best with 2^k near g ln 2; the four parameters around it hold the optimum nearly always.
   const std::uint64_t gap_total = index.back() - segment.begin - (count - 1);
   const unsigned near = static_cast<unsigned>(std::bit_width(gap_total * 710 / (count * 1024)));
@@ -131,6 +134,19 @@ PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment
   PositionCosts costs;
   costs.rice = best_rice(index, first_gap, rice, first_parameter, costs.rice_parameter) + kParameterBits;
   costs.gamma = 2 * (sums.exponents + static_cast<std::uint64_t>(std::bit_width(std::uint64_t{first_gap} + 1)) - 1) + count;
+  return costs;
+}
+
+}  // namespace
+
+PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment& segment) {
+  if (segment.end - 1 > kMaxPositions) throw Error("positions of " + std::to_string(segment.end) + " parameters do not fit 32 bits");
+  if (index.front() < segment.begin || index.back() >= segment.end || index.back() - index.front() < index.size() - 1) {
+    throw_disorder(segment);
+  }
+  const std::uint64_t count = index.size();
+  const auto first_gap = static_cast<std::uint32_t>(index.front() - segment.begin);
+  PositionCosts costs = count == 1 ? single_costs(first_gap) : many_costs(index, segment, first_gap);
   costs.bitmap = segment.size();
   costs.fixed = count * fixed_width(segment);
   return costs;

@@ -208,8 +208,8 @@ BitCursor put_levels(BitCursor cursor, const L* level, std::size_t count, const 
       word |= static_cast<std::uint64_t>(code) << (j * bits);
     }
     if (worst > largest) {
-      throw Error("a compressor produced a level outside " + std::to_string(format.min_level) + " .. " +
-                  std::to_string(max_level(format)) + ", the range of its format");
+      throw Error("a compressor produced a level outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format)) +
+                  ", the range of its format");
     }
     cursor.put(word, n * bits);
   }

@@ -1,5 +1,6 @@
 #include "fl_core/cpu/dense.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "fl_core/cpu/tile.hpp"
@@ -8,13 +9,26 @@
 namespace fl::cpu {
 namespace {
 
-// One tile: c = wire(p), state from both. value: [count] inside the payload
+// value[j] = p[j] in the wire format; a loop for each format, so that all of them vectorise.
 template <class T>
-void send_tile(const T* p, std::size_t count, WireValue wire, StateRule rule, T* state, T* value) {
-  for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(wire, p[j]);
-  if (rule == StateRule::none) return;
-  FL_IVDEP
-  for (std::size_t j = 0; j < count; ++j) state[j] = state_where_sent(rule, p[j], value[j]);
+void round_tile(const T* __restrict p, std::size_t count, WireValue wire, T* __restrict value) {
+  switch (wire) {
+    case WireValue::fp16:
+      for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(WireValue::fp16, p[j]);
+      return;
+    case WireValue::fp32:
+      for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(WireValue::fp32, p[j]);
+      return;
+    default: std::copy(p, p + count, value);
+  }
+}
+
+template <class T>
+void write_state(const T* __restrict p, const T* __restrict value, std::size_t count, StateRule rule, T* __restrict state) {
+  if (rule == StateRule::residual)
+    for (std::size_t j = 0; j < count; ++j) state[j] = state_where_sent(StateRule::residual, p[j], value[j]);
+  else
+    std::fill(state, state + count, T(0));
 }
 
 // value: [size of the segments]
@@ -27,7 +41,8 @@ void send_segments(const Affine<T>& input, std::size_t k, const std::vector<Segm
     for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
       const std::size_t count = std::min(kTile, segment.end - begin);
       load_tile(input, k, begin, count, p);
-      send_tile(p, count, wire, state.rule, row == nullptr ? nullptr : row + begin, value);
+      round_tile(p, count, wire, value);
+      if (row != nullptr) write_state(p, value, count, state.rule, row + begin);
       value += count;
     }
   }
@@ -56,8 +71,7 @@ void dense_rows(const Exec&, const Affine<T>& input, const Scope& scope, WireVal
 }
 
 template <class T>
-void send_excluded(const Exec&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
-                   std::span<Payload<T>* const> out) {
+void send_excluded(const Exec&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
   const std::size_t total = total_size(scope.excluded);
   if (total == 0) return;
   for (std::size_t k = 0; k < input.clients(); ++k) {

@@ -4,61 +4,130 @@
 #include <cstring>
 
 #include "fl_core/cpu/entries.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/workspace.hpp"
 
 namespace fl::cpu {
 namespace {
 
-// Evaluates the segment and takes the entries of each tile while it is in L1. `at` walks over the support; returns its new place.
+// Entries first .. last-1 lie in this segment. With a state the segment is evaluated into it, and the entries are taken while their tile
+// is in L1.
 template <class T>
-std::size_t gather_segment(const ClientPass<T>& pass, const Segment& segment, std::span<const std::uint32_t> index, std::size_t at, T factor,
-                           WireValue wire, T* value) {
+void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size_t first, std::size_t last, T factor, WireValue wire,
+                    Payload<T>& out) {
+  const std::uint32_t* index = out.index.data();
+  T* value = out.value.data();
+  if (pass.state == nullptr) {
+    for (std::size_t i = first; i < last; ++i) value[i] = wire_value(wire, factor * pass.input->at(pass.client, index[i]));
+    return;
+  }
+  std::size_t i = first;
   for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
     const std::size_t count = std::min(kTile, segment.end - begin);
     load_tile(*pass.input, pass.client, begin, count, pass.state + begin);
-    for (; at < index.size() && index[at] < begin + count; ++at) {
-      T& p = pass.state[index[at]];
-      value[at] = wire_value(wire, factor * p);
-      p = state_where_sent(pass.rule, p, value[at]);
+    for (; i < last && index[i] < begin + count; ++i) {
+      T& p = pass.state[index[i]];
+      value[i] = wire_value(wire, factor * p);
+      p = state_where_sent(pass.rule, p, value[i]);
     }
   }
-  return at;
 }
 
-template <class T>
-void gather_client(const ClientPass<T>& pass, const Scope& scope, const Support& support, T factor, WireValue wire, Payload<T>& out) {
-  out.positions = Positions::list;
-  out.values = wire;
-  out.num_sent = support.index.size();
-  if (support.index.data() != out.index.data() || out.index.size() != out.num_sent) {
-    out.index.resize_discard(out.num_sent);
-    std::memcpy(out.index.data(), support.index.data(), support.index.size_bytes());
+// The draws of one segment, in order: number i is words 2i and 2i+1 of the stream.
+class Draws {
+ public:
+  explicit Draws(const RandomStream& stream) : stream_(stream) {}
+  // Uniform in 0 .. bound-1; the bias is below 2^-32 of a probability.
+  std::uint32_t below(std::uint64_t bound) {
+    if (used_ == 4) {
+      stream_.quad(quad_++, word_);
+      used_ = 0;
+    }
+    const std::uint64_t pair = std::uint64_t{word_[used_]} << 32 | word_[used_ + 1];
+    used_ += 2;
+    // floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
+    const std::uint64_t high = (pair >> 32) * bound, low = (pair & 0xFFFFFFFFu) * bound;
+    return static_cast<std::uint32_t>((high + (low >> 32)) >> 32);
   }
-  if (support.counts.data() != out.counts.data() || out.counts.size() != support.counts.size()) {
-    out.counts.resize_discard(support.counts.size());
-    std::memcpy(out.counts.data(), support.counts.data(), support.counts.size_bytes());
+
+ private:
+  RandomStream stream_;
+  std::uint32_t quad_ = 0, word_[4] = {};
+  int used_ = 4;
+};
+
+// Marks k of n bits. bits: [ceil(n/64)]
+void draw_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint64_t* bits) {
+  const std::size_t words = (n + 63) / 64;
+  const bool complement = k > n / 2;
+  const std::size_t drawn = complement ? n - k : k;
+  std::memset(bits, 0, words * sizeof(std::uint64_t));
+  Draws draws(stream);
+  for (std::size_t j = n - drawn; j < n; ++j) {
+    std::size_t t = draws.below(j + 1);
+    if ((bits[t / 64] >> (t % 64) & 1) != 0) t = j;
+    bits[t / 64] |= std::uint64_t{1} << (t % 64);
   }
-  out.value.resize_discard(out.num_sent);
-  T* value = out.value.data();
-  if (pass.state == nullptr) {
-    for (std::size_t i = 0; i < out.num_sent; ++i) value[i] = wire_value(wire, factor * pass.input->at(pass.client, out.index[i]));
-    return;
-  }
-  std::size_t at = 0;
-  for (const Segment& segment : scope.segments) at = gather_segment(pass, segment, support.index, at, factor, wire, value);
+  if (!complement) return;
+  for (std::size_t w = 0; w < words; ++w) bits[w] = ~bits[w];
+  if (n % 64 != 0) bits[words - 1] &= (std::uint64_t{1} << (n % 64)) - 1;
 }
 
 }  // namespace
 
 template <class T>
-void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const Support> support, T factor, WireValue wire,
+void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
                  const StateWrite<T>& state, std::span<Payload<T>* const> out) {
-  for (std::size_t k = 0; k < input.clients(); ++k)
-    gather_client(ClientPass<T>(input, state, k), scope, support[k], factor, wire, *out[k]);
+  for (std::size_t k = 0; k < input.clients(); ++k) {
+    Payload<T>& payload = *out[k];
+    payload.positions = Positions::list;
+    payload.values = wire;
+    payload.value.resize_discard(payload.num_sent);
+    const ClientPass<T> pass(input, state, k);
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      gather_segment(pass, scope.segments[s], first, first + payload.counts[s], factor[s], wire, payload);
+      first += payload.counts[s];
+    }
+  }
 }
 
-template void gather_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const Support>, float, WireValue,
+template <class T>
+void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                        std::span<Payload<T>* const> out) {
+  std::size_t total = 0, largest = 0;
+  for (std::size_t s = 0; s < k.size(); ++s) {
+    total += k[s];
+    largest = std::max(largest, scope.segments[s].size());
+  }
+  Workspace::Frame frame(*exec.workspace);
+  auto* bits = frame.take<std::uint64_t>((largest + 63) / 64);
+  for (std::size_t client = 0; client < out.size(); ++client) {
+    Payload<T>& payload = *out[client];
+    payload.positions = Positions::list;
+    payload.counts.resize_discard(k.size());
+    payload.index.resize_discard(total + kPositionSlack);
+    std::size_t at = 0;
+    for (std::size_t s = 0; s < k.size(); ++s) {
+      const Segment& segment = scope.segments[s];
+      const auto layer = static_cast<std::uint32_t>(s);
+      draw_subset(RandomStream(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF), segment.size(), k[s], bits);
+      for (std::size_t w = 0; w * 64 < segment.size(); ++w)
+        at += append_positions(bits[w], static_cast<std::uint32_t>(segment.begin + 64 * w), payload.index.data() + at);
+      payload.counts[s] = k[s];
+    }
+    payload.num_sent = total;
+    payload.index.resize_discard(total);
+  }
+}
+
+template void gather_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const float>, WireValue,
                                  const StateWrite<float>&, std::span<Payload<float>* const>);
-template void gather_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const Support>, double, WireValue,
+template void gather_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const double>, WireValue,
                                   const StateWrite<double>&, std::span<Payload<double>* const>);
+template void random_subset_rows<float>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,
+                                        std::span<Payload<float>* const>);
+template void random_subset_rows<double>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,
+                                         std::span<Payload<double>* const>);
 
 }  // namespace fl::cpu

@@ -29,10 +29,11 @@ class SegmentTopK {
     if (k_ == 1 && ties_ == TieRule::lowest_index) return take_largest();
     if (k_ == 0) return emit(~Key<T>{0}, 0);
     if (k_ >= n_) return emit(0, n_);
-    if (n_ <= kSmallSegment && k_ <= kMaxLaneRank) {
+    if (k_ <= kMaxLaneRank && k_ < n_ / 8 && n_ <= kSmallSegment) {
       collect(lane_bound(), n_);
       return finish();
     }
+    if (n_ <= kTile) return emit_tile();
     const std::size_t limit = 3 * k_ + kTile;
     if (n_ > kSmallSegment && static_cast<double>(k_) <= kMaxSampledRatio * static_cast<double>(n_)) {
       if (collect(sampled_bound(), limit) && writer_.count() - first_ >= k_) return finish();
@@ -55,6 +56,19 @@ class SegmentTopK {
       if (!f(pass_.tile(begin, count, buffer), begin, count)) return;
     }
     pass_.evaluated = true;
+  }
+
+  // A segment of one tile whose k is not small: its keys are sorted out in L1.
+  void emit_tile() {
+    Key<T> keys[kTile];
+    for_tiles([&](const T* p, std::size_t, std::size_t count) {
+      for (std::size_t j = 0; j < count; ++j) keys[j] = magnitude_key(p[j]);
+      return true;
+    });
+    const Key<T> key = nth_largest(keys, n_, k_);
+    std::size_t above = 0;
+    for (std::size_t i = 0; i < k_; ++i) above += keys[i] > key;
+    emit(key, k_ - above);
   }
 
   Key<T> lane_bound() {

@@ -27,8 +27,9 @@ std::vector<std::pair<std::size_t, T>> entries(const Payload<T>& message, const 
     for (std::size_t n = 0; n < count; ++n, ++i) {
       const std::size_t j = message.positions == Positions::all ? segments[s].begin + n : message.index[i];
       const LevelFormat& format = message.level_format;
-      list.emplace_back(j, message.values != WireValue::levels ? message.value[i]
-                                                               : level_value(format, message.level(i), format.has_scale ? message.scale[s] : T(1)));
+      list.emplace_back(j, message.values != WireValue::levels
+                               ? message.value[i]
+                               : level_value(format, message.level(i), format.has_scale ? message.scale[s] : T(1)));
     }
   }
   EXPECT_EQ(i, message.num_sent);

@@ -44,7 +44,8 @@ inline Scope any_scope(std::size_t size, std::size_t piece, bool exclude) {
 // The formats of the known quantisers, and odd ones.
 inline std::vector<LevelFormat> level_formats() {
   const auto linear = [](std::int32_t min, int bits, double unit, bool scale) {
-    return LevelFormat{.map = LevelMap::linear, .min_level = min, .bits = static_cast<std::uint8_t>(bits), .unit = unit, .has_scale = scale};
+    return LevelFormat{
+        .map = LevelMap::linear, .min_level = min, .bits = static_cast<std::uint8_t>(bits), .unit = unit, .has_scale = scale};
   };
   return {LevelFormat{.map = LevelMap::sign, .min_level = 0, .bits = 1},
           linear(-1, 2, 1, true),

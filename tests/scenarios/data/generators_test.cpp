@@ -145,8 +145,8 @@ TEST(Synthetic, AClientDoesNotDependOnHowManyThereAre) {
 }
 
 // A problem read back from its rows, as plain loops.
-struct Problem {
-  explicit Problem(const Dataset<double>& source) : data(source) {
+struct StoredProblem {
+  explicit StoredProblem(const Dataset<double>& source) : data(source) {
     for (d = 1; d * d + d + 1 < data.num_features;) ++d;
   }
   const double* row(std::size_t i) const { return data.dense.data() + i * data.num_features; }
@@ -204,7 +204,7 @@ TEST(Quadratics, HaveTheAskedHeterogeneityNoiseAndOptimum) {
                                                       {"noise", number(0.7)},
                                                       {"optimum_norm", number(2)},
                                                       {"hessians", text(hessians)}});
-    const Problem problem(data);
+    const StoredProblem problem(data);
     ASSERT_EQ(problem.d, 6u);
     const auto x = problem.optimum(2);
     EXPECT_NEAR(distance_sq(x, std::vector<double>(6, 0.0)), 4, 1e-10);
@@ -227,7 +227,7 @@ TEST(Quadratics, HaveTheAskedEigenvalues) {
   const auto data = generate<double>(
       "quadratics",
       {{"clients", whole(2)}, {"dimension", whole(5)}, {"mu", number(0.01)}, {"L", number(100)}, {"hessians", text("per_client")}});
-  const Problem problem(data);
+  const StoredProblem problem(data);
   const double* A = problem.row(1);
   double trace = 0, frobenius = 0, expected = 0, expected_sq = 0;
   for (std::size_t i = 0; i < 5; ++i) {
@@ -261,7 +261,7 @@ TEST(Quadratics, RefuseWhatCannotBe) {
 // Top-1 without feedback on the published counterexample: every coordinate grows by 1 + 11 eta / 6 in each step.
 TEST(Beznosikov, DivergesUnderTop1AsPublished) {
   const auto data = generate<double>("beznosikov");
-  const Problem problem(data);
+  const StoredProblem problem(data);
   std::vector<double> x(3, 1.0);
   const double eta = 0.1;
   for (int k = 0; k < 10; ++k) {
@@ -280,7 +280,7 @@ TEST(Beznosikov, DivergesUnderTop1AsPublished) {
 
 TEST(Ef21Example, HasItsFunctions) {
   const auto data = generate<double>("ef21_example");
-  const Problem problem(data);
+  const StoredProblem problem(data);
   EXPECT_EQ(problem.d, 2u);
   EXPECT_EQ(problem.value(0, {4, 0}), 0);
   EXPECT_EQ(problem.value(1, {0, 3}), 0);

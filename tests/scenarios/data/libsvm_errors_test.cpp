@@ -84,7 +84,8 @@ TEST(DenseStorage, IsRefusedBeforeItIsAllocated) {
 // Text that is damaged at random is read or refused with a place; never anything else.
 TEST(RandomDamage, IsReadOrRefused) {
   const std::string good = "1 1:0.5 7:1e-3 30:-2\n-1 2:1 3:1\n# c\n+1 5:12345.678\n-1\n";
-  const std::string letters("0123456789:.+-eE# \n\t\r,naif\0\xff", 31);
+  constexpr char kLetters[] = "0123456789:.+-eE# \n\t\r,naif\0\xff";
+  const std::string letters(kLetters, sizeof(kLetters) - 1);
   RandomSequence random(1, Purpose::synthetic_data);
   int num_refused = 0, num_read = 0;
   for (int trial = 0; trial < 20000; ++trial) {

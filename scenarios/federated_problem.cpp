@@ -1,4 +1,4 @@
-#include "scenarios/objective.hpp"
+#include "scenarios/federated_problem.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace fl {
 
 template <class T>
-Objective<T>::Objective(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool) : pool_(pool) {
+FederatedProblem<T>::FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool) : pool_(pool) {
   load(scenario, catalog);
   hold_out(scenario.data.test_fraction, scenario.seeds.data);
   split(scenario);
@@ -22,7 +22,7 @@ Objective<T>::Objective(const Scenario& scenario, const DataCatalog& catalog, Th
 }
 
 template <class T>
-void Objective<T>::load(const Scenario& scenario, const DataCatalog& catalog) {
+void FederatedProblem<T>::load(const Scenario& scenario, const DataCatalog& catalog) {
   const Part& synthetic = scenario.data.synthetic;
   if (synthetic.kind.empty()) {
     data_ = load_data<T>(scenario.data.file(), catalog);
@@ -36,7 +36,7 @@ void Objective<T>::load(const Scenario& scenario, const DataCatalog& catalog) {
 
 // Test rows drawn at random; both parts keep file order.
 template <class T>
-void Objective<T>::hold_out(double fraction, std::uint64_t seed) {
+void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
   Shard rows(data_.train.num_rows);
   std::iota(rows.begin(), rows.end(), 0u);
   const auto held_out = static_cast<std::size_t>(fraction * static_cast<double>(rows.size()));
@@ -57,14 +57,14 @@ void Objective<T>::hold_out(double fraction, std::uint64_t seed) {
 }
 
 template <class T>
-const Dataset<T>* Objective<T>::test() const {
+const Dataset<T>* FederatedProblem<T>::test() const {
   if (test_is_held_out_) return &data_.train;
   return data_.test ? &*data_.test : nullptr;
 }
 
 // Partitioners see the training rows alone, numbered from 0; their numbers are mapped back to rows of the data.
 template <class T>
-void Objective<T>::split(const Scenario& scenario) {
+void FederatedProblem<T>::split(const Scenario& scenario) {
   std::vector<std::int32_t> labels;
   if (!data_.train.label.empty())
     for (const std::uint32_t row : train_rows_) labels.push_back(data_.train.label[row]);
@@ -83,7 +83,7 @@ void Objective<T>::split(const Scenario& scenario) {
 }
 
 template <class T>
-void Objective<T>::bind(const Scenario& scenario) {
+void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
   model_ = make_part<Model<T>>("model", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   model_->bind(data_.train);
@@ -101,13 +101,57 @@ void Objective<T>::bind(const Scenario& scenario) {
   names_["l2"] = l2;
 }
 
+// Only what a rule speaks of is computed: L_max needs an eigenvalue per client.
 template <class T>
-const std::map<std::string, double>& Objective<T>::names_for(const Expression& expression) {
-  if (!expression.is_number()) need_constants();
+const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expression& expression) {
+  if (expression.is_number()) return names_;
+  const auto mentions = [&text = expression.text()](const char* name) { return text.find(name) != std::string::npos; };
+  const bool theory = mentions("theory");
+  if (!names_.contains("L")) {
+    const auto bounds = Objective::of(*model_, shards_, weights_).loss_curvature();
+    names_["L"] = std::max(bounds.largest, -bounds.least);
+    names_["mu"] = std::max(0.0, bounds.least + model_->regulariser().least_curvature());
+  }
+  if ((theory || mentions("L_max")) && !names_.contains("L_max")) {
+    std::vector<double> L_i(shards_.size());
+    pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()),
+                       [&](std::uint32_t i, const Exec&) { L_i[i] = model_->smoothness(shards_[i]); });
+    names_["L_max"] = *std::max_element(L_i.begin(), L_i.end());
+  }
   return names_;
 }
 
-template class Objective<float>;
-template class Objective<double>;
+template <class T>
+bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
+  return !source.path.empty() || (model_->second_order() != nullptr && model_->is_convex());
+}
+
+template <class T>
+const typename FederatedProblem<T>::Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
+  if (const auto known = optima_.find(source.path); known != optima_.end()) return known->second;
+  if (source.path.empty()) {
+    Optimum found = find_optimum(pool_.exec(0), *model_, shards_, weights_);
+    return optima_[source.path] = {std::move(found.x), found.f};
+  }
+  std::vector<double> x = read_vector(source.path, P(), "evaluate.optimum");
+  const double value = Objective::of(*model_, shards_, weights_).evaluate(pool_.exec(0), x.data(), nullptr);
+  return optima_[source.path] = {std::move(x), value};
+}
+
+std::vector<double> read_vector(const std::string& path, std::size_t P, const std::string& key) {
+  std::ifstream file(path);
+  if (!file) throw ConfigError(key + ": cannot read '" + path + "'");
+  std::vector<double> x;
+  for (double value = 0; file >> value;) x.push_back(value);
+  if (!file.eof())
+    throw ConfigError(key + ": '" + path + "' holds something that is not a number after " + std::to_string(x.size()) + " numbers");
+  if (x.size() != P)
+    throw ConfigError(key + ": '" + path + "' holds " + std::to_string(x.size()) + " numbers, the model has " + std::to_string(P) +
+                      " parameters");
+  return x;
+}
+
+template class FederatedProblem<float>;
+template class FederatedProblem<double>;
 
 }  // namespace fl

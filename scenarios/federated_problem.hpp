@@ -1,7 +1,7 @@
-// The objective of a scenario: data, split over clients, model, and the constants that theory speaks of.
+// The federated problem of a scenario: data, split over clients, model, and the constants that theory speaks of.
 //
 //   f(x) = sum_i w_i f_i(x),   f_i(x) = mean over client i's rows of l(x; row) + regulariser(x)
-// Cells of a sweep with the same objective share one object; constants and the optimum are computed when first asked for.
+// Cells of a sweep with the same problem share one object; constants and the optimum are computed when first asked for.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 namespace fl {
 
 template <class T>
-class Objective {
+class FederatedProblem {
  public:
   // Loads, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
-  Objective(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
+  FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
   [[nodiscard]] const Dataset<T>& train() const { return data_.train; }
@@ -41,12 +41,12 @@ class Objective {
   // Numbers that expressions may name: n, d, m always; L, L_max, mu, l2 once resolved. Adds what `text` mentions.
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& expression);
   // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
-  struct Optimum {
+  struct Minimum {
     std::vector<double> x;
     double value = 0;
   };
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
-  [[nodiscard]] const Optimum& optimum(const OptimumSource& source);
+  [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
   [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
 
  private:
@@ -54,7 +54,6 @@ class Objective {
   void hold_out(double fraction, std::uint64_t seed);
   void split(const Scenario& scenario);
   void bind(const Scenario& scenario);
-  void need_constants();
 
   ThreadPool& pool_;
   LoadedData<T> data_;
@@ -66,13 +65,13 @@ class Objective {
   std::unique_ptr<Model<T>> model_;
   LayerTable layers_;
   std::map<std::string, double> names_;
-  std::map<std::string, Optimum> optima_;
+  std::map<std::string, Minimum> optima_;
 };
 
 // P numbers separated by white space. Throws ConfigError naming `key`, the file and what is wrong.
 [[nodiscard]] std::vector<double> read_vector(const std::string& path, std::size_t P, const std::string& key);
 
-extern template class Objective<float>;
-extern template class Objective<double>;
+extern template class FederatedProblem<float>;
+extern template class FederatedProblem<double>;
 
 }  // namespace fl

@@ -1,0 +1,44 @@
+#include "clients/objective.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace fl {
+
+Objective::Objective(const SecondOrder& loss, const Regulariser& regulariser, std::size_t P, std::span<const Shard> shards,
+                     std::span<const double> weights)
+    : loss_(loss), regulariser_(regulariser), P_(P) {
+  if (shards.size() != weights.size())
+    throw ConfigError(std::to_string(weights.size()) + " weights were given for " + std::to_string(shards.size()) + " clients");
+  double total = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (shards[i].empty()) throw ConfigError("client " + std::to_string(i) + " has no rows");
+    if (!(weights[i] > 0))
+      throw ConfigError("the weight of client " + std::to_string(i) + " must be above 0, is " + std::to_string(weights[i]));
+    total += weights[i];
+    rows_.insert(rows_.end(), shards[i].begin(), shards[i].end());
+    weight_.insert(weight_.end(), shards[i].size(), weights[i] / static_cast<double>(shards[i].size()));
+  }
+  if (std::abs(total - 1) > 1e-9) throw ConfigError("client weights must add up to 1, they add up to " + std::to_string(total));
+}
+
+double Objective::evaluate(const Exec& exec, const double* x, double* gradient) const {
+  const double loss = loss_.evaluate(exec, x, set(), gradient);
+  if (gradient != nullptr)
+    for (std::size_t j = 0; j < P_; ++j) gradient[j] += regulariser_.derivative(x[j]);
+  return loss + regulariser_.value(x, P_);
+}
+
+void Objective::hessian_times(const Exec& exec, const double* x, const double* v, double* out) const {
+  loss_.hessian_times(exec, x, set(), v, out);
+  for (std::size_t j = 0; j < P_; ++j) out[j] += regulariser_.curvature(x[j]) * v[j];
+}
+
+void Objective::hessian(const Exec& exec, const double* x, double* H) const {
+  std::fill_n(H, P_ * P_, 0.0);
+  loss_.add_hessian(exec, x, set(), H);
+  for (std::size_t j = 0; j < P_; ++j) H[j * P_ + j] += regulariser_.curvature(x[j]);
+}
+
+}  // namespace fl

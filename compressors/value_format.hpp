@@ -1,0 +1,46 @@
+// The number format in which an operator's raw values travel; "native" is the scenario's precision.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fl_core/payload.hpp"
+
+namespace fl {
+
+enum class ValueFormat { native, fp16, fp32, fp64 };
+
+// Their names in scenario files, for Schema::choice.
+[[nodiscard]] inline std::vector<std::pair<ValueFormat, std::string>> value_format_names() {
+  return {{ValueFormat::native, "native"}, {ValueFormat::fp16, "fp16"}, {ValueFormat::fp32, "fp32"}, {ValueFormat::fp64, "fp64"}};
+}
+
+template <class T>
+[[nodiscard]] WireValue wire_of(ValueFormat format) {
+  switch (format) {
+    case ValueFormat::native: return kNativeWire<T>;
+    case ValueFormat::fp16: return WireValue::fp16;
+    case ValueFormat::fp32: return WireValue::fp32;
+    case ValueFormat::fp64: return WireValue::fp64;
+  }
+  return kNativeWire<T>;
+}
+
+// Largest relative error of a value in the format's normal range: half a unit in the last place, 0 where nothing is rounded.
+template <class T>
+[[nodiscard]] double relative_rounding(ValueFormat format) {
+  const WireValue wire = wire_of<T>(format);
+  if (wire == WireValue::fp16) return 0x1p-11;
+  return wire == WireValue::fp32 && sizeof(T) == sizeof(double) ? 0x1p-24 : 0.0;
+}
+
+// Where that bound holds, for Contract::domain.
+template <class T>
+[[nodiscard]] std::string rounding_domain(ValueFormat format) {
+  if (relative_rounding<T>(format) == 0) return "";
+  return wire_of<T>(format) == WireValue::fp16 ? "values sent are 0 or 2^-14 <= |x_j| < 65520"
+                                               : "values sent are 0 or 2^-126 <= |x_j| < 2^128";
+}
+
+}  // namespace fl

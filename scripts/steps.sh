@@ -1,0 +1,27 @@
+# Sourced by quickstart.sh, test.sh and .ci/run: named steps with their seconds, and where things are.
+
+fl_root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+fl_jobs="${FEDBITS_JOBS:-$(nproc)}"
+
+# One compiler cache for every clone, but not for every processor: the same -march=native means other instructions there.
+CCACHE_NAMESPACE="$(grep -m1 '^flags' /proc/cpuinfo | cksum | cut -d' ' -f1)"
+export CCACHE_NAMESPACE CCACHE_BASEDIR="$fl_root" CCACHE_NOHASHDIR=true
+
+# step TITLE COMMAND...: a headed step; the script ends where the command fails.
+step() {
+  local title=$1 start=$SECONDS status=0
+  shift
+  printf '\n== %s\n' "$title"
+  "$@" || status=$?
+  if [ "$status" -ne 0 ]; then
+    printf '== %s: failed after %d s (exit code %d)\n' "$title" $((SECONDS - start)) "$status" >&2
+    exit "$status"
+  fi
+  printf '== %s: %d s\n' "$title" $((SECONDS - start))
+}
+
+# configure PRESET [OPTION...]: quiet when all is well.
+configure() { (cd "$fl_root" && cmake --preset "$@" --log-level=NOTICE >/dev/null); }
+
+# build PRESET [TARGET]
+build() { (cd "$fl_root" && cmake --build --preset "$1" -j "$fl_jobs" ${2:+--target "$2"}); }

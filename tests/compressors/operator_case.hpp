@@ -1,0 +1,87 @@
+// One client, one vector, one operator: what a test of an operator needs around it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::test {
+
+// Options of a registered compressor with some fields set; throws ConfigError for a value that is refused.
+inline Options compressor_options(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields) {
+  Options options = Registry::instance().default_options("compressor", name);
+  std::vector<Problem> problems;
+  Schema schema = options.schema();
+  for (const auto& [key, value] : fields) {
+    Field* field = schema.find(key);
+    if (field == nullptr) throw Error("no option " + key);
+    if (auto why = field->assign(value)) problems.push_back({key, *why});
+  }
+  options.validate(problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  return options;
+}
+
+template <class T>
+std::unique_ptr<Compressor<T>> make_compressor(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields = {}) {
+  return make_part<Compressor<T>>("compressor", name, compressor_options(name, fields), Device::cpu, kPrecisionOf<T>);
+}
+
+template <class T>
+struct Sent {
+  Payload<T> message;
+  std::vector<T> state, dense;  // [P] new state (residual), C(x)
+};
+
+template <class T>
+Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x, double step_size = 1, std::uint32_t round = 0,
+                 std::uint32_t client = 0) {
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  CompressContext<T> context;
+  context.step_size = step_size;
+  context.round = round;
+  context.random_key = 42;
+  context.clients = std::span(&client, 1);
+  Affine<T> input;
+  input.add(T(1), BatchView<const T>{x.data(), nullptr, 1, x.size(), x.size()});
+  Sent<T> sent;
+  sent.state.resize(x.size());
+  sent.dense.resize(x.size());
+  sent.message.clear(x.size());
+  Payload<T>* message = &sent.message;
+  op.compress(exec, context, input, scope, {StateRule::residual, {sent.state.data(), nullptr, 1, x.size(), x.size()}},
+              std::span<Payload<T>* const>(&message, 1));
+  write_dense(sent.message, scope, sent.dense.data());
+  return sent;
+}
+
+template <class T>
+double squared_distance(const std::vector<T>& a, const std::vector<T>& b) {
+  double sum = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) sum += (static_cast<double>(a[j]) - b[j]) * (static_cast<double>(a[j]) - b[j]);
+  return sum;
+}
+template <class T>
+double squared_norm(const std::vector<T>& a) {
+  return squared_distance(a, std::vector<T>(a.size()));
+}
+
+// What the ConfigError of `f` says, "" when there is none.
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace fl::test

@@ -1,0 +1,303 @@
+// What the property tests loop over: every registered compressor with its default options and with the sets of a table, in every scope
+// that it serves, on inputs that are chosen to hurt.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl::test {
+
+using Settings = std::vector<std::pair<std::string, Value>>;
+
+inline Value text(const char* s) { return Value{std::string(s)}; }
+inline Value whole(std::int64_t n) { return Value{n}; }
+
+// Option sets beside the defaults.
+inline const std::map<std::string, std::vector<Settings>>& extra_options() {
+  static const std::map<std::string, std::vector<Settings>> table = {
+      {"identity", {{{"format", text("fp16")}}, {{"format", text("fp32")}}}},
+      {"top_k",
+       {{{"ratio", Value{0.25}}},
+        {{"ratio", Value{0.25}}, {"ties", text("all")}},
+        {{"ratio", Value{0.5}}, {"value_format", text("fp16")}}}},
+      {"random_k",
+       {{{"ratio", Value{0.25}}, {"scaled", Value{false}}},
+        {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
+        {{"ratio", Value{0.5}}, {"scaled", Value{false}}, {"value_format", text("fp16")}}}},
+      {"hard_threshold", {{{"threshold", Value{0.5}}}, {{"threshold", Value{1e-3}}, {"value_format", text("fp16")}}}},
+      {"qsgd",
+       {{{"levels", whole(1)}},
+        {{"levels", whole(4)}, {"scaled", Value{true}}},
+        {{"levels", whole(16)}, {"norm", text("max")}},
+        {{"levels", whole(1)}, {"norm", text("max")}, {"scaled", Value{true}}},
+        {{"levels", whole(1000)}},
+        {{"levels", whole(100000)}}}},
+      {"natural", {{{"rounding", text("nearest")}}}},
+      {"scaled_integer",
+       {{{"alpha", Value{8.0}}, {"bits", whole(8)}},
+        {{"alpha", Value{1000.0}}, {"bits", whole(16)}, {"rounding", text("stochastic")}},
+        {{"rounding", text("stochastic")}}}},
+      {"powersgd", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"warm_start", Value{false}}}}},
+  };
+  return table;
+}
+
+// A registered compressor with one set of options.
+struct Case {
+  std::string name, label;
+  Options options;
+};
+
+inline std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::string& name : Registry::instance().names("compressor")) {
+    const Options defaults = Registry::instance().default_options("compressor", name);
+    cases.push_back({name, name, defaults});
+    const auto extra = extra_options().find(name);
+    if (extra == extra_options().end()) continue;
+    for (const Settings& settings : extra->second) {
+      Case c{name, name, defaults};
+      for (const auto& [key, value] : settings) {
+        Schema schema = c.options.schema();
+        Field* field = schema.find(key);
+        if (field == nullptr) throw Error("the table names an option that does not exist: " + name + "." + key);
+        if (const auto refused = field->assign(value)) throw Error(name + "." + key + " " + *refused);
+        c.label += " " + key + "=" + to_string(value);
+      }
+      cases.push_back(std::move(c));
+    }
+  }
+  return cases;
+}
+
+template <class T>
+std::unique_ptr<Compressor<T>> make(const Case& c) {
+  return make_part<Compressor<T>>("compressor", c.name, c.options, Device::cpu, kPrecisionOf<T>);
+}
+
+// A small model: matrices, vectors, a scalar.
+inline LayerTable small_table() {
+  LayerTable table;
+  std::size_t begin = 0;
+  for (const auto& [name, rows, cols] : std::initializer_list<std::tuple<const char*, std::size_t, std::size_t>>{
+           {"first", 5, 13}, {"bias", 13, 1}, {"scalar", 1, 1}, {"second", 8, 9}, {"head", 7, 3}}) {
+    table.layers.push_back({name, begin, rows, cols});
+    begin += rows * cols;
+  }
+  return table;
+}
+
+struct NamedScope {
+  std::string label;
+  Scope scope;
+};
+
+inline std::vector<NamedScope> all_scopes() {
+  const LayerTable table = small_table();
+  LayerTable one;
+  one.layers.push_back({"only", 0, 1, 1});
+  return {{"model", make_scope(table, ScopeKind::model, 0, {})},
+          {"tensor", make_scope(table, ScopeKind::tensor, 0, {})},
+          {"bucket of 16", make_scope(table, ScopeKind::bucket, 16, {})},
+          {"tensor but bias and head", make_scope(table, ScopeKind::tensor, 0, {"bias", "head"})},
+          {"model but first", make_scope(table, ScopeKind::model, 0, {"first"})},
+          {"one element", make_scope(one, ScopeKind::model, 0, {})}};
+}
+
+// The scope as the operator serves it; nothing where it does not.
+template <class T>
+std::optional<Scope> served(const Compressor<T>& compressor, const Scope& scope) {
+  try {
+    Scope adapted = compressor.adapt(scope);
+    compressor.check(adapted);
+    return adapted;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+enum class Shape { random, heavy_tailed, sparse, constant, tiny, huge, tied, zero, denormal };
+inline constexpr Shape kShapes[] = {Shape::random, Shape::heavy_tailed, Shape::sparse, Shape::constant, Shape::tiny,
+                                    Shape::huge,   Shape::tied,         Shape::zero,   Shape::denormal};
+inline const char* to_string(Shape shape) {
+  constexpr const char* kNames[] = {"random", "heavy-tailed", "sparse", "constant", "tiny", "huge", "tied", "zero", "denormal"};
+  return kNames[static_cast<int>(shape)];
+}
+
+template <class T>
+T draw(Shape shape, RandomSequence& random) {
+  constexpr bool kFloat = sizeof(T) == sizeof(float);
+  switch (shape) {
+    case Shape::random: return static_cast<T>(random.normal());
+    case Shape::heavy_tailed: return static_cast<T>(random.normal() * std::exp(2 * random.normal()));
+    case Shape::sparse: return random.uniform() < 0.05 ? static_cast<T>(random.normal()) : T(0);
+    case Shape::constant: return T(0.75);
+    case Shape::tiny: return static_cast<T>(random.normal() * (kFloat ? 1e-30 : 1e-120));
+    case Shape::huge: return static_cast<T>(random.normal() * (kFloat ? 1e30 : 1e120));
+    case Shape::tied: return random.uniform() < 0.5 ? T(-1) : T(1);
+    case Shape::zero: return T(0);
+    case Shape::denormal: return static_cast<T>((random.uniform() - 0.5) * 1000) * std::numeric_limits<T>::denorm_min();
+  }
+  return T(0);
+}
+
+// The input of a block, p = e + gamma g with gamma = 1/2, and what came of it.
+template <class T>
+struct Block {
+  Block(Shape shape, std::uint32_t clients_, std::size_t parameters, std::uint64_t seed) : K(clients_), P(parameters), e(K * P), g(K * P) {
+    for (std::uint32_t k = 0; k < K; ++k) {
+      RandomSequence random(seed, Purpose::synthetic_data, k);
+      for (std::size_t j = 0; j < P; ++j) {
+        e[k * P + j] = draw<T>(shape, random);
+        g[k * P + j] = shape == Shape::constant ? T(0) : draw<T>(shape, random);
+      }
+      ids.push_back(100 + 7 * k);
+    }
+  }
+  [[nodiscard]] Affine<T> input() const {
+    Affine<T> affine;
+    affine.add(T(1), BatchView<const T>{e.data(), nullptr, K, P, P}).add(T(0.5), BatchView<const T>{g.data(), nullptr, K, P, P});
+    return affine;
+  }
+  [[nodiscard]] std::vector<T> p() const {
+    std::vector<T> values(K * P);
+    for (std::size_t k = 0; k < K; ++k)
+      for (std::size_t j = 0; j < P; ++j) values[k * P + j] = input().at(k, j);
+    return values;
+  }
+  std::uint32_t K;
+  std::size_t P;
+  std::vector<T> e, g;
+  std::vector<std::uint32_t> ids;
+};
+
+template <class T>
+struct Outcome {
+  std::vector<std::vector<Payload<T>>> messages;  // [phase][K]
+  std::vector<T> c;                               // [K,P] what each message stands for, alone
+  std::vector<T> state;                           // [K,P]
+};
+
+// The scope in which a phase's message is encoded.
+template <class T>
+Scope phase_scope(const Compressor<T>& compressor, const Scope& scope, int phase) {
+  if (compressor.num_phases() == 1) return scope;
+  const std::size_t length = compressor.message_length(phase, scope);
+  return {.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length};
+}
+
+// Sends a block (clients first .. first+count-1 of it) through every phase; between phases `shared` moves by the mean of the messages
+// when the whole block is sent at once. `state_in_place` writes the new state over e.
+template <class T>
+class Sender {
+ public:
+  Sender(Compressor<T>& compressor, const Scope& scope, std::uint32_t round = 5)
+      : compressor_(compressor), scope_(scope), round_(round), shared_(compressor.cohort_state_size(scope)) {
+    exec_.workspace = &workspace_;
+    compressor_.init_cohort_state(kKey, scope_, shared_.data());
+  }
+
+  Outcome<T> send(Block<T>& block, StateRule rule, bool state_in_place, std::uint32_t block_size) {
+    Outcome<T> outcome;
+    outcome.state.assign(block.K * block.P, T(-77));
+    std::vector<T> shared = shared_, before_last = shared;
+    for (int phase = 0; phase < compressor_.num_phases(); ++phase) {
+      const bool last = phase + 1 == compressor_.num_phases();
+      before_last = shared;
+      StateWrite<T> state;
+      if (last) state = {rule, {state_in_place ? block.e.data() : outcome.state.data(), nullptr, block.K, block.P, block.P}};
+      outcome.messages.push_back(send_phase(block, phase, state, block_size, shared));
+      if (compressor_.num_phases() > 1) absorb(outcome.messages.back(), phase, block.P, shared);
+    }
+    decode(outcome, block, before_last);
+    if (state_in_place) outcome.state = block.e;
+    return outcome;
+  }
+
+  static constexpr std::uint64_t kKey = 0x1234567;
+
+ private:
+  std::vector<Payload<T>> send_phase(const Block<T>& block, int phase, const StateWrite<T>& state, std::uint32_t block_size,
+                                     const std::vector<T>& shared) {
+    std::vector<Payload<T>> messages(block.K);
+    std::vector<Payload<T>*> pointers;
+    for (Payload<T>& message : messages) {
+      message.clear(compressor_.message_length(phase, scope_));
+      pointers.push_back(&message);
+    }
+    for (std::uint32_t first = 0; first < block.K; first += block_size) {
+      const std::uint32_t count = std::min(block_size, block.K - first);
+      CompressContext<T> context;
+      context.round = round_;
+      context.phase = phase;
+      context.random_key = kKey;
+      context.clients = std::span(block.ids).subspan(first, count);
+      context.shared = shared.empty() ? nullptr : shared.data();
+      const std::span<Payload<T>* const> part(pointers.data() + first, count);
+      const Affine<T> input = block.input().slice(first, count);
+      compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
+      if (compressor_.num_phases() == 1) cpu::send_excluded(exec_, input, scope_, state.slice(first, count), part);
+    }
+    return messages;
+  }
+
+  void absorb(const std::vector<Payload<T>>& messages, int phase, std::size_t P, std::vector<T>& shared) {
+    std::vector<double> sum(compressor_.message_length(phase, scope_), 0.0);
+    const Scope own = phase_scope(compressor_, scope_, phase);
+    for (const Payload<T>& message : messages)
+      accumulate(message, own, 1.0 / static_cast<double>(messages.size()), 0, sum.size(), sum.data());
+    const std::vector<T> mean(sum.begin(), sum.end());
+    std::vector<T> estimate(P);
+    compressor_.absorb_mean(phase, scope_, mean, shared.data(), estimate.data());
+  }
+
+  // A message of the last phase, as the mean of itself.
+  void decode(Outcome<T>& outcome, const Block<T>& block, const std::vector<T>& shared) {
+    outcome.c.assign(block.K * block.P, T(0));
+    const int last = compressor_.num_phases() - 1;
+    for (std::size_t k = 0; k < block.K; ++k) {
+      const Payload<T>& message = outcome.messages.back()[k];
+      T* c = outcome.c.data() + k * block.P;
+      if (last == 0) {
+        write_dense(message, scope_, c);
+        continue;
+      }
+      std::vector<T> own_shared = shared, mean(message.length);
+      write_dense(message, phase_scope(compressor_, scope_, last), mean.data());
+      compressor_.absorb_mean(last, scope_, mean, own_shared.data(), c);
+    }
+  }
+
+  Compressor<T>& compressor_;
+  const Scope& scope_;
+  std::uint32_t round_;
+  std::vector<T> shared_;
+  Workspace workspace_;
+  Exec exec_;
+};
+
+// Calls visit(case, compressor, scope label, scope) for everything there is to test.
+template <class T, class Visit>
+void for_each_case(Visit visit) {
+  for (const Case& c : all_cases()) {
+    const auto compressor = make<T>(c);
+    for (const NamedScope& named : all_scopes())
+      if (const auto scope = served(*compressor, named.scope)) visit(c, *compressor, named.label, *scope);
+  }
+}
+
+}  // namespace fl::test

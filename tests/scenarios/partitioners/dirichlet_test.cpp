@@ -1,0 +1,134 @@
+// Known values of Dirichlet splits, by Monte Carlo on the draws and on whole splits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fl_core/error.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/partitioners/draws.hpp"
+#include "scenarios/partitioners/skew.hpp"
+
+namespace fl {
+namespace {
+
+double sum_sq(const std::vector<double>& q) {
+  double sum = 0;
+  for (const double x : q) sum += x * x;
+  return sum;
+}
+
+struct Known {
+  double alpha, per_class, total;  // E sum q^2 over 10 even classes
+};
+constexpr Known kKnown[] = {{0.1, 0.55, 0.91818}, {0.5, 0.25, 0.7}, {1, 0.18182, 0.55}, {100, 0.10090, 0.10891}};
+
+// Mean of sum q^2 over draws of Dir(a) with 10 components, less the known value, in standard errors.
+double standard_errors(double a, double known, RandomSequence& random) {
+  constexpr int kDraws = 40000;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = sum_sq(draw_dirichlet(std::vector<double>(10, a), random));
+    sum += x;
+    squares += x * x;
+  }
+  const double mean = sum / kDraws;
+  return (mean - known) / std::sqrt((squares / kDraws - mean * mean) / kDraws);
+}
+
+TEST(DrawDirichlet, HasTheKnownSecondMoment) {
+  RandomSequence random(1, Purpose::partition);
+  for (const Known& known : kKnown) {
+    const double alpha = known.alpha;
+    EXPECT_NEAR(known.per_class, (alpha + 1) / (10 * alpha + 1), 1e-5);
+    EXPECT_NEAR(known.total, (alpha + 10) / (10 * (alpha + 1)), 1e-5);
+    EXPECT_LT(std::abs(standard_errors(alpha, (alpha + 1) / (10 * alpha + 1), random)), 4) << alpha;
+    EXPECT_LT(std::abs(standard_errors(alpha / 10, (alpha + 10) / (10 * (alpha + 1)), random)), 4) << alpha;
+  }
+}
+
+TEST(DrawDirichlet, StaysFiniteWhereGammaDrawsUnderflow) {
+  RandomSequence random(2, Purpose::partition);
+  for (const double a : {1e-3, 1e-5, 1e-9}) {
+    for (int i = 0; i < 100; ++i) {
+      const auto q = draw_dirichlet(std::vector<double>(10, a), random);
+      double sum = 0;
+      for (const double x : q) {
+        ASSERT_TRUE(std::isfinite(x));
+        sum += x;
+      }
+      EXPECT_NEAR(sum, 1, 1e-12);
+      EXPECT_GT(sum_sq(q), 0.5);
+    }
+  }
+}
+
+TEST(DrawDirichlet, GivesNothingToAConcentrationOfZero) {
+  RandomSequence random(3, Purpose::partition);
+  const std::vector<double> a = {1, 0, 2};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(draw_dirichlet(a, random)[1], 0);
+  EXPECT_EQ(draw_dirichlet(std::vector<double>(3, 0.0), random), (std::vector<double>(3, 0.0)));
+}
+
+// Clients that have few rows each of a large supply show their priors: E sum q^2 of their frequencies is known, with 1/r from sampling r
+// rows.
+TEST(DirichletClient, ShowsItsConcentration) {
+  constexpr std::size_t kRows = 200000, kClients = 1000;
+  std::vector<std::int32_t> label;
+  for (std::size_t row = 0; row < kRows; ++row) label.push_back(static_cast<std::int32_t>(row % 10));
+  const PartitionRequest request{kRows, 10, label, {}, kClients, 1};
+  for (const Known& known : kKnown) {
+    for (const char* concentration : {"per_class", "total"}) {
+      Options options = Registry::instance().default_options("partitioner", "dirichlet_client");
+      Schema schema = options.schema();
+      ASSERT_FALSE(schema.find("alpha")->assign(Value{known.alpha}).has_value());
+      ASSERT_FALSE(schema.find("concentration")->assign(Value{std::string(concentration)}).has_value());
+      const auto shards =
+          make_part<Partitioner>("partitioner", "dirichlet_client", options, Device::cpu, Precision::float64)->split(request);
+      double mean = 0;
+      for (const Shard& shard : shards) {
+        ASSERT_EQ(shard.size(), 200u);
+        std::vector<double> q(10, 0.0);
+        for (const std::uint32_t row : shard) q[static_cast<std::size_t>(label[row])] += 1.0 / 200;
+        mean += sum_sq(q) / kClients;
+      }
+      const double prior = concentration[0] == 'p' ? known.per_class : known.total;
+      const double expected = prior + (1 - prior) / 200;
+      EXPECT_NEAR(mean, expected, 0.1 * expected) << concentration << " " << known.alpha;  // classes that run out pull towards even
+    }
+  }
+}
+
+std::vector<std::int32_t> ten_even_classes() {
+  std::vector<std::int32_t> label;
+  for (int row = 0; row < 1000; ++row) label.push_back(row / 100);
+  return label;
+}
+
+TEST(Skew, IsKnownForOneTwoAndAllClasses) {
+  const auto label = ten_even_classes();
+  std::vector<Shard> one(10), two(10), all(10);
+  for (std::uint32_t row = 0; row < 1000; ++row) {
+    const std::uint32_t c = row / 100;
+    one[c].push_back(row);
+    two[row % 2 == 0 ? c : (c + 1) % 10].push_back(row);
+    all[row % 10].push_back(row);
+  }
+  const SplitSkew of_one = measure_skew(one, label, 10), of_two = measure_skew(two, label, 10), of_all = measure_skew(all, label, 10);
+  EXPECT_NEAR(of_one.mean_emd, 1.8, 1e-12);
+  EXPECT_NEAR(of_two.mean_emd, 1.6, 1e-12);
+  EXPECT_NEAR(of_all.mean_emd, 0, 1e-12);
+  EXPECT_NEAR(of_one.mean_entropy, 0, 1e-12);
+  EXPECT_NEAR(of_two.mean_entropy, 1, 1e-12);
+  EXPECT_NEAR(of_all.mean_entropy, std::log2(10.0), 1e-12);
+}
+
+TEST(Skew, ReportsSizesAndNeedsNoLabels) {
+  const std::vector<Shard> shards = {{0}, {1, 2, 3}};
+  const SplitSkew skew = measure_skew(shards, {}, 0);
+  EXPECT_EQ(skew.min_rows, 1u);
+  EXPECT_EQ(skew.max_rows, 3u);
+  EXPECT_EQ(skew.mean_emd, 0);
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,212 @@
+// What every partitioner must keep, whatever its name: the tests loop over the registry.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "fl_core/error.hpp"
+#include "fl_core/partitioner.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, Value>>;
+
+std::unique_ptr<Partitioner> make(const std::string& name, const Settings& settings = {}) {
+  Options options = Registry::instance().default_options("partitioner", name);
+  Schema schema = options.schema();
+  for (const auto& [key, value] : settings) {
+    Field* field = schema.find(key);
+    if (field == nullptr) throw Error("no option " + key);
+    if (const auto refused = field->assign(value)) throw Error(key + " " + *refused);
+  }
+  return make_part<Partitioner>("partitioner", name, options, Device::cpu, Precision::float64);
+}
+
+// m rows with random labels, and a natural partition of growing sizes.
+struct Rows {
+  Rows(std::size_t m, std::size_t C, std::size_t n) : num_rows(m), num_classes(C) {
+    RandomSequence random(m, Purpose::synthetic_data);
+    for (std::size_t row = 0; row < m; ++row) label.push_back(static_cast<std::int32_t>(random.below(C)));
+    for (std::size_t i = 0; i <= n; ++i) begin.push_back(i * i * m / (n * n) > i ? i * i * m / (n * n) : i);
+    begin.back() = m;
+  }
+  PartitionRequest request(std::size_t n, std::uint64_t seed = 1) const { return {num_rows, num_classes, label, begin, n, seed}; }
+  std::size_t num_rows, num_classes;
+  std::vector<std::int32_t> label;
+  std::vector<std::size_t> begin;
+};
+
+void expect_partition(const std::vector<Shard>& shards, std::size_t num_rows, std::size_t num_clients) {
+  ASSERT_EQ(shards.size(), num_clients);
+  std::vector<int> seen(num_rows, 0);
+  for (const Shard& shard : shards) {
+    EXPECT_FALSE(shard.empty());
+    EXPECT_TRUE(std::is_sorted(shard.begin(), shard.end()));
+    for (const std::uint32_t row : shard) {
+      ASSERT_LT(row, num_rows);
+      ++seen[row];
+    }
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<std::ptrdiff_t>(num_rows));
+}
+
+std::string config_error(const std::string& name, const PartitionRequest& request, const Settings& settings = {}) {
+  try {
+    (void)make(name, settings)->split(request);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_words(const std::string& error, std::initializer_list<const char*> words) {
+  for (const char* word : words) EXPECT_NE(error.find(word), std::string::npos) << word << " in: " << error;
+}
+
+class EveryPartitioner : public ::testing::TestWithParam<std::string> {
+ protected:
+  // A Dirichlet over classes leaves small clients empty; with many clients it needs a smaller demand.
+  static Settings lenient() {
+    return GetParam() == "dirichlet_class" ? Settings{{"min_rows", Value{std::int64_t{1}}}, {"beta", Value{5.0}}} : Settings{};
+  }
+};
+
+TEST_P(EveryPartitioner, GivesEveryRowToExactlyOneClient) {
+  for (const auto& [m, C, n] : {std::tuple{1000, 10, 7}, {1000, 2, 1}, {503, 3, 20}, {97, 97, 4}, {64, 1, 8}}) {
+    const Rows rows(static_cast<std::size_t>(m), static_cast<std::size_t>(C), static_cast<std::size_t>(n));
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      SCOPED_TRACE(testing::Message() << m << " rows, " << C << " classes, " << n << " clients, seed " << seed);
+      expect_partition(make(GetParam(), lenient())->split(rows.request(static_cast<std::size_t>(n), seed)), rows.num_rows,
+                       static_cast<std::size_t>(n));
+    }
+  }
+}
+
+TEST_P(EveryPartitioner, GivesOneRowEachWhenThereAreAsManyClients) {
+  const Rows rows(12, 3, 12);
+  expect_partition(make(GetParam(), lenient())->split(rows.request(12)), 12, 12);
+}
+
+TEST_P(EveryPartitioner, SplitsAlikeForTheSameSeedOnly) {
+  const std::set<std::string> fixed = {"contiguous", "sorted_by_label", "natural"};
+  const Rows rows(1000, 10, 5);
+  const auto part = make(GetParam());
+  const auto a = part->split(rows.request(5, 1));
+  EXPECT_EQ(a, part->split(rows.request(5, 1)));
+  EXPECT_EQ(a, make(GetParam())->split(rows.request(5, 1)));
+  EXPECT_EQ(hash_of(a), hash_of(part->split(rows.request(5, 1))));
+  EXPECT_EQ(hash_of(a) == hash_of(part->split(rows.request(5, 2))), fixed.contains(GetParam()));
+}
+
+TEST_P(EveryPartitioner, RefusesNoClientsAndEmptyClients) {
+  Rows rows(10, 2, 5);
+  if (GetParam() == "natural") {
+    expect_words(config_error("natural", rows.request(4)), {"clients = 4", "made of 5"});
+    rows.begin = {0, 3, 3, 10};
+    expect_words(config_error("natural", rows.request(3)), {"client 1 has no rows"});
+    rows.begin = {};
+    expect_words(config_error("natural", rows.request(3)), {"no partition of its own"});
+  } else {
+    expect_words(config_error(GetParam(), rows.request(0)), {GetParam().c_str(), "at least 1"});
+    expect_words(config_error(GetParam(), rows.request(11)), {"11 clients", "10 rows"});
+  }
+}
+
+TEST_P(EveryPartitioner, NeedsLabelsOnlyToUseThem) {
+  const std::set<std::string> by_label = {"sorted_by_label", "dirichlet_client", "dirichlet_class", "similarity"};
+  Rows rows(100, 2, 5);
+  rows.label.clear();
+  rows.num_classes = 0;
+  if (by_label.contains(GetParam()))
+    expect_words(config_error(GetParam(), rows.request(5)), {GetParam().c_str(), "no classes"});
+  else
+    expect_partition(make(GetParam())->split(rows.request(5)), 100, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryPartitioner, ::testing::ValuesIn(Registry::instance().names("partitioner")),
+                         [](const auto& test) { return test.param; });
+
+TEST(Partitioners, AreAllThere) {
+  const auto names = Registry::instance().names("partitioner");
+  for (const char* name :
+       {"contiguous", "sorted_by_label", "shuffled", "dirichlet_client", "dirichlet_class", "quantity_skew", "similarity", "natural"})
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+}
+
+TEST(Contiguous, GivesTheRemainderToTheFirst) {
+  const Rows rows(10, 2, 3);
+  EXPECT_EQ(make("contiguous")->split(rows.request(3)), (std::vector<Shard>{{0, 1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
+}
+
+TEST(SortedByLabel, SortsStably) {
+  Rows rows(6, 2, 2);
+  rows.label = {1, 0, 1, 0, 0, 1};
+  EXPECT_EQ(make("sorted_by_label")->split(rows.request(2)), (std::vector<Shard>{{1, 3, 4}, {0, 2, 5}}));
+}
+
+TEST(SortedByLabel, DealsPieces) {
+  Rows rows(6000, 10, 1);
+  for (std::size_t i = 0; i < 6000; ++i) rows.label[i] = static_cast<std::int32_t>(i % 10);
+  const auto shards = make("sorted_by_label", {{"pieces_per_client", Value{std::int64_t{2}}}})->split(rows.request(100));
+  expect_partition(shards, 6000, 100);
+  for (const Shard& shard : shards) {
+    EXPECT_EQ(shard.size(), 60u);
+    std::set<std::int32_t> classes;
+    for (const std::uint32_t row : shard) classes.insert(rows.label[row]);
+    EXPECT_LE(classes.size(), 2u);
+  }
+  expect_words(config_error("sorted_by_label", Rows(10, 2, 1).request(6), {{"pieces_per_client", Value{std::int64_t{2}}}}),
+               {"12 rows", "10"});
+}
+
+TEST(Similarity, ReachesFromSortedToShuffled) {
+  const Rows rows(1000, 4, 8);
+  EXPECT_EQ(make("similarity", {{"percent", Value{0.0}}})->split(rows.request(8)), make("sorted_by_label")->split(rows.request(8)));
+  EXPECT_EQ(make("similarity", {{"percent", Value{100.0}}})->split(rows.request(8)), make("shuffled")->split(rows.request(8)));
+}
+
+TEST(QuantitySkew, KeepsItsMinimum) {
+  const Rows rows(1000, 4, 8);
+  const auto shards = make("quantity_skew", {{"beta", Value{0.05}}, {"min_rows", Value{std::int64_t{20}}}})->split(rows.request(8));
+  expect_partition(shards, 1000, 8);
+  std::size_t smallest = 1000, largest = 0;
+  for (const Shard& shard : shards) {
+    smallest = std::min(smallest, shard.size());
+    largest = std::max(largest, shard.size());
+  }
+  EXPECT_EQ(smallest, 20u);
+  EXPECT_GT(largest, 300u);
+  expect_words(config_error("quantity_skew", rows.request(8), {{"min_rows", Value{std::int64_t{126}}}}), {"8 clients", "126", "1000"});
+  const auto even = make("quantity_skew", {{"beta", Value{1e6}}})->split(rows.request(8));
+  for (const Shard& shard : even) EXPECT_NEAR(static_cast<double>(shard.size()), 125, 3);
+}
+
+TEST(DirichletClass, HoldsItsMinimumAndItsCap) {
+  const Rows rows(5000, 10, 10);
+  const auto shards = make("dirichlet_class", {{"beta", Value{0.5}}, {"min_rows", Value{std::int64_t{10}}}})->split(rows.request(10));
+  expect_partition(shards, 5000, 10);
+  std::vector<std::size_t> sizes;
+  for (const Shard& shard : shards) {
+    EXPECT_GE(shard.size(), 10u);
+    EXPECT_LE(shard.size(), 500u + 600u);  // below m/n before its last class, of about 500 rows
+    sizes.push_back(shard.size());
+  }
+  EXPECT_NE(*std::min_element(sizes.begin(), sizes.end()), *std::max_element(sizes.begin(), sizes.end()));
+}
+
+TEST(DirichletClass, GivesUp) {
+  const Rows rows(100, 2, 10);
+  expect_words(config_error("dirichlet_class", rows.request(10), {{"min_rows", Value{std::int64_t{11}}}}), {"10 clients", "11", "100"});
+  expect_words(
+      config_error("dirichlet_class", rows.request(10), {{"min_rows", Value{std::int64_t{10}}}, {"max_draws", Value{std::int64_t{50}}}}),
+      {"50 draws", "beta", "10 clients", "best:"});
+  expect_words(config_error("dirichlet_class", rows.request(10), {{"beta", Value{1e-6}}, {"min_rows", Value{std::int64_t{1}}}}),
+               {"1000 draws"});
+}
+
+}  // namespace
+}  // namespace fl
