@@ -14,7 +14,8 @@ configure_binary() {
   fi
 }
 
-run_comparison() { "$fl_root/build/fedbits" run "$fl_root/scenarios/library/quickstart.toml" "$@"; }
+# From the top of the checkout, where the results then lie in fedbits-out/.
+run_comparison() { (cd "$fl_root" && build/fedbits run scenarios/library/quickstart.toml "$@"); }
 
 step "1/4 packages" "$fl_root/scripts/packages.sh" build
 step "2/4 configure" configure_binary

@@ -114,7 +114,7 @@ template <class T>
 void Experiment<T>::resolve_step_size() {
   const Expression& rule = local_->learning_rate();
   std::map<std::string, double> names = problem_.names_for(rule);
-  if (!rule.is_number()) {
+  if (rule.text().find("theory") != std::string::npos) {
     const Contract contract = exchange_.channels.back().compressor->contract(exchange_.channels.back().scope);
     names["theory"] = theory_step_size(scenario_.feedback_up.kind, contract, names);
   }

@@ -35,6 +35,7 @@ std::string to_toml(const Scenario& scenario) {
   Scenario copy = scenario;
   std::string text;
   for (Section& section : sections_of(copy)) {
+    drop_idle_keys(section);
     std::string lines;
     if (section.part != nullptr && !section.part->kind.empty()) lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
     write_keys(lines, section.keys);

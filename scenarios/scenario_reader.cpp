@@ -66,6 +66,7 @@ class Reader {
       return false;
     }
     check_no_shared_keys(part, section);
+    drop_idle_keys(section);
     return true;
   }
 
@@ -142,10 +143,13 @@ Scenario read_scenario(const Node& root, ProblemList& problems) {
 void check_no_shared_keys(const Part& part, Section& section) {
   Options options = part.options;
   Schema own = options.schema();
-  for (const Field& field : own.fields())
+  const auto& idle = section.only_without_part;
+  for (const Field& field : own.fields()) {
+    if (std::find(idle.begin(), idle.end(), field.name) != idle.end()) continue;
     if (field.name == "kind" || section.keys.find(field.name) != nullptr)
       throw Error(section.role + " \"" + part.kind + "\": its option \"" + field.name + "\" is also a key of [" + section.path +
                   "]; rename the option");
+  }
 }
 
 Scenario parse_scenario(const std::string& text, const std::string& source) {

@@ -1,5 +1,6 @@
 #include "scenarios/sections.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace fl {
@@ -80,27 +81,21 @@ Section stop_section(StopOptions& stop) {
   return section;
 }
 
-// Synthetic data knows its own sizes: a key of a file beside it would be ignored in silence.
-void refuse_idle_file_keys(const DataOptions& data, Problems& problems) {
-  const std::string why = "has no effect on synthetic data";
-  require(problems, data.test == "auto" || data.test == "none", "test", why + "; use test_fraction");
-  require(problems, data.rows == 0, "rows", why);
-  require(problems, data.features == 0, "features", why);
-}
-
 void validate_data(const DataOptions& data, Problems& problems) {
   const bool is_synthetic = !data.synthetic.kind.empty();
   const int sources = int{!data.name.empty()} + int{!data.path.empty()} + int{is_synthetic};
   require(problems, sources > 0, "", "needs data: set name (a known data set), path (a LIBSVM file) or kind (synthetic data)");
   require(problems, sources < 2, "", "name, path and kind exclude each other; keep one");
-  const bool has_test_file = data.test != "auto" && data.test != "none";
+  const bool has_test_file = !is_synthetic && data.test != "auto" && data.test != "none";
   require(problems, !has_test_file || data.test_fraction == 0, "test_fraction", "must be 0 when test names a file");
-  if (is_synthetic) refuse_idle_file_keys(data, problems);
 }
 
 Section data_section(DataOptions& data) {
   constexpr double kMostRows = 4294967295.0, kMostFeatures = 2147483648.0;
-  Section section{.path = "data", .doc = "The training and test set: exactly one of `name`, `path` and, for synthetic data, `kind`."};
+  Section section{.path = "data",
+                  .doc =
+                      "The training and test set: exactly one of `name`, `path` and, for synthetic data, `kind`. Of the keys here, only "
+                      "`test_fraction` goes with synthetic data."};
   section.role = "data";
   section.part = &data.synthetic;
   section.presence = Section::Presence::optional;
@@ -117,6 +112,7 @@ Section data_section(DataOptions& data) {
               "how rows are held; auto is dense above a quarter of entries not zero");
   keys.choice("labels", data.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
               "what a line's first number is: a class, or a regression target");
+  section.only_without_part = {"test", "rows", "features", "storage", "labels"};
   section.validate = [&data](Problems& problems) { validate_data(data, problems); };
   return section;
 }
@@ -204,6 +200,12 @@ Section evaluate_section(EvaluateOptions& evaluate) {
 }
 
 }  // namespace
+
+void drop_idle_keys(Section& section) {
+  if (section.part == nullptr || section.part->kind.empty()) return;
+  const auto& idle = section.only_without_part;
+  std::erase_if(section.keys.fields(), [&idle](const Field& f) { return std::find(idle.begin(), idle.end(), f.name) != idle.end(); });
+}
 
 std::vector<Section> sections_of(Scenario& s) {
   std::vector<Section> sections;

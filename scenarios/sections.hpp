@@ -18,12 +18,16 @@ struct Section {
   std::string role = {};                       // of its part; "" = it has none
   Part* part = nullptr;
   Presence presence = Presence::required;
-  Schema keys = {};                              // besides the part's own
-  std::function<void(Problems&)> validate = {};  // conditions between keys; `where` of a problem names the key
+  Schema keys = {};                                 // besides the part's own
+  std::vector<std::string> only_without_part = {};  // keys that mean nothing once there is a part; it may reuse their names
+  std::function<void(Problems&)> validate = {};     // conditions between keys; `where` of a problem names the key
 };
 
 // All tables of `scenario`, in the order in which they are written; some ([compressor]) only hold other tables. The scenario must outlive
 // them and keep its address.
 [[nodiscard]] std::vector<Section> sections_of(Scenario& scenario);
+
+// Takes away the keys that the section's part makes meaningless; called once the part's kind is known.
+void drop_idle_keys(Section& section);
 
 }  // namespace fl

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "fl_core/error.hpp"
+
 namespace fl {
 
 double theory_step_size(const std::string& feedback, const Contract& contract, const std::map<std::string, double>& names) {

@@ -43,7 +43,7 @@ main() {
   for package in $(packages_of "$@"); do is_installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} -gt 0 ] || exit 0
 
-  local line="sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  local line="sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
   if ! may_install; then
     printf 'packages: missing here: %s\npackages: install them, then run this again:\n\n    %s\n\n' "${missing[*]}" "$line" >&2
     exit 1
@@ -51,8 +51,9 @@ main() {
   echo "packages: installing ${missing[*]}"
   # An archive that cannot be reached does not stop the others: whether the packages can be had shows in the installation.
   as_root apt-get update -qq </dev/null || echo "packages: apt-get update failed; going on with the lists that are here" >&2
-  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null; then
-    printf 'packages: apt-get could not install them; its reason is above. The line was:\n\n    %s\n\n' "$line" >&2
+  local said
+  if ! said=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null 2>&1); then
+    printf '%s\n\npackages: apt-get could not install them; its reason is above. The line was:\n\n    %s\n\n' "$said" "$line" >&2
     exit 1
   fi
 }

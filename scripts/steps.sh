@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by quickstart.sh, test.sh and .ci/run: named steps with their seconds, and where things are.
 
 fl_root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

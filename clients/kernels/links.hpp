@@ -6,6 +6,7 @@
 //
 // A block of margins lies as z [O,stride], row r of the block in column r; stride is a multiple of kLanes; columns from `count` to
 // padded(count) are computed with but never used. `loss` [stride] receives each row's loss when it is not null.
+// kCurvatureBound and kLeastCurvature bound the eigenvalues of the second derivative over all z.
 // curvature(a, b, r, ...) is d2l/(dz_a dz_b) of column r, from a block that went through normalise().
 #pragma once
 
@@ -19,11 +20,9 @@ namespace fl::kernels {
 
 class LogisticLink {
  public:
-  static constexpr bool kHasClasses = true;
   static constexpr double kCurvatureBound = 0.25;  // l'' <= 1/4
-  static constexpr double kLeastCurvature = 0.0;   // over all z
+  static constexpr double kLeastCurvature = 0.0;
   explicit LogisticLink(const std::int32_t* label) : label_(label) {}
-  [[nodiscard]] static constexpr std::size_t outputs() { return 1; }
 
   // z becomes dl/dz.
   void derivative(const std::uint32_t* rows, int count, int, double* z, double* loss) const {
@@ -61,11 +60,9 @@ class LogisticLink {
 
 class SoftmaxLink {
  public:
-  static constexpr bool kHasClasses = true;
   static constexpr double kCurvatureBound = 0.5;  // diag(p) - p p^T has no eigenvalue above 1/2
   static constexpr double kLeastCurvature = 0.0;
   SoftmaxLink(const std::int32_t* label, std::size_t classes) : label_(label), classes_(classes) {}
-  [[nodiscard]] std::size_t outputs() const { return classes_; }
 
   void derivative(const std::uint32_t* rows, int count, int stride, double* z, double* loss) const {
     if (loss != nullptr)
@@ -132,11 +129,9 @@ class SoftmaxLink {
 
 class SquaredLink {
  public:
-  static constexpr bool kHasClasses = false;
   static constexpr double kCurvatureBound = 1.0;
   static constexpr double kLeastCurvature = 1.0;
   explicit SquaredLink(const double* target) : target_(target) {}
-  [[nodiscard]] static constexpr std::size_t outputs() { return 1; }
 
   void derivative(const std::uint32_t* rows, int count, int, double* z, double* loss) const {
     for (int r = 0; r < count; ++r) z[r] -= target_[rows[r]];

@@ -33,8 +33,21 @@ class LaneMaxima {
 #endif
   }
 
-  // The k-th largest lane, 1 <= k <= 64; the lanes are reordered.
-  [[nodiscard]] Key<T> kth(std::size_t k) { return nth_largest(lane_, kWidth, k); }
+  // The k-th largest lane, 1 <= k <= 64, by taking the largest away until k are gone. The lanes are spent.
+  [[nodiscard]] Key<T> kth(std::size_t k) {
+    for (std::size_t taken = 0;;) {
+      Key<T> largest = 0;
+      for (std::size_t l = 0; l < kWidth; ++l) largest = std::max(largest, lane_[l]);
+      if (largest == 0) return 0;
+      std::size_t equal = 0;
+      for (std::size_t l = 0; l < kWidth; ++l) {
+        equal += lane_[l] == largest;
+        lane_[l] = lane_[l] == largest ? 0 : lane_[l];
+      }
+      taken += equal;
+      if (taken >= k) return largest;
+    }
+  }
 
  private:
   static constexpr std::size_t kWidth = 64;

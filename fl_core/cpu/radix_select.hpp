@@ -13,8 +13,6 @@
 
 namespace fl::cpu {
 
-inline constexpr int kDigitBits = 11;
-
 // A range of keys low .. low + 2^bits - 1 that holds the k-th largest, which is the rank-th largest inside it (1-based).
 template <class T>
 struct KeyRange {
@@ -22,18 +20,18 @@ struct KeyRange {
   int bits = kKeyBits<T>;
   std::size_t rank = 0;    // of the wanted key among those in the range
   std::size_t inside = 0;  // keys in the range, once counted
-
-  [[nodiscard]] int shift() const { return bits > kDigitBits ? bits - kDigitBits : 0; }
 };
 
-// Counts of the digits of keys inside a range. Four tables, so that equal neighbours do not wait for each other's store.
+// Counts of the leading `DigitBits` bits of keys inside a range. Several tables, so that equal neighbours do not wait for each other's
+// store.
+template <int DigitBits, std::size_t Tables>
 class DigitHistogram {
  public:
   DigitHistogram() { std::memset(count_, 0, sizeof count_); }
 
   template <class T>
   void add(const T* p, std::size_t n, const KeyRange<T>& range) {
-    const int shift = range.shift();
+    const int shift = shift_of(range);
     const auto width = Key<T>{1} << range.bits;
     std::uint16_t digit[kChunk];
     for (std::size_t begin = 0; begin < n; begin += kChunk) {
@@ -43,8 +41,8 @@ class DigitHistogram {
         digit[j] = static_cast<std::uint16_t>(offset < width ? offset >> shift : kOutside);
       }
       std::size_t j = 0;
-      for (; j + 4 <= count; j += 4)
-        for (std::size_t t = 0; t < 4; ++t) ++count_[t][digit[j + t]];
+      for (; j + Tables <= count; j += Tables)
+        for (std::size_t t = 0; t < Tables; ++t) ++count_[t][digit[j + t]];
       for (; j < count; ++j) ++count_[0][digit[j]];
     }
   }
@@ -53,17 +51,24 @@ class DigitHistogram {
   template <class T>
   [[nodiscard]] KeyRange<T> narrow(KeyRange<T> range) const {
     for (std::size_t d = kOutside; d-- > 0;) {
-      const std::size_t here = std::size_t{count_[0][d]} + count_[1][d] + count_[2][d] + count_[3][d];
-      if (here >= range.rank) return {range.low + (static_cast<Key<T>>(d) << range.shift()), range.shift(), range.rank, here};
+      std::size_t here = 0;
+      for (std::size_t t = 0; t < Tables; ++t) here += count_[t][d];
+      if (here >= range.rank) return {range.low + (static_cast<Key<T>>(d) << shift_of(range)), shift_of(range), range.rank, here};
       range.rank -= here;
     }
     return range;
   }
 
  private:
-  static constexpr std::size_t kOutside = std::size_t{1} << kDigitBits, kChunk = 512;
-  std::uint32_t count_[4][kOutside + 8];
+  template <class T>
+  static int shift_of(const KeyRange<T>& range) {
+    return range.bits > DigitBits ? range.bits - DigitBits : 0;
+  }
+  static constexpr std::size_t kOutside = std::size_t{1} << DigitBits, kChunk = 512;
+  std::uint32_t count_[Tables][kOutside + 8];
 };
+using LargeHistogram = DigitHistogram<11, 4>;  // 33 KB, for long vectors
+using SmallHistogram = DigitHistogram<8, 2>;   // 2 KB: clearing it costs less than filling it
 
 // The rank-th largest of a few keys, which are reordered.
 template <class U>
@@ -72,8 +77,15 @@ template <class U>
   return keys[rank - 1];
 }
 
+template <class Histogram, class T>
+[[nodiscard]] inline KeyRange<T> narrowed(const T* p, std::size_t n, const KeyRange<T>& range) {
+  Histogram histogram;
+  histogram.add(p, n, range);
+  return histogram.narrow(range);
+}
+
 // The k-th largest key among p[0..n-1], 1 <= k <= n. Takes workspace where n is above kFewKeys.
-inline constexpr std::size_t kFewKeys = 256;
+inline constexpr std::size_t kFewKeys = 64, kSmallHistogram = 8192;
 template <class T>
 [[nodiscard]] inline Key<T> kth_largest_key(const T* p, std::size_t n, std::size_t k, Workspace* workspace) {
   Key<T> few[kFewKeys] = {};
@@ -89,9 +101,7 @@ template <class T>
   Workspace::Frame frame(*workspace);
   T* kept = nullptr;
   while (range.bits > 0 && range.inside > kFewKeys) {
-    DigitHistogram histogram;
-    histogram.add(p, n, range);
-    range = histogram.narrow(range);
+    range = n > kSmallHistogram ? narrowed<LargeHistogram>(p, n, range) : narrowed<SmallHistogram>(p, n, range);
     if (range.bits == 0) break;
     // Only what lies in the range goes on.
     if (kept == nullptr) kept = frame.take<T>(range.inside + 1);

@@ -58,16 +58,15 @@ class SegmentTopK {
     pass_.evaluated = true;
   }
 
-  // A segment of one tile whose k is not small: its keys are sorted out in L1.
+  // A segment of one tile whose k is not small: its k-th key is found in L1.
   void emit_tile() {
-    Key<T> keys[kTile];
+    Key<T> key = 0;
+    std::size_t above = 0;
     for_tiles([&](const T* p, std::size_t, std::size_t count) {
-      for (std::size_t j = 0; j < count; ++j) keys[j] = magnitude_key(p[j]);
+      key = kth_largest_key(p, count, k_, workspace_);
+      for (std::size_t j = 0; j < count; ++j) above += magnitude_key(p[j]) > key;
       return true;
     });
-    const Key<T> key = nth_largest(keys, n_, k_);
-    std::size_t above = 0;
-    for (std::size_t i = 0; i < k_; ++i) above += keys[i] > key;
     emit(key, k_ - above);
   }
 
@@ -130,7 +129,7 @@ class SegmentTopK {
   KeyRange<T> narrow(std::size_t limit) {
     KeyRange<T> range{.low = 0, .bits = kKeyBits<T>, .rank = k_, .inside = n_};
     while (range.bits > 0) {
-      DigitHistogram histogram;
+      LargeHistogram histogram;
       for_tiles([&](const T* p, std::size_t, std::size_t count) {
         histogram.add(p, count, range);
         return true;
@@ -198,7 +197,7 @@ T magnitude_at_rank(const Affine<T>& input, std::size_t k, const Segment& segmen
   KeyRange<T> range{.low = 0, .bits = kKeyBits<T>, .rank = rank, .inside = segment.size()};
   alignas(64) T buffer[kTile];
   while (range.bits > 0) {
-    DigitHistogram histogram;
+    LargeHistogram histogram;
     for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
       const std::size_t count = std::min(kTile, segment.end - begin);
       histogram.add(view_tile(input, k, begin, count, buffer), count, range);

@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes are read as LIBSVM data, or refused with DataError or ConfigError; nothing else may happen.
-//   clang++ -fsanitize=fuzzer,address,undefined ... && ./fuzz_libsvm tests/fuzz/corpus_libsvm
+//   clang++ -fsanitize=fuzzer,address,undefined ... && ./fuzz_libsvm tests/fuzz/corpus/libsvm
 #include <cstddef>
 #include <cstdint>
 #include <span>

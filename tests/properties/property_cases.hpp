@@ -2,12 +2,14 @@
 // that it serves, on inputs that are chosen to hurt.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,7 +40,7 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
        {{{"ratio", Value{0.25}}, {"scaled", Value{false}}},
         {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
         {{"ratio", Value{0.5}}, {"scaled", Value{false}}, {"value_format", text("fp16")}}}},
-      {"hard_threshold", {{{"threshold", Value{0.5}}}, {{"threshold", Value{1e-3}}, {"value_format", text("fp16")}}}},
+      {"hard_threshold", {{{"threshold", Value{0.5}}}, {{"threshold", Value{0.25}}, {"value_format", text("fp16")}}}},
       {"qsgd",
        {{{"levels", whole(1)}},
         {{"levels", whole(4)}, {"scaled", Value{true}}},

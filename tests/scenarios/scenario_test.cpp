@@ -139,6 +139,12 @@ TEST_F(ScenarioTest, SyntheticDataIsAPartOfItsOwn) {
       parse_scenario("name = \"q\"\nrounds = 1\nmodel.kind = \"mlp\"\n[data]\nkind = \"test_numbers\"\nlow = 0.5\n", "f.toml");
   EXPECT_EQ(s.data.synthetic.kind, "test_numbers");
   EXPECT_EQ(option(s.data.synthetic, "low"), "0.5");
+  EXPECT_EQ(option(s.data.synthetic, "features"), "7");
+  const std::string once = to_toml(s);
+  EXPECT_TRUE(contains(once, "features = 7\n"));
+  EXPECT_FALSE(contains(once, "features = 0\n"));
+  EXPECT_FALSE(contains(once, "storage"));
+  EXPECT_EQ(to_toml(parse_scenario(once, "again.toml")), once);
 }
 
 // Reading what was written gives the same text, whatever the options.

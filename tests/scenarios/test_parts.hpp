@@ -78,6 +78,16 @@ struct ServerSgd {
 };
 inline void describe(Schema& s, ServerSgd& o) { s.field("learning_rate", o.learning_rate, "of the server").above(0); }
 
+// Reuses the name of a key that only files have.
+struct Generated {
+  double low = 0;
+  std::int64_t features = 7;
+};
+inline void describe(Schema& s, Generated& o) {
+  s.field("low", o.low, "lower end").required();
+  s.field("features", o.features, "number of features").at_least(1);
+}
+
 // Required keys, a condition between keys, every type of field.
 struct Odd {
   double low = 0, high = 1;
@@ -118,7 +128,7 @@ inline void register_test_parts() {
   r.describe({"partitioner", "dirichlet_client", "skewed", ""}, Options::of<Dirichlet>());
   r.describe({"model", "logistic_regression", "logistic loss", ""}, Options::of<Logistic>());
   r.describe({"model", "mlp", "layers", ""}, Options::of<Mlp>());
-  r.describe({"data", "test_numbers", "synthetic", ""}, Options::of<Odd>());
+  r.describe({"data", "test_numbers", "synthetic", ""}, Options::of<Generated>());
 }
 
 // The value of one option of a part, whatever its options struct; "" when it has no such option.

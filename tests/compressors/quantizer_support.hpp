@@ -1,0 +1,69 @@
+// One vector through one operator, for the tests of single operators.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::test {
+
+template <class T>
+std::unique_ptr<Compressor<T>> make_operator(const std::string& name, const std::vector<std::pair<std::string, Value>>& settings = {}) {
+  Options options = Registry::instance().default_options("compressor", name);
+  for (const auto& [key, value] : settings) {
+    Schema schema = options.schema();
+    if (const auto refused = schema.find(key)->assign(value)) throw ConfigError(key + " " + *refused);
+  }
+  Problems problems;
+  options.validate(problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  return make_part<Compressor<T>>("compressor", name, options, Device::cpu, kPrecisionOf<T>);
+}
+
+inline Scope whole_vector(std::size_t P) { return {ScopeKind::model, {{0, P, P, 1}}, {}, P}; }
+
+// Sends x once; the message is kept for a look inside.
+template <class T>
+struct Sent {
+  Sent(Compressor<T>& op, const std::vector<T>& x, const Scope& scope, std::uint32_t client = 1, std::uint32_t round = 1) {
+    Workspace workspace;
+    Exec exec;
+    exec.workspace = &workspace;
+    Affine<T> input;
+    input.add(T(1), shared_view<const T>(x.data(), 1, x.size()));
+    CompressContext<T> context;
+    context.round = round;
+    context.random_key = 99;
+    context.clients = {&client, 1};
+    message.clear(x.size());
+    Payload<T>* const messages[] = {&message};
+    op.compress(exec, context, input, scope, {}, messages);
+    c.resize(x.size());
+    write_dense(message, scope, c.data());
+  }
+  Payload<T> message;
+  std::vector<T> c;
+};
+
+// |C(x) - x|^2 / |x|^2, mean over `draws` rounds.
+template <class T>
+double relative_error(Compressor<T>& op, const std::vector<T>& x, std::uint32_t draws) {
+  const Scope scope = whole_vector(x.size());
+  double norm = 0, error = 0;
+  for (const T v : x) norm += static_cast<double>(v) * static_cast<double>(v);
+  for (std::uint32_t round = 0; round < draws; ++round) {
+    const Sent<T> sent(op, x, scope, 1, round);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      const double e = static_cast<double>(sent.c[j]) - static_cast<double>(x[j]);
+      error += e * e / norm / draws;
+    }
+  }
+  return error;
+}
+
+}  // namespace fl::test
