@@ -20,6 +20,7 @@ struct MeanMagnitude {
 };
 
 struct SignLevel {
+  static constexpr LevelMap kMap = LevelMap::sign;
   template <class T>
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     return p < T(0) ? 0 : 1;

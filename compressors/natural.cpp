@@ -48,6 +48,7 @@ struct Ieee<double> {
 // 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
 template <class T>
 struct NaturalLevel {
+  static constexpr LevelMap kMap = LevelMap::power_of_two;
   using Bits = typename Ieee<T>::Bits;
   bool stochastic;
 

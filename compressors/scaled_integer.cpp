@@ -43,6 +43,7 @@ namespace {
 // In double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
 template <class T>
 struct IntegerLevel {
+  static constexpr LevelMap kMap = LevelMap::linear;
   double alpha, limit;
   bool stochastic;
   FL_HD std::int32_t operator()(T p, T, std::uint32_t word, std::size_t) const {

@@ -12,6 +12,7 @@
 
 // The next loop may be vectorised although its output can be one of its inputs: iteration j touches element j only.
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"  // below -O2, where nothing is vectorised, clang would warn of every such loop
 #define FL_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define FL_IVDEP _Pragma("GCC ivdep")

@@ -16,7 +16,7 @@ inline std::filesystem::path data_file(const std::string& name) {
 
 }  // namespace fl::test
 
-// Declares `path`, or skips the test when the file is not there.
-#define FL_NEED_DATA(path, name)                                  \
-  const std::filesystem::path path = ::fl::test::data_file(name); \
-  if (path.empty() || !std::filesystem::exists(path)) GTEST_SKIP() << "DATA MISSING: " << (name)
+// Declares `variable`, or skips the test when the file is not there.
+#define FL_NEED_DATA(variable, name)                 \
+  const auto variable = ::fl::test::data_file(name); \
+  if (variable.empty() || !std::filesystem::exists(variable)) GTEST_SKIP() << "DATA MISSING: " << (name)
