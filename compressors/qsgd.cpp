@@ -69,11 +69,12 @@ struct QsgdLevel8 {
   static constexpr LevelMap kMap = LevelMap::linear;
   float s;
   FL_HD std::int32_t operator()(float p, float scale, std::uint32_t word, std::size_t) const {
-    const float limit = s * 0x1p24f, inverse = limit / scale;
+    const float inverse = s / scale;
     float a = (p < 0 ? -p : p) * inverse;
-    a = a < limit ? a : limit;
+    a = a < s ? a : s;
     a = scale > 0 ? a : 0;
-    const auto level = static_cast<std::int32_t>((static_cast<std::uint32_t>(static_cast<std::int32_t>(a)) + (word >> 8)) >> 24);
+    const auto fixed = static_cast<std::uint32_t>(static_cast<std::int32_t>(a * 0x1p24f));
+    const auto level = static_cast<std::int32_t>((fixed + (word >> 8)) >> 24);
     return p < 0 ? -level : level;
   }
 };
@@ -92,7 +93,7 @@ class Qsgd final : public Compressor<T> {
     } else {
       contract.omega = omega;
     }
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above s * 2e-31"
+    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above s * 1.2e-38"
                                                  : "segments are 0 or have a norm between 1e-150 and 1e150";
     return contract;
   }
@@ -104,7 +105,7 @@ class Qsgd final : public Compressor<T> {
     format.min_level = -static_cast<std::int32_t>(options_.levels);
     format.bits = bits_for(2 * static_cast<std::uint64_t>(options_.levels) + 1);
     format.unit = options_.scaled ? 1 / (s * (1 + omega_of(scope))) : 1 / s;
-    const QsgdScale<T> scale{options_.norm, smallest_scale()};
+    const QsgdScale<T> scale{options_.norm, std::numeric_limits<T>::min() * static_cast<T>(options_.levels)};
     const std::vector<RandomStream> streams = client_streams(context);
     const auto quantize = [&](auto map, Reduce reduce, auto level) {
       quantize_segments_fused(exec, input, scope, format, width_of(options_.levels), map, reduce, scale, level,
@@ -126,11 +127,6 @@ class Qsgd final : public Compressor<T> {
     const auto d = static_cast<double>(largest_segment(scope)), s = static_cast<double>(options_.levels);
     if (options_.norm == QsgdNorm::l2) return std::min(d / (s * s), std::sqrt(d) / s);
     return std::min((d - 1) / (4 * s * s), std::sqrt(d - 1) / (2 * s));
-  }
-  // s times the smallest normal number; in the fixed point of 24 places 2^24 s / scale must be finite too.
-  [[nodiscard]] T smallest_scale() const {
-    const auto s = static_cast<T>(options_.levels);
-    return s * std::numeric_limits<T>::min() * (sizeof(T) == sizeof(float) ? T(0x1p24) : T(1));
   }
   QsgdOptions options_;
 };

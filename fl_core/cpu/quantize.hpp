@@ -7,7 +7,7 @@
 // format's map, `static constexpr LevelMap kMap`, which saves compiling the other two. Without streams the words are 0.
 // word_j is word j of the client's stream (j = parameter index), so it depends on neither the scope nor the tiles.
 // Two verbs: quantize_rows takes the scales, quantize_segments_fused makes them from a norm of the segment; buckets up to one tile are
-// then read from memory once, larger segments twice.
+// then read from memory once; of larger segments p is kept in the state in between.
 #pragma once
 
 #include <algorithm>
@@ -88,25 +88,14 @@ class RowQuantizer {
     if (stream == nullptr) std::fill_n(tile_.words, kTile, 0u);
   }
 
-  // Input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
-  [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
-    if (begin != loaded_begin_ || count != loaded_count_) {
-      loaded_ = view_tile(input_, k_, begin, count, tile_.p);
-      loaded_begin_ = begin;
-      loaded_count_ = count;
-      prefetch(begin + count, count);
-    }
-    return loaded_;
-  }
-
-  // reduce_j map(p_j) over a segment, in the order of reduce_rows.
+  // reduce_j map(p_j) over a segment, in the order of reduce_rows. A segment of several tiles has left the cache when it is quantised:
+  // where there is a state it keeps p until then, so that the input's terms are read from memory once.
   template <Reduce R, class Map>
   [[nodiscard]] double reduce_segment(const Segment& range, Map map) {
     double result = R == Reduce::sum ? 0.0 : -HUGE_VAL;
-    for (std::size_t begin = range.begin; begin < range.end; begin += kTile) {
-      const std::size_t count = std::min(kTile, range.end - begin);
-      result = join<R>(result, reduce_tile<R>(load(begin, count), count, map));
-    }
+    state_holds_input_ = range.size() > kTile && state_.rule != StateRule::none;
+    for (std::size_t begin = range.begin; begin < range.end; begin += kTile)
+      result = join<R>(result, reduce_piecewise<R>(begin, std::min(kTile, range.end - begin), map));
     return result;
   }
 
@@ -118,13 +107,29 @@ class RowQuantizer {
   }
 
  private:
-  // The next tile comes in while this one is computed.
-  void prefetch(std::size_t begin, std::size_t count) const {
-    const std::size_t end = std::min(input_.size(), begin + count);
-    for (int a = 0; a < input_.num_terms; ++a) {
-      const T* term = input_.term[a].row(k_);
-      for (std::size_t j = begin; j < end; j += 64 / sizeof(T)) __builtin_prefetch(term + j);
+  // Input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
+  [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
+    if (state_holds_input_) return state_.out.row(k_) + begin;
+    if (begin != loaded_begin_ || count != loaded_count_) {
+      loaded_ = view_tile(input_, k_, begin, count, tile_.p);
+      loaded_begin_ = begin;
+      loaded_count_ = count;
     }
+    return loaded_;
+  }
+  // One tile of the reduction. Short pieces let memory and arithmetic overlap.
+  template <Reduce R, class Map>
+  [[nodiscard]] double reduce_piecewise(std::size_t begin, std::size_t count, Map map) {
+    if (!state_holds_input_) return reduce_tile<R>(load(begin, count), count, map);
+    constexpr std::size_t kPiece = 512;
+    LaneReduction<R> lanes;
+    for (std::size_t done = 0; done < count; done += kPiece) {
+      const std::size_t piece = std::min(kPiece, count - done);
+      T* p = state_.out.row(k_) + begin + done;
+      load_tile(input_, k_, begin + done, piece, p);
+      lanes.add(p, piece, map);
+    }
+    return lanes.result();
   }
   void quantize(std::size_t begin, std::size_t count, std::size_t offset, T scale, std::size_t segment) {
     switch (message_.level_width) {
@@ -173,6 +178,7 @@ class RowQuantizer {
   Quantizer q_;
   const T* loaded_ = nullptr;
   std::size_t loaded_begin_ = 0, loaded_count_ = 0;
+  bool state_holds_input_ = false;
   LevelTile<T> tile_;
 };
 

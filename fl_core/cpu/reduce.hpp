@@ -5,6 +5,7 @@
 // tiles are added in ascending order. CUDA follows the same order, so that a norm has the same bits on every device.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -23,19 +24,37 @@ inline double join(double a, double b) {
     return a < b ? b : a;  // NaN never wins
 }
 
+// The lanes of one tile, filled in pieces: each of them but the last is a multiple of kLanes elements.
+template <Reduce R>
+class LaneReduction {
+ public:
+  LaneReduction() { std::fill_n(lane_, kLanes, R == Reduce::sum ? 0.0 : -HUGE_VAL); }
+  template <class T, class Map>
+  void add(const T* p, std::size_t count, Map map) {
+    double lane[kLanes];
+    std::copy_n(lane_, kLanes, lane);
+    std::size_t j = 0;
+    for (; j + kLanes <= count; j += kLanes)
+      for (std::size_t l = 0; l < kLanes; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
+    for (std::size_t l = 0; j + l < count; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
+    std::copy_n(lane, kLanes, lane_);
+  }
+  [[nodiscard]] double result() {
+    for (std::size_t width = kLanes / 2; width > 0; width /= 2)
+      for (std::size_t l = 0; l < width; ++l) lane_[l] = join<R>(lane_[l], lane_[l + width]);
+    return lane_[0];
+  }
+
+ private:
+  double lane_[kLanes];
+};
+
 // One tile, in the lane order above. p: [count], count <= kTile
 template <Reduce R, class T, class Map>
 inline double reduce_tile(const T* p, std::size_t count, Map map) {
-  constexpr double kStart = R == Reduce::sum ? 0.0 : -HUGE_VAL;
-  double lane[kLanes];
-  for (std::size_t l = 0; l < kLanes; ++l) lane[l] = kStart;
-  std::size_t j = 0;
-  for (; j + kLanes <= count; j += kLanes)
-    for (std::size_t l = 0; l < kLanes; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
-  for (std::size_t l = 0; j + l < count; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
-  for (std::size_t width = kLanes / 2; width > 0; width /= 2)
-    for (std::size_t l = 0; l < width; ++l) lane[l] = join<R>(lane[l], lane[l + width]);
-  return lane[0];
+  LaneReduction<R> lanes;
+  lanes.add(p, count, map);
+  return lanes.result();
 }
 
 template <Reduce R, class T, class Map>
