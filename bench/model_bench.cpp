@@ -142,20 +142,27 @@ struct PlainCsr {
   explicit PlainCsr(const Problem<double>& problem) : p(problem), value(problem.data.column.size(), 1.0), margin(problem.rows.size()) {
     if (!p.data.value.empty()) std::copy(p.data.value.begin(), p.data.value.end(), value.begin());
   }
+  void margins(std::span<const std::uint32_t> shard) {
+    for (const auto r : shard) {
+      double z = 0;
+      for (auto i = p.data.row_begin[r]; i < p.data.row_begin[r + 1]; ++i) z += value[i] * p.x[p.data.column[i]];
+      margin[r] = z;
+    }
+  }
+  [[nodiscard]] double sign(std::uint32_t r) const { return p.data.label[r] == 1 ? 1 : -1; }
+  double loss() {
+    margins(p.rows);
+    double total = 0;
+    for (const auto r : p.rows) total += std::max(-sign(r) * margin[r], 0.0) + std::log1p(std::exp(-std::abs(margin[r])));
+    return total;
+  }
   void gradient(double* out) {
     const std::size_t D = p.x.size();
     const auto& begin = p.data.row_begin;
     const auto& column = p.data.column;
     for (const auto& shard : p.shards) {
-      for (const auto r : shard) {
-        double z = 0;
-        for (auto i = begin[r]; i < begin[r + 1]; ++i) z += value[i] * p.x[column[i]];
-        margin[r] = z;
-      }
-      for (const auto r : shard) {
-        const double y = p.data.label[r] == 1 ? 1 : -1;
-        margin[r] = -y / (1 + std::exp(y * margin[r])) / static_cast<double>(shard.size());
-      }
+      margins(shard);
+      for (const auto r : shard) margin[r] = -sign(r) / (1 + std::exp(sign(r) * margin[r])) / static_cast<double>(shard.size());
       for (std::size_t j = 0; j < D; ++j) out[j] = 1e-4 * p.x[j];
       for (const auto r : shard)
         for (auto i = begin[r]; i < begin[r + 1]; ++i) out[column[i]] += value[i] * margin[r];
@@ -203,11 +210,11 @@ void csr_rows(const std::string& file) {
         least(
             300, [&] { p.gradient(p.shards); }, [&] { plain.gradient(p.gradients.data()); }),
         1, "plain CSR loops");
-  print(file + " loss",
-        least(
-            100, [&] { sink = sink + p.model->loss_sum(p.exec, p.x.data(), p.data, p.rows, nullptr); },
-            [&] { read_once(p.data.row_begin.data(), p.data.row_begin.size()); }),
-        1, "read row starts");
+  print(
+      file + " loss",
+      least(
+          100, [&] { sink = sink + p.model->loss_sum(p.exec, p.x.data(), p.data, p.rows, nullptr); }, [&] { sink = sink + plain.loss(); }),
+      1, "plain CSR loops");
 }
 
 }  // namespace

@@ -24,6 +24,17 @@ target_link_libraries(fedbits_flags INTERFACE Threads::Threads)
 add_library(fedbits_third_party INTERFACE)
 target_link_libraries(fedbits_third_party INTERFACE Eigen3::Eigen SQLite::SQLite3 ZLIB::ZLIB spdlog::spdlog)
 
+# Those without a CMake package: a header each. Thrust may be Debian's or the copy inside a CUDA toolkit.
+foreach(header toml++/toml.h CLI/CLI.hpp Random123/philox.h thrust/sort.h)
+  string(MAKE_C_IDENTIFIER "FL_INCLUDE_${header}" variable)
+  find_path(${variable} ${header} PATHS $ENV{CUDA_PATH}/include/cccl /usr/local/cuda/include/cccl)
+  mark_as_advanced(${variable})
+  if(NOT ${variable})
+    message(FATAL_ERROR "<${header}> was not found; scripts/packages.sh build installs what fedbits needs")
+  endif()
+  target_include_directories(fedbits_third_party SYSTEM INTERFACE ${${variable}})
+endforeach()
+
 # fedbits_part(NAME [CONTRACT]): all sources below NAME. Floating-point contraction is off (the same bytes everywhere) unless CONTRACT.
 function(fedbits_part name)
   cmake_parse_arguments(PART "CONTRACT" "" "" ${ARGN})

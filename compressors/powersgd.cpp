@@ -59,8 +59,9 @@ template <class T>
 struct WriteState {
   StateRule rule;
   const T *M, *sent;
-  T* state;
-  FL_HD void operator()(std::size_t j) const { state[j] = rule == StateRule::residual ? M[j] - sent[j] : T(0); }
+  BatchView<T> state;
+  std::size_t k, begin;
+  FL_HD void operator()(std::size_t j) const { state.row(k)[begin + j] = rule == StateRule::residual ? M[j] - sent[j] : T(0); }
 };
 
 template <class T>
@@ -91,6 +92,7 @@ class PowerSgd final : public Compressor<T> {
                 std::span<Payload<T>* const> messages) override {
     for (std::size_t k = 0; k < messages.size(); ++k) {
       Payload<T>& message = *messages[k];
+      message.place_on(kThisDevice);
       message.positions = Positions::all;
       message.values = kNativeWire<T>;
       message.num_sent = message_length(context.phase, scope);
@@ -191,7 +193,7 @@ class PowerSgd final : public Compressor<T> {
       if (state.rule != StateRule::none) {
         T* sent = frame.take<T>(m.size());
         gemm(exec, Transpose::no, Transpose::yes, m.rows, m.cols, r, T(1), P, out, T(0), sent);
-        for_each(exec, m.size(), WriteState<T>{state.rule, M, sent, state.out.row(k) + m.begin});
+        for_each(exec, m.size(), WriteState<T>{state.rule, M, sent, state.out, k, m.begin});
       }
       P += m.rows * r;
       out += m.cols * r;
@@ -199,7 +201,7 @@ class PowerSgd final : public Compressor<T> {
     for (const Segment& tensor : scope.excluded) {
       for_each(exec, tensor.size(), LoadTensor<T>{input, k, tensor.begin, out});
       if (state.rule != StateRule::none)
-        for_each(exec, tensor.size(), WriteState<T>{StateRule::zero_where_sent, out, out, state.out.row(k) + tensor.begin});
+        for_each(exec, tensor.size(), WriteState<T>{StateRule::zero_where_sent, out, out, state.out, k, tensor.begin});
       out += tensor.size();
     }
   }

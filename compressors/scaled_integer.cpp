@@ -51,8 +51,9 @@ struct IntegerLevel {
     y = y < limit ? y : limit;  // NaN becomes the limit
     y = y > -limit ? y : -limit;
     if (!stochastic) return static_cast<std::int32_t>(rint(y));
-    const double whole = floor(y);
-    return static_cast<std::int32_t>(whole) + (static_cast<double>(word) * 0x1p-32 < y - whole ? 1 : 0);
+    auto below = static_cast<std::int32_t>(y);
+    below = static_cast<double>(below) > y ? below - 1 : below;
+    return below + (static_cast<double>(word) * 0x1p-32 < y - static_cast<double>(below) ? 1 : 0);
   }
 };
 

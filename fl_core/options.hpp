@@ -54,6 +54,8 @@ class FL_API Field {
   // Sets the field, or says why not: "must be above 0, is -1".
   [[nodiscard]] std::optional<std::string> assign(const Value& value);
   [[nodiscard]] Value value() const { return get_(); }
+  // False while the value lies outside its own bounds: a default such as k = 0 under k >= 1 stands for "not given".
+  [[nodiscard]] bool is_set() const { return !check_bounds(get_()); }
   [[nodiscard]] std::string constraint() const;  // "> 0, <= 1", or ""
 
   std::string name, type, doc, unit_text;

@@ -95,6 +95,16 @@ struct Payload {
   }
   // Elements that were sent, excluded tensors included.
   [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size(); }
+  // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it.
+  void place_on(Device device) {
+    if (index.device() == device) return;
+    counts = Buffer<std::uint32_t>(0, device);
+    index = Buffer<std::uint32_t>(0, device);
+    value = Buffer<T>(0, device);
+    level_bytes = Buffer<std::byte>(0, device);
+    scale = Buffer<T>(0, device);
+    excluded = Buffer<T>(0, device);
+  }
   // Ready for another message of the same shape; memory is kept.
   void clear(std::size_t new_length) {
     silent = false;

@@ -10,6 +10,9 @@
 
 namespace fl {
 
+// The order of sums, part of every result: tiles of this many elements, each added in this many lanes (fl_core/cpu/reduce.hpp).
+inline constexpr std::size_t kReduceTile = 2048, kReduceLanes = 16;
+
 // How reduce_rows joins numbers.
 enum class Reduce { sum, max };
 

@@ -206,7 +206,6 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
   start.clients = 0;
   start.bits_up_published = start.bits_up_entropy = 0;
   evaluate(start);
-  result.rows.reserve(static_cast<std::size_t>(scenario_.rounds) + 1);
   result.rows.push_back(start);
 
   for (std::uint32_t r = 1; r <= scenario_.rounds; ++r) {

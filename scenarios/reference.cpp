@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kHead = R"md(# Scenario reference
 
-This file is generated from the option structs by `fedbits list --reference`; a test keeps it current.
+This file is generated from the option structs by `fedbits list reference`; a test keeps it current.
 
 A scenario file is TOML and says what is simulated. Unknown keys and wrong values are errors that name the line, the constraint and the
 nearest valid name. `--set a.b=c` sets one key, or with an inline table (`--set 'compressor.up={kind="identity"}'`) a whole one.
@@ -50,7 +50,7 @@ std::string joined(const std::vector<std::string>& names) {
 std::string default_of(const Field& field) {
   if (field.is_required) return "required";
   const Value value = field.value();
-  return std::holds_alternative<std::monostate>(value.data) ? "unset" : code(to_string(value));
+  return !field.is_set() || std::holds_alternative<std::monostate>(value.data) ? "unset" : code(to_string(value));
 }
 
 std::string row(const Field& field) {

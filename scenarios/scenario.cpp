@@ -9,7 +9,7 @@ namespace {
 void write_keys(std::string& text, Schema& schema) {
   for (const Field& field : schema.fields()) {
     const Value value = field.value();
-    if (!std::holds_alternative<std::monostate>(value.data)) text += field.name + " = " + to_string(value) + "\n";
+    if (field.is_set() && !std::holds_alternative<std::monostate>(value.data)) text += field.name + " = " + to_string(value) + "\n";
   }
 }
 

@@ -3,6 +3,9 @@
 #include <fstream>
 
 #include "fl_core/error.hpp"
+#if defined(FL_WITH_CUDA)
+#include "fl_core/cuda/memory.hpp"
+#endif
 
 namespace fl {
 
@@ -29,6 +32,18 @@ constexpr const char* instruction_set() {
 #endif
 }
 
+// Why a run cannot use a GPU here. Operators have a CUDA half; local training has none.
+std::string why_no_cuda() {
+#if defined(FL_WITH_CUDA)
+  const int count = cuda::device_count();
+  if (count == 0) return "no GPU is visible to the CUDA driver";
+  return std::to_string(count) + (count == 1 ? " GPU was" : " GPUs were") +
+         " found and operators are compiled for it, but clients train on the CPU only";
+#else
+  return "runs on a GPU are not available in this build";
+#endif
+}
+
 }  // namespace
 
 void describe_machine(RunRecord& record) {
@@ -43,7 +58,7 @@ void describe_machine(RunRecord& record) {
 
 void require_device(const std::string& device) {
   if (device == "cpu" || device == "auto") return;
-  if (device == "cuda") throw DeviceError("--device cuda: runs on a GPU are not available in this build; use --device cpu (or auto)");
+  if (device == "cuda") throw DeviceError("--device cuda: " + why_no_cuda() + "; use --device cpu (or auto)");
   const std::string near = nearest_name(device, {"cpu", "cuda", "auto"});
   throw ConfigError("--device: must be one of cpu, cuda, auto; is '" + device + "'" +
                     (near.empty() ? "" : "; did you mean '" + near + "'?"));

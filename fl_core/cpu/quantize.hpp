@@ -11,10 +11,13 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 
 #include "fl_core/cpu/philox_tile.hpp"
 #include "fl_core/cpu/reduce.hpp"
@@ -45,11 +48,20 @@ struct SignValue {
   T scale;
   T operator()(std::int32_t level) const { return level != 0 ? scale : -scale; }
 };
+// 2^e put together from its bits: e = |level| - 1 + min_exponent, biased and shifted where it is normal, a single bit where it is not.
 template <class T>
 struct PowerValue {
-  const T* power;  // [largest |level| + 1]
+  using Int = std::conditional_t<sizeof(T) == sizeof(float), std::int32_t, std::int64_t>;
+  static constexpr Int kMantissaBits = std::numeric_limits<T>::digits - 1, kBias = std::numeric_limits<T>::max_exponent - 1;
+  static constexpr Int kDenormal = Int{1} << (kMantissaBits - 1);
+  Int min_exponent;
   T operator()(std::int32_t level) const {
-    const T magnitude = power[level < 0 ? -level : level];
+    const Int size = level < 0 ? -level : level;
+    const Int field = std::min(size - 1 + min_exponent + kBias, 2 * kBias + 1);
+    const Int shift = std::clamp(-field, Int{0}, kMantissaBits);
+    Int bits = field > 0 ? field << kMantissaBits : kDenormal >> shift;
+    bits = size > 0 ? bits : 0;
+    const T magnitude = std::bit_cast<T>(bits);
     return level < 0 ? -magnitude : magnitude;
   }
 };
@@ -82,9 +94,9 @@ FL_WIDE_VECTORS inline void quantize_tile(const T* __restrict p, const std::uint
 template <class T, class Quantizer>
 class RowQuantizer {
  public:
-  RowQuantizer(const Affine<T>& input, std::size_t k, const StateWrite<T>& state, const RandomStream* stream, const T* power,
-               Payload<T>& message, Quantizer q)
-      : input_(input), k_(k), state_(state), stream_(stream), power_(power), message_(message), q_(q) {
+  RowQuantizer(const Affine<T>& input, std::size_t k, const StateWrite<T>& state, const RandomStream* stream, Payload<T>& message,
+               Quantizer q)
+      : input_(input), k_(k), state_(state), stream_(stream), message_(message), q_(q) {
     if (stream == nullptr) std::fill_n(tile_.words, kTile, 0u);
   }
 
@@ -159,12 +171,12 @@ class RowQuantizer {
     if constexpr (requires { Quantizer::kMap; }) {
       if constexpr (Quantizer::kMap == LevelMap::linear) use(linear);
       if constexpr (Quantizer::kMap == LevelMap::sign) use(SignValue<T>{scale});
-      if constexpr (Quantizer::kMap == LevelMap::power_of_two) use(PowerValue<T>{power_});
+      if constexpr (Quantizer::kMap == LevelMap::power_of_two) use(PowerValue<T>{format.min_exponent});
     } else {
       switch (format.map) {
         case LevelMap::linear: return use(linear);
         case LevelMap::sign: return use(SignValue<T>{scale});
-        case LevelMap::power_of_two: return use(PowerValue<T>{power_});
+        case LevelMap::power_of_two: return use(PowerValue<T>{format.min_exponent});
       }
     }
   }
@@ -173,7 +185,6 @@ class RowQuantizer {
   std::size_t k_;
   const StateWrite<T>& state_;
   const RandomStream* stream_;
-  const T* power_;
   Payload<T>& message_;
   Quantizer q_;
   const T* loaded_ = nullptr;
@@ -196,25 +207,13 @@ void prepare_levels(const Scope& scope, const LevelFormat& format, LevelWidth wi
   if (format.has_scale) message.scale.resize_discard(scope.segments.size());
 }
 
-// |value| of the levels 0 .. 2^(bits-1), made by level_value itself; null for the other maps.
-template <class T>
-const T* power_table(const LevelFormat& format, Workspace::Frame& frame) {
-  if (format.map != LevelMap::power_of_two) return nullptr;
-  const std::size_t size = std::size_t{1} << (format.bits - 1);
-  T* power = frame.take<T>(size);
-  for (std::size_t l = 0; l < size; ++l) power[l] = level_value(format, static_cast<std::int32_t>(l), T(1));
-  return power;
-}
-
 // Calls visit(row quantiser, k) for every client.
 template <class T, class Quantizer, class Visit>
-void for_each_row(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, Quantizer q,
+void for_each_row(const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, Quantizer q,
                   std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out, Visit visit) {
-  Workspace::Frame frame(*exec.workspace);
-  const T* power = power_table<T>(format, frame);
   for (std::size_t k = 0; k < input.clients(); ++k) {
     prepare_levels(scope, format, width, *out[k]);
-    RowQuantizer<T, Quantizer> row(input, k, state, stream.empty() ? nullptr : &stream[k], power, *out[k], q);
+    RowQuantizer<T, Quantizer> row(input, k, state, stream.empty() ? nullptr : &stream[k], *out[k], q);
     visit(row, k);
   }
 }
@@ -223,11 +222,10 @@ void for_each_row(const Exec& exec, const Affine<T>& input, const Scope& scope, 
 
 // scale: [K,S], or null where the format has none (the scale is then 1). stream: [K], or empty for a quantiser without chance.
 template <class T, class Quantizer>
-void quantize_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width,
-                   const T* scale, Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state,
-                   std::span<Payload<T>* const> out) {
+void quantize_rows(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale,
+                   Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
   const std::size_t S = scope.segments.size();
-  detail::for_each_row(exec, input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
+  detail::for_each_row(input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
     std::size_t offset = 0;
     for (std::size_t s = 0; s < S; ++s) {
       const T segment_scale = format.has_scale ? scale[k * S + s] : T(1);
@@ -241,10 +239,10 @@ void quantize_rows(const Exec& exec, const Affine<T>& input, const Scope& scope,
 // scale[k,s] = scale_of(reduce_j map(p_kj), size of the segment), then as quantize_rows. scale_of: FL_HD (double, std::size_t) -> T.
 // The reduction has the order of reduce_rows.
 template <class T, class Map, class ScaleOf, class Quantizer>
-void quantize_segments_fused(const Exec& exec, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width,
-                             Map map, Reduce reduce, ScaleOf scale_of, Quantizer q, std::span<const RandomStream> stream,
-                             const StateWrite<T>& state, std::span<Payload<T>* const> out) {
-  detail::for_each_row(exec, input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
+void quantize_segments_fused(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, Map map,
+                             Reduce reduce, ScaleOf scale_of, Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state,
+                             std::span<Payload<T>* const> out) {
+  detail::for_each_row(input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
     std::size_t offset = 0;
     for (std::size_t s = 0; s < scope.segments.size(); ++s) {
       const Segment& range = scope.segments[s];

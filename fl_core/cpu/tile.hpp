@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "fl_core/batch_view.hpp"
+#include "fl_core/verb_types.hpp"
 
 // The next loop may be vectorised although its output can be one of its inputs: iteration j touches element j only.
 #if defined(__clang__)
@@ -22,8 +23,8 @@
 
 namespace fl::cpu {
 
-inline constexpr std::size_t kTile = 2048;
-inline constexpr std::size_t kLanes = 16;
+inline constexpr std::size_t kTile = kReduceTile;
+inline constexpr std::size_t kLanes = kReduceLanes;
 
 // p[0..count-1] = input of client k at begin .. begin+count-1. `p` may be one of the terms at that place (state written over a slot).
 template <class T>

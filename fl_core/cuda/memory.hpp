@@ -8,10 +8,14 @@
 
 namespace fl::cuda {
 
-// Zeroed device memory. Throws DeviceError when the driver refuses.
+// GPUs that this process may use; 0 where there is no driver either.
+[[nodiscard]] FL_API int device_count() noexcept;
+
+// Zeroed device memory, zero for every stream when the call returns. Throws DeviceError when the driver refuses.
 [[nodiscard]] void* allocate_bytes(std::size_t bytes);
 void free_bytes(void* memory, std::size_t bytes) noexcept;
-// Copies where at least one side is Device::cuda, ordered by `stream` (a cudaStream_t; null is the default stream). Throws DeviceError.
+// Copies where at least one side is Device::cuda, ordered by `stream` (a cudaStream_t). Null waits for every stream before and for the
+// copy after. A copy to or from the host is complete when the call returns. Throws DeviceError.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream);
 
 }  // namespace fl::cuda

@@ -114,7 +114,7 @@ DataLocation DataCatalog::find(const std::string& name) const {
     message += "; fetch it from https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/ into DIR/libsvm and pass --data DIR";
   else if (!near.empty())
     message += "; did you mean \"" + near + "\"?";
-  throw ConfigError(message + " (`fedbits data list` shows what is there)");
+  throw ConfigError(message + " (`fedbits data` shows what is there)");
 }
 
 std::optional<DataLocation> DataCatalog::find_test(const DataLocation& train) const {

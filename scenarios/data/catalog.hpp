@@ -40,7 +40,7 @@ enum class DataState { missing, present, matches, differs };
   return kNames[static_cast<int>(state)];
 }
 
-// One line of `fedbits data list` or `fedbits data verify`.
+// One line of `fedbits data` or `fedbits data --verify`.
 struct DataListing {
   DataInfo info;
   DataState state = DataState::missing;  // list: missing or present; verify: missing, matches or differs

@@ -13,7 +13,7 @@ std::optional<DataLocation> locate_test(const FileDataOptions& options, const Da
 
 void describe(Schema& schema, FileDataOptions& options) {
   constexpr double kMaxRows = 4294967295.0, kMaxFeatures = 2147483648.0;
-  schema.field("name", options.name, "data set: a name that `fedbits data list` shows, a file below a data folder, or a path").required();
+  schema.field("name", options.name, "data set: a name that `fedbits data` shows, a file below a data folder, or a path").required();
   schema.field("test", options.test, "test set: a name like the above, \"auto\" for <name>.t where there is one, \"none\"");
   schema.field("rows", options.rows, "rows kept from the front of the training file; 0 = all").at_least(0).at_most(kMaxRows);
   schema.field("features", options.features, "number of features; 0 = the largest index in the training file")

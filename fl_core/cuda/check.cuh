@@ -1,0 +1,57 @@
+// CUDA calls and kernel launches that cannot fail unseen: each becomes a DeviceError that carries the expression and the place.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <source_location>
+#include <type_traits>
+
+#include "fl_core/exec.hpp"
+
+namespace fl::cuda {
+
+// Throws DeviceError unless the status is cudaSuccess.
+void check(cudaError_t status, const char* expression, const char* file, int line);
+#define FL_CUDA_CHECK(expression) ::fl::cuda::check((expression), #expression, __FILE__, __LINE__)
+
+[[nodiscard]] inline cudaStream_t stream_of(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
+
+#if defined(__CUDACC__)
+inline constexpr int kBlockThreads = 256;
+inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
+
+// How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
+// pieces may be asked for; none starts nothing.
+class Launch {
+ public:
+  Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads,
+         std::source_location place = std::source_location::current())
+      : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), place_(place) {}
+
+  template <class... P>
+  void operator()(void (*kernel)(P...), std::type_identity_t<P>... arguments) const {
+    if (blocks_ == 0) return;
+    constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
+    kernel<<<static_cast<unsigned>(std::min(blocks_, kMostBlocks)), threads_, 0, stream_>>>(arguments...);
+    check(cudaGetLastError(), name_, place_.file_name(), static_cast<int>(place_.line()));
+  }
+
+ private:
+  cudaStream_t stream_;
+  const char* name_;
+  std::size_t blocks_;
+  int threads_;
+  std::source_location place_;
+};
+
+// Blocks of `threads` for n items, one per thread.
+[[nodiscard]] inline std::size_t blocks_for(std::size_t n, int threads = kBlockThreads) {
+  return (n + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+}
+[[nodiscard]] __device__ inline std::size_t thread_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+[[nodiscard]] __device__ inline std::size_t num_threads() { return std::size_t{gridDim.x} * blockDim.x; }
+#endif
+
+}  // namespace fl::cuda

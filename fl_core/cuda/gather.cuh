@@ -1,0 +1,28 @@
+// Entries at positions that are already in the payloads: random-k, and supports that clients share.
+//
+//   c_j = wire(factor_s * p_j) for j in the support, state from c; without a state to write only the entries themselves are read
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fl_core/batch_view.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload.hpp"
+#include "fl_core/verb_types.hpp"
+
+namespace fl::cuda {
+
+// out: [K] payloads whose index, counts and num_sent say which entries; values are added. factor: [S], on the host
+template <class T>
+void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out);
+
+// A uniformly random set of k[s] positions in every segment of every client, ascending, into index, counts and num_sent of the payloads.
+// Floyd's method takes one draw after another: the host draws (fl_core/cpu/gather.hpp, the same sets) and the positions are copied.
+template <class T>
+void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                        std::span<Payload<T>* const> out);
+
+}  // namespace fl::cuda

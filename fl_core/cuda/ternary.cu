@@ -1,0 +1,80 @@
+#include <vector>
+
+#include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/plan.cuh"
+#include "fl_core/cuda/ternary.cuh"
+
+namespace fl::cuda {
+namespace {
+
+// The first of `count` ascending positions that is not below `bound`.
+[[nodiscard]] __device__ std::size_t first_from(const std::uint32_t* index, std::size_t count, std::size_t bound) {
+  std::size_t low = 0, high = count;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (index[middle] < bound)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// One warp per client and segment. Magnitudes are added in ascending order, as on the CPU: lanes fetch 32 and every lane adds them all.
+template <class T>
+__global__ void ternarise(ScopePlan plan, StateWrite<T> state, LevelFormat format, std::size_t num_clients, const std::size_t* num_sent,
+                          const PayloadRow<T>* rows) {
+  const std::size_t pieces = num_clients * plan.num_segments;
+  const unsigned lane = threadIdx.x % kWarp;
+  for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
+    const std::size_t k = piece / plan.num_segments, s = piece % plan.num_segments;
+    const PayloadRow<T>& row = rows[k];
+    const std::size_t first = first_from(row.index, num_sent[k], plan.segment[s].begin), count = row.counts[s];
+    double sum = 0;
+    for (std::size_t base = 0; base < count; base += kWarp) {
+      const double mine = base + lane < count ? fabs(static_cast<double>(row.value[first + base + lane])) : 0.0;
+      const int here = static_cast<int>(count - base < kWarp ? count - base : kWarp);
+      for (int i = 0; i < here; ++i) sum += __shfl_sync(kAllLanes, mine, i);
+    }
+    const T scale = count > 0 ? static_cast<T>(sum / static_cast<double>(count)) : T(0);
+    if (lane == 0) row.scale[s] = scale;
+    auto* sign = reinterpret_cast<std::int8_t*>(row.levels);
+    for (std::size_t i = first + lane; i < first + count; i += kWarp) {
+      const T p = row.value[i];
+      sign[i] = p < T(0) ? 0 : 1;
+      if (state.rule == StateRule::residual) state.out.row(k)[row.index[i]] = p - level_value(format, sign[i], scale);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void ternarise_rows(const Exec& exec, const Scope& scope, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
+  LevelFormat format;
+  format.map = LevelMap::sign;
+  format.bits = 1;
+  Workspace::Frame frame(*exec.workspace);
+  const ScopePlan plan = plan_segments(exec, scope.segments, frame);
+  std::vector<std::size_t> num_sent;
+  num_sent.reserve(messages.size());
+  for (Payload<T>* message : messages) {
+    message->level_bytes.resize_discard(message->num_sent);
+    message->scale.resize_discard(plan.num_segments);
+    num_sent.push_back(message->num_sent);
+  }
+  Launch(exec, "ternarise_rows", blocks_for(messages.size() * plan.num_segments * kWarp))(
+      ternarise<T>, plan, state, format, messages.size(), upload(exec, std::span<const std::size_t>(num_sent), frame),
+      upload_rows(exec, messages, frame));
+  for (Payload<T>* message : messages) {
+    message->values = WireValue::levels;
+    message->level_format = format;
+    message->level_width = LevelWidth::w8;
+    message->value.resize_discard(0);
+  }
+}
+
+template void ternarise_rows<float>(const Exec&, const Scope&, const StateWrite<float>&, std::span<Payload<float>* const>);
+template void ternarise_rows<double>(const Exec&, const Scope&, const StateWrite<double>&, std::span<Payload<double>* const>);
+
+}  // namespace fl::cuda

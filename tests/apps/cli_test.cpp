@@ -1,0 +1,267 @@
+// The command line: help, lists, what is refused before anything is created, and what stored runs are good for.
+#include <gmock/gmock.h>
+
+#include "server/run_store.hpp"
+#include "server/sqlite.hpp"
+#include "tests/support/binary.hpp"
+
+namespace fl {
+namespace {
+
+using test::count_of;
+using test::Outcome;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+// ---- help and lists ----------------------------------------------------------------------------------------------------------
+
+class CliTest : public test::BinaryTest {};
+
+TEST_F(CliTest, EveryCommandHelpsWithAnExample) {
+  const Outcome all = fedbits({"--help"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.out, HasSubstr("Examples:"));
+  for (const std::string command : {"run", "export", "explain", "list", "data"}) {
+    EXPECT_THAT(all.out, HasSubstr(command));
+    const Outcome help = fedbits({command, "--help"});
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Example: fedbits " + command)) << command;
+  }
+}
+
+TEST_F(CliTest, WrongUseIsBadInput) {
+  EXPECT_EQ(fedbits({}).code, 2);
+  EXPECT_EQ(fedbits({"rum"}).code, 2);
+  EXPECT_EQ(fedbits({"run"}).code, 2);
+  EXPECT_EQ(fedbits({"export"}).code, 2);
+  EXPECT_EQ(fedbits({"--version"}).code, 0);
+}
+
+TEST_F(CliTest, ListsOfEveryRoleHaveOptionsAndDefaults) {
+  const std::vector<std::pair<std::string, std::string>> lists = {
+      {"compressors", "top_k"},          {"feedbacks", "ef21"},
+      {"models", "logistic_regression"}, {"partitioners", "dirichlet_client"},
+      {"local-updates", "sgd"},          {"participations", "full"},
+      {"servers", "momentum = 0.0"},     {"data", "quadratics"},
+      {"reference", "## `[partition]`"},
+  };
+  for (const auto& [list, entry] : lists) {
+    const Outcome outcome = fedbits({"list", list});
+    EXPECT_EQ(outcome.code, 0) << list;
+    EXPECT_THAT(outcome.out, HasSubstr(entry)) << list;
+  }
+  const Outcome wrong = fedbits({"list", "compresors"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'compressors'?"));
+}
+
+TEST_F(CliTest, DataIsListedAndVerified) {
+  EXPECT_THAT(fedbits({"data"}).out, ContainsRegex("libsvm/mushrooms .*inside fedbits"));
+  const Outcome good = fedbits({"data", "--verify"});
+  EXPECT_EQ(good.code, 0);
+  EXPECT_THAT(good.out, ContainsRegex("libsvm/mushrooms .*matches"));
+  std::filesystem::create_directories(folder_ / "sets/libsvm");
+  write("sets/libsvm/madelon", "1 1:0.5\n-1 1:0.25\n");
+  const Outcome bad = fedbits({"data", "--verify", "--data", "sets"});
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, ContainsRegex("libsvm/madelon .*differs"));
+  EXPECT_EQ(fedbits({"data", "--data", "nowhere"}).code, 2);
+}
+
+// ---- scenarios that are refused ----------------------------------------------------------------------------------------------
+
+TEST_F(CliTest, EveryErrorOfAScenarioIsShownWithItsPlace) {
+  write("wrong.toml",
+        "name = 'wrong'\n"
+        "rounds = 0\n"
+        "[data]\n"
+        "name = 'mushrooms'\n"
+        "[partition]\n"
+        "clints = 4\n"
+        "[model]\n"
+        "kind = 'logistic_regresion'\n");
+  const Outcome outcome = fedbits({"run", "wrong.toml", "--out", "out"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("wrong.toml:2:10: rounds: must be >= 1"));
+  EXPECT_THAT(outcome.err, ContainsRegex("wrong.toml:6:1: partition.clints: unknown key; did you mean .clients."));
+  EXPECT_THAT(outcome.err, ContainsRegex("wrong.toml:8:8: model.kind: .*logistic_regression"));
+  EXPECT_EQ(count_of(outcome.err, "\n"), 3u) << outcome.err;
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(CliTest, SyntaxErrorsAndMissingFilesAreRefused) {
+  write("broken.toml", "name = 'x\nrounds = 5\n");
+  const Outcome broken = fedbits({"run", "broken.toml", "--out", "out"});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("broken.toml:1:"));
+  const Outcome missing = fedbits({"run", "nowhere.toml", "--out", "out"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere.toml"));
+  const Outcome folder = fedbits({"run", ".", "--out", "out"});
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_FALSE(exists("out"));
+}
+
+struct Refusal {
+  std::string label;
+  std::vector<std::string> settings;
+  std::string message;  // a part of it
+};
+void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.label; }
+
+class Refusals : public test::BinaryTest, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(Refusals, ExitWithTwoAndLeaveNothing) {
+  write_small();
+  const Outcome outcome = run_with(GetParam().settings);
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_FALSE(exists("out"));
+}
+
+std::vector<Refusal> refusals() {
+  const std::string hard = "compressor.up={kind='hard_threshold', threshold=", top = "compressor.up={kind='top_k', k=",
+                    random = "compressor.up={kind='random_k', k=";
+  return {
+      {"SettingOfUnknownKey", {"partition.clints=3"}, "did you mean \"clients\"?"},
+      {"SettingOfAnotherType", {"rounds=many"}, "rounds: must be an integer, is \"many\""},
+      {"SettingWithoutValue", {"rounds"}, "key=value"},
+      {"SettingOutOfRange", {"partition.kind=similarity", "partition.percent=101"}, "partition.percent: must be"},
+      {"LambdaZero", {hard + "0}"}, "threshold must be a positive number, is 0"},
+      {"LambdaNegative", {hard + "-1}"}, "threshold must be a positive number, is -1"},
+      {"LambdaNan", {hard + "nan}"}, "compressor.up.threshold: must be finite"},
+      {"LambdaOfARuleNan", {hard + "'sqrt(0-1)'}"}, "sqrt"},
+      {"RegulariserNegative", {"model.l2=-0.1"}, "model.l2: must be >= 0"},
+      {"RegulariserNan", {"model.l2=nan"}, "model.l2: must be finite"},
+      {"TopKZero", {top + "0}"}, "compressor.up.k: must be >= 1"},
+      {"TopKAboveP", {top + "114}"}, "k = 114 is more than the 113 parameters"},
+      {"RandomKZero", {random + "0}"}, "compressor.up.k: must be >= 1"},
+      {"RandomKAboveP", {random + "114}"}, "k = 114 is more than the 113 parameters"},
+      {"Ef14AroundUnscaled", {random + "5, scaled=true}", "feedback.up.kind=ef14"}, "diverges"},
+      {"DianaAroundBiased", {top + "5}", "feedback.up.kind=diana"}, "diana needs an unbiased operator"},
+      {"DianaStepTooLarge", {random + "5, scaled=true}", "feedback.up.kind=diana"}, "feedback.up.alpha: must be at most 1/(1+omega)"},
+      {"MarinaWithoutDifferences", {"feedback.up.kind=marina"}, "needs local kind \"gradient_difference\""},
+      {"ScaffoldWithoutFeedback", {"local.kind=scaffold"}, "needs feedback \"scaffold\""},
+      {"UnitOfAnotherUpdate", {"compressor.up.unit=update"}, "compressor.up.unit"},
+      {"UnknownChannel", {"compressor.up.control={kind='identity'}"}, "compressor.up.control"},
+      {"PowerSgdDownwards", {"compressor.down.kind=powersgd", "model.multinomial=true", "compressor.down.scope=tensor"}, "compressor.down"},
+      {"StepOfUnknownName", {"local.learning_rate='1/Lx'"}, "unknown name \"Lx\"; did you mean \"L\"?"},
+      {"StepInfinite", {"local.learning_rate='1/(L-L)'"}, "must be finite"},
+      {"StepZero", {"local.learning_rate=0"}, "local.learning_rate: must be > 0"},
+      {"StepNegative", {"local.learning_rate='0-1/L'"}, "local.learning_rate: must be > 0"},
+      {"MoreClientsThanRows", {"partition.clients=121"}, "121 clients cannot share 120 rows"},
+      {"DirichletWithoutEnoughRows", {"partition={kind='dirichlet_class', clients=40, beta=0.01}"}, "partition"},
+      {"CohortAboveClients", {"participation={kind='uniform', clients=5}"}, "5 of 4 clients"},
+      {"UnknownData", {"data.name=mushroms"}, "did you mean \"mushrooms\"?"},
+      {"StartFileMissing", {"start={kind='file', path='nowhere.txt'}"}, "nowhere.txt"},
+      {"SampleFileMissing", {"local={kind='gradient', batch=1, sample_file='nowhere.csv'}"}, "nowhere.csv"},
+      {"StopAtNothing", {"stop.accuracy=0"}, "stop.accuracy: must be > 0"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Refusals, testing::ValuesIn(refusals()), [](const auto& one) { return one.param.label; });
+
+TEST_F(CliTest, MachinesThatAreNotThereAreRefused) {
+  write_small();
+  const Outcome cuda = fedbits({"run", "small.toml", "--out", "out", "--device", "cuda"});
+  EXPECT_EQ(cuda.code, 2);
+  EXPECT_THAT(cuda.err, HasSubstr("--device cuda"));
+  EXPECT_THAT(cuda.err, HasSubstr("--device cpu"));
+  const Outcome near = fedbits({"run", "small.toml", "--out", "out", "--device", "cudda"});
+  EXPECT_EQ(near.code, 2);
+  EXPECT_THAT(near.err, HasSubstr("did you mean 'cuda'?"));
+  EXPECT_EQ(fedbits({"run", "small.toml", "--out", "out", "--threads", "0"}).code, 2);
+  EXPECT_FALSE(exists("out"));
+}
+
+// ---- stored runs -------------------------------------------------------------------------------------------------------------
+
+TEST_F(CliTest, ClosingLinesAndTheTableOfASweep) {
+  write_small("[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'partition.clients'\nvalues = [2, 3]\n");
+  const Outcome outcome = run_with({});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(count_of(outcome.out, "  done  rounds 5  "), 4u);
+  EXPECT_THAT(outcome.out,
+              ContainsRegex("run [0-9a-f]{16}  partition.clients=2  seed=1  done  rounds 5 .*bits_up [0-9]+  bits_down [0-9]+  "
+                            "checksum [0-9a-f]{16}\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex("partition.clients +runs +train_loss"));
+  const Outcome quiet = fedbits({"run", "small.toml", "--out", "quiet", "--quiet"});
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.out + quiet.err, "");
+}
+
+// A stored result that was changed shows whether it is computed anew.
+TEST_F(CliTest, StoredRunsAreShownAndRepeatedOnlyOnRequest) {
+  write_small();
+  const Outcome first = run_with({});
+  ASSERT_EQ(first.code, 0) << first.err;
+  sqlite::Database(folder_ / "out/results.sqlite", sqlite::OpenMode::existing).execute("UPDATE runs SET checksum='was changed'");
+  const Outcome shown = run_with({});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, HasSubstr("checksum was changed"));
+  const Outcome again = fedbits({"run", "small.toml", "--out", "out", "--again"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_EQ(RunStore::open(folder_ / "out", RunStore::Mode::read).list().size(), 1u);
+}
+
+TEST_F(CliTest, ExplainedRunsRunAgainToTheSameBytes) {
+  write_small("[local]\nlearning_rate = '1/(L+l2)'\n[compressor.up]\nkind = 'top_k'\nk = 5\n[feedback.up]\nkind = 'ef21'\n");
+  const Outcome first = run_with({});
+  ASSERT_EQ(first.code, 0) << first.err;
+  const std::string hash = first.out.substr(4, 16);
+  const Outcome explained = fedbits({"explain", hash.substr(0, 5), "--out", "out"});
+  EXPECT_EQ(explained.code, 0);
+  EXPECT_THAT(explained.out, HasSubstr("# run " + hash));
+  write("again.toml", explained.out);
+  const Outcome again = fedbits({"run", "again.toml", "--out", "again"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+
+  const Outcome unknown = fedbits({"explain", "ffffffffffffffffff", "--out", "out"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("there are " + hash));
+  EXPECT_EQ(fedbits({"explain", hash, "--out", "nowhere"}).code, 2);
+}
+
+// Threads, blocks, the order of the cells and materialised messages leave no trace in what is exported.
+TEST_F(CliTest, ReproducibleExportsHaveTheSameBytes) {
+  const std::string axis = "[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = ";
+  const std::string top = "{label='top', kind='top_k', k=5}", sign = "{label='sign', kind='ef_sign'}";
+  const auto rounds_and_runs = [&](const std::string& out, const std::string& values, std::vector<std::string> machine) {
+    write_small("[local]\nbatch = 7\n[feedback.up]\nkind = 'ef14'\n" + axis + values + "\n");
+    machine.insert(machine.begin(), {"run", "small.toml", "--out", out, "--quiet"});
+    EXPECT_EQ(fedbits(machine).code, 0);
+    EXPECT_EQ(fedbits({"export", out, "--rounds", out + "-rounds.csv", "--runs", out + "-runs.csv", "--reproducible"}).code, 0);
+    return std::pair(read(out + "-rounds.csv"), read(out + "-runs.csv"));
+  };
+  const auto one = rounds_and_runs("one", "[" + top + ", " + sign + "]", {"--threads", "1"});
+  const auto three = rounds_and_runs("three", "[" + top + ", " + sign + "]", {"--threads", "3", "--block", "2"});
+  const auto swapped = rounds_and_runs("swapped", "[" + sign + ", " + top + "]", {"--threads", "2", "--materialise"});
+  EXPECT_EQ(count_of(one.first, "\n"), 1u + 4 * 6);
+  EXPECT_EQ(count_of(one.second, "\n"), 1u + 4);
+  EXPECT_EQ(one, three);
+  EXPECT_EQ(one, swapped);
+  EXPECT_EQ(fedbits({"export", "one", "--runs", "measured.csv"}).code, 0);
+  EXPECT_NE(read("measured.csv"), one.second);
+}
+
+TEST_F(CliTest, ExportsNeedAPlaceAndAFormat) {
+  write_small();
+  ASSERT_EQ(run_with({}).code, 0);
+  const Outcome nowhere = fedbits({"export", "out", "--runs", "nowhere/runs.csv"});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("nowhere/runs.csv"));
+  EXPECT_EQ(fedbits({"export", "out", "--runs", "runs.txt"}).code, 2);
+  EXPECT_EQ(fedbits({"export", "out"}).code, 2);
+  const Outcome no_store = fedbits({"export", "elsewhere", "--runs", "runs.csv"});
+  EXPECT_EQ(no_store.code, 2);
+  EXPECT_THAT(no_store.err, HasSubstr("elsewhere"));
+  EXPECT_FALSE(exists("runs.csv"));
+  EXPECT_FALSE(exists("runs.txt"));
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,351 @@
+// Methods against plain loops that follow their published form, line by line: model and memory after every round.
+#include <gtest/gtest.h>
+
+#include "fl_core/payload_ops.hpp"
+#include "tests/support/plain_loop.hpp"
+#include "tests/support/scenario_text.hpp"
+
+namespace fl {
+namespace {
+
+using test::add;
+using test::ClientGradients;
+using test::minus;
+using test::OneRun;
+using test::relative_distance;
+using test::ScenarioText;
+using test::top_k;
+using test::Vector;
+
+constexpr double kTolerance = 1e-12;
+constexpr std::size_t kDimension = 20, kKept = 4;
+constexpr std::uint32_t kClients = 4;
+
+// Four clients of unequal weight, a step size of 0.2, minibatches of 2, Top-4.
+ScenarioText problem(const std::string& feedback) {
+  ScenarioText s = test::uneven_quadratics();
+  s.start = "kind = 'zero'\nshift = 1";
+  s.local = "kind = 'gradient'\nlearning_rate = 0.2\nbatch = 2";
+  s.up = "kind = 'top_k'\nk = 4";
+  s.feedback = feedback;
+  return s;
+}
+constexpr double kStep = 0.2;
+
+std::vector<Vector> zeros() { return std::vector<Vector>(kClients, Vector(kDimension, 0.0)); }
+
+// v where nothing was sent, 0 where something was.
+Vector masked(const Vector& v, const Vector& sent) {
+  Vector left = v;
+  for (std::size_t j = 0; j < v.size(); ++j)
+    if (sent[j] != 0) left[j] = 0;
+  return left;
+}
+
+// C(p) as it arrived from client i in the last round.
+Vector message_of(OneRun<double>& run, std::uint32_t position, std::size_t channel = 0) {
+  Vector c(run.problem().P());
+  write_dense(*run->runner().payload(channel, position), run->exchange().channels[channel].scope, c.data());
+  return c;
+}
+
+// What was sent is `scale` times the entries of `expected` at the same places.
+testing::AssertionResult holds_entries_of(const Vector& expected, double scale, const Vector& sent) {
+  for (std::size_t j = 0; j < sent.size(); ++j)
+    if (sent[j] != 0 && std::fabs(sent[j] - scale * expected[j]) > kTolerance)
+      return testing::AssertionFailure() << sent[j] << " at " << j << " is not " << scale << " * " << expected[j];
+  return testing::AssertionSuccess();
+}
+
+// ---- momentum before compression (Algorithm 3; deep gradient compression) ----
+
+class MomentumCorrection : public testing::TestWithParam<bool> {};
+
+TEST_P(MomentumCorrection, FollowsThePlainLoop) {
+  constexpr double kMomentum = 0.9;
+  const bool has_masking = GetParam();
+  OneRun<double> run(
+      problem("kind = 'momentum_correction'\nmomentum = 0.9\nmasking = " + std::string(has_masking ? "true" : "false")).str());
+  const ClientGradients gradient(run, 2);
+  const std::vector<double>& weights = run.problem().weights();
+  Vector x = run.model();
+  std::vector<Vector> u = zeros(), v = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    const Vector at = x;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector g = gradient(at, i, {.round = r});
+      for (std::size_t j = 0; j < kDimension; ++j) {
+        u[i][j] = kMomentum * u[i][j] + g[j];
+        v[i][j] += u[i][j];
+      }
+      const Vector sent = top_k(v[i], kKept);
+      if (has_masking) u[i] = masked(u[i], sent);
+      v[i] = has_masking ? masked(v[i], sent) : minus(v[i], sent);
+      add(-kStep * weights[i], sent, x);
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      ASSERT_LE(relative_distance(test::state_of(run, "momentum", i), u[i]), kTolerance) << "u of client " << i << ", round " << r;
+      ASSERT_LE(relative_distance(test::state_of(run, "accumulated", i), v[i]), kTolerance) << "v of client " << i << ", round " << r;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Masking, MomentumCorrection, testing::Bool());
+
+// ---- compression of gradients, momentum and weight decay after the mean (Algorithm 2) ----
+
+class GradientCompression : public testing::TestWithParam<std::string> {};
+
+TEST_P(GradientCompression, FollowsThePlainLoop) {
+  constexpr double kMomentum = 0.8, kDecay = 0.05, kServerStep = 0.5;
+  const std::string& nesterov = GetParam();
+  ScenarioText s = problem("kind = 'ef14'");
+  s.up += "\nunit = 'gradient'";
+  s.server = "kind = 'sgd'\nmomentum = 0.8\nweight_decay = 0.05\nlearning_rate = 0.5\nnesterov = '" + nesterov + "'";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model(), m(kDimension, 0.0);
+  std::vector<Vector> e = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    Vector mean(kDimension, 0.0);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      add(1, gradient(x, i, {.round = r}), e[i]);
+      const Vector sent = top_k(e[i], kKept);
+      e[i] = minus(e[i], sent);
+      add(run.problem().weights()[i], sent, mean);
+    }
+    for (std::size_t j = 0; j < kDimension; ++j) {
+      const double d = mean[j] + kDecay * x[j];
+      m[j] = kMomentum * m[j] + d;
+      const double step = nesterov == "none" ? m[j] : nesterov == "textbook" ? d + kMomentum * m[j] : d + m[j];
+      x[j] -= kStep * kServerStep * step;
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "error", i), e[i]), kTolerance);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nesterov, GradientCompression, testing::Values("none", "textbook", "code"),
+                         [](const auto& one) { return one.param; });
+
+// With no momentum the published code's look-ahead d + m doubles the step.
+TEST(GradientCompression, TheCodesNesterovDoublesTheStepWithoutMomentum) {
+  ScenarioText once = problem("kind = 'ef14'"), twice = once;
+  once.server = "kind = 'sgd'\nlearning_rate = 1";
+  twice.server = "kind = 'sgd'\nlearning_rate = 0.5\nnesterov = 'code'";
+  OneRun<double> left(once.str()), right(twice.str());
+  left.play(1, 20);
+  right.play(1, 20);
+  EXPECT_LE(relative_distance(left.model(), right.model()), kTolerance);
+}
+
+// ---- shifts: EF21-SGDM and EControl ----
+
+TEST(Ef21Sgdm, FollowsThePlainLoop) {
+  constexpr double kEta = 0.3;
+  OneRun<double> run(problem("kind = 'ef21'\nmomentum = 0.3").str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model();
+  std::vector<Vector> v = zeros(), h = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    const Vector at = x;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector g = gradient(at, i, {.round = r});
+      for (std::size_t j = 0; j < kDimension; ++j) v[i][j] = r == 1 ? g[j] : (1 - kEta) * v[i][j] + kEta * g[j];
+      add(1, top_k(minus(v[i], h[i]), kKept), h[i]);
+      add(-kStep * run.problem().weights()[i], h[i], x);
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+  }
+}
+
+TEST(EControl, FollowsThePlainLoop) {
+  constexpr double kEta = 0.3;
+  OneRun<double> run(problem("kind = 'econtrol'\neta = 0.3").str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model();
+  std::vector<Vector> e = zeros(), h = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    const Vector at = x;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector ahead = minus(gradient(at, i, {.round = r}), h[i]);
+      Vector input = ahead;
+      add(kEta, e[i], input);
+      const Vector sent = top_k(input, kKept);
+      add(1, minus(ahead, sent), e[i]);
+      add(1, sent, h[i]);
+      add(-kStep * run.problem().weights()[i], h[i], x);
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "error", i), e[i]), kTolerance);
+  }
+}
+
+// ---- error feedback with learned shifts: Q's message is taken from the run, everything else is the loop's ----
+
+TEST(EcDiana, FollowsThePlainLoop) {
+  constexpr double kAlpha = 0.2;
+  ScenarioText s = problem("kind = 'ec_diana'\nalpha = 0.2");
+  s.up += "\nunit = 'step'\n[compressor.up.shift]\nkind = 'random_k'\nk = 4\nscaled = true\nunit = 'step'";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  const std::vector<double>& weights = run.problem().weights();
+  Vector x = run.model(), mean_shift(kDimension, 0.0);
+  std::vector<Vector> e = zeros(), h = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    run.play(r, r);
+    const Vector at = x, shared = mean_shift;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector g = gradient(at, i, {.round = r}), ahead = minus(g, h[i]), quantised = message_of(run, i, 0);
+      ASSERT_TRUE(holds_entries_of(ahead, 5, quantised)) << "Q sees the old shift, scaled by d/k";
+      add(kStep, ahead, e[i]);
+      add(kStep, shared, e[i]);
+      const Vector sent = top_k(e[i], kKept);
+      e[i] = minus(e[i], sent);
+      add(kAlpha, quantised, h[i]);
+      add(kAlpha * weights[i], quantised, mean_shift);
+      add(-weights[i], sent, x);
+    }
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "shift", i), h[i]), kTolerance);
+    ASSERT_LE(relative_distance(test::copy(run->state().cohort("shift_mean")), mean_shift), kTolerance);
+  }
+}
+
+// ---- MARINA: the coin is read off the messages, Q's choice too ----
+
+TEST(Marina, FollowsThePlainLoop) {
+  constexpr std::uint32_t kRounds = 200;
+  ScenarioText s = problem("kind = 'marina'\np = 0.25");
+  s.local = "kind = 'gradient_difference'\nlearning_rate = 0.05\nbatch = 2";
+  s.up = "kind = 'random_k'\nk = 4\nscaled = true";
+  s.rounds = kRounds;
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  const std::vector<double>& weights = run.problem().weights();
+  Vector x = run.model(), previous, estimator(kDimension, 0.0);
+  std::uint32_t full_rounds = 0;
+  for (std::uint32_t r = 1; r <= kRounds; ++r) {
+    run.play(r, r);
+    const bool is_full = run->runner().payload(0, 0)->elements() == kDimension;
+    full_rounds += is_full ? 1 : 0;
+    ASSERT_TRUE(is_full || r > 1) << "the first round sends everything";
+    if (is_full) estimator.assign(kDimension, 0.0);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      ASSERT_EQ(run->runner().payload(0, i)->elements(), is_full ? kDimension : kKept) << "one coin for all clients";
+      const Vector sent = message_of(run, i);
+      const Vector expected = is_full ? gradient(x, i) : minus(gradient(x, i, {.round = r}), gradient(previous, i, {.round = r}));
+      ASSERT_TRUE(holds_entries_of(expected, is_full ? 1 : 5, sent)) << "client " << i << " in round " << r;
+      add(weights[i], sent, estimator);
+    }
+    previous = x;
+    add(-0.05, estimator, x);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+  }
+  EXPECT_NEAR(full_rounds, 50, 25) << "four standard deviations around p = 1/4";
+}
+
+// ---- local steps ----
+
+class LocalSteps : public testing::TestWithParam<double> {};
+
+TEST_P(LocalSteps, FedAvgAndFedProxFollowThePlainLoop) {
+  const double mu = GetParam();
+  ScenarioText s = problem("kind = 'ef14'");
+  s.local = "kind = 'sgd'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3\nproximal_mu = " + std::to_string(mu);
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model();
+  std::vector<Vector> e = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    const Vector w = x;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      Vector y = w;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        const Vector g = gradient(y, i, {.round = r, .step = step}), pull = minus(y, w);
+        add(-kStep, g, y);
+        add(-kStep * mu, pull, y);
+      }
+      add(1, minus(w, y), e[i]);
+      const Vector sent = top_k(e[i], kKept);
+      e[i] = minus(e[i], sent);
+      add(-run.problem().weights()[i], sent, x);
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ProximalMu, LocalSteps, testing::Values(0.0, 0.7));
+
+// Option II with sampled clients: the model moves by the cohort's weighted mean, c by population weights, |S|/N of it.
+TEST(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
+  constexpr double kServerStep = 0.9;
+  constexpr std::uint32_t kSteps = 3;
+  ScenarioText s = problem("kind = 'scaffold'");
+  s.local = "kind = 'scaffold'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3";
+  s.up = "kind = 'identity'";
+  s.participation = "kind = 'uniform'\nclients = 2";
+  s.server = "kind = 'sgd'\nlearning_rate = 0.9";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  const std::vector<double>& weights = run.problem().weights();
+  Vector x = run.model(), c(kDimension, 0.0);
+  std::vector<Vector> c_i = zeros();
+  for (std::uint32_t r = 1; r <= 5; ++r) {
+    run.play(r, r);
+    const std::vector<std::uint32_t>& cohort = run->round().plan().cohort;
+    ASSERT_EQ(cohort.size(), 2u);
+    const double cohort_weight = weights[cohort[0]] + weights[cohort[1]];
+    const Vector w = x, c_old = c;
+    for (const std::uint32_t i : cohort) {
+      Vector y = w;
+      for (std::uint32_t step = 0; step < kSteps; ++step) {
+        Vector direction = gradient(y, i, {.round = r, .step = step});
+        add(-1, c_i[i], direction);
+        add(1, c_old, direction);
+        add(-kStep, direction, y);
+      }
+      Vector change(kDimension, 0.0);
+      add(1 / (kSteps * kStep), minus(w, y), change);
+      add(-1, c_old, change);
+      add(1, change, c_i[i]);
+      add(weights[i], change, c);
+      add(-kServerStep * weights[i] / cohort_weight, minus(w, y), x);
+    }
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    ASSERT_LE(relative_distance(test::copy(run->state().cohort("control_mean")), c), kTolerance);
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "control", i), c_i[i]), kTolerance);
+  }
+}
+
+// ---- a compressed downlink: clients compute at w, which moves by what they were sent of x - w ----
+
+TEST(Downlink, ClientsComputeAtTheReferenceThatMessagesMove) {
+  ScenarioText s = problem("kind = 'ef14'");
+  s.more = "[compressor.down]\nkind = 'top_k'\nk = 6\n";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model(), w = x;
+  std::vector<Vector> e = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    if (r > 1) add(1, top_k(minus(x, w), 6), w);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      add(1, gradient(w, i, {.round = r}), e[i]);
+      const Vector sent = top_k(e[i], kKept);
+      e[i] = minus(e[i], sent);
+      add(-kStep * run.problem().weights()[i], sent, x);
+    }
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+  }
+  EXPECT_GT(test::distance_sq(x, w), 1e-4) << "the reference should lag behind";
+}
+
+}  // namespace
+}  // namespace fl

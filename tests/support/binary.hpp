@@ -1,0 +1,130 @@
+// The binary as a person uses it: started in a folder of its own, with its output kept, and ended by signals where a test wants that.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fl::test {
+
+inline std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+inline std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+struct Outcome {
+  int code = -1;  // exit code, or -signal where a signal ended the process
+  std::string out, err;
+};
+
+enum class Rights { ours, no_override };  // no_override: permissions of files hold for the superuser too
+
+// A process of the binary; killed when its owner goes out of scope.
+class Process {
+ public:
+  Process(const std::filesystem::path& folder, std::vector<std::string> arguments, Rights rights = Rights::ours)
+      : out_(folder / "stdout.txt"), err_(folder / "stderr.txt") {
+    arguments.insert(arguments.begin(), FL_BINARY);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    constexpr unsigned long kOverridePermissions = 1;  // CAP_DAC_OVERRIDE
+    if (rights == Rights::no_override && ::geteuid() == 0 && ::prctl(PR_CAPBSET_DROP, kOverridePermissions, 0, 0, 0) != 0) ::_exit(125);
+    ::unsetenv("FEDBITS_DATA");
+    const int in = ::open("/dev/null", O_RDONLY), out = ::open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644),
+              err = ::open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
+    ::execv(FL_BINARY, argv.data());
+    ::_exit(127);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  void signal(int number) { ::kill(pid_, number); }
+  // Waits until its stdout holds `count` lines; false when it ended before.
+  bool wait_for_lines(std::size_t count) {
+    while (count_of(read_text(out_), "\n") < count) {
+      siginfo_t info{};
+      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+      if (info.si_pid != 0) return count_of(read_text(out_), "\n") >= count;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+  Outcome wait() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_text(out_), read_text(err_)};
+  }
+
+ private:
+  std::filesystem::path out_, err_;
+  pid_t pid_ = 0;
+};
+
+// A test with an empty folder, in which the binary runs.
+class BinaryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "fedbits_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name, std::ios::binary) << text; }
+  [[nodiscard]] std::string read(const std::string& name) const { return read_text(folder_ / name); }
+  [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+  [[nodiscard]] Outcome fedbits(std::vector<std::string> arguments) const { return Process(folder_, std::move(arguments)).wait(); }
+  // `fedbits run small.toml --out out` with settings.
+  [[nodiscard]] Outcome run_with(const std::vector<std::string>& settings) const {
+    std::vector<std::string> arguments = {"run", "small.toml", "--out", "out"};
+    for (const std::string& setting : settings) {
+      arguments.push_back("--set");
+      arguments.push_back(setting);
+    }
+    return fedbits(arguments);
+  }
+  // A scenario that ends in the blink of an eye, on the data inside the binary.
+  void write_small(const std::string& more = "") const {
+    write("small.toml",
+          "name = 'small'\nrounds = 5\n[data]\nname = 'mushrooms'\nrows = 120\n[partition]\nclients = 4\n"
+          "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 1\n" +
+              more);
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace fl::test
