@@ -9,8 +9,8 @@
 #include "fl_core/cpu/quantize.hpp"
 #include "fl_core/cpu/reduce.hpp"
 #include "fl_core/cpu/select.hpp"
-#include "fl_core/cpu/ternary.hpp"
 #include "fl_core/cpu/sort.hpp"
+#include "fl_core/cpu/ternary.hpp"
 #include "fl_core/cpu/top_k.hpp"
 
 namespace fl::cpu {

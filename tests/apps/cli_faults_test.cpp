@@ -159,8 +159,8 @@ TEST_F(FaultTest, ADiskThatIsFullAtTheStartIsRefused) {
 
 TEST_F(FaultTest, ADiskThatFillsUpLeavesWhatWasStored) {
   write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 8000]\n");
-  if (!mount_disk("512k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
-  const Outcome outcome = fedbits({"run", "small.toml", "--out", "disk"});
+  if (!mount_disk("256k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
+  const Outcome outcome = fedbits({"run", "small.toml", "--out", "disk", "--set", "evaluate.every=1000", "--threads", "1"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("disk/results.sqlite"));
   EXPECT_EQ(expect_whole_runs("disk"), (std::map<std::string, RunStatus>{{"5/1", RunStatus::done}}));
@@ -170,7 +170,7 @@ TEST_F(FaultTest, ADiskThatFillsUpLeavesWhatWasStored) {
 
 TEST_F(FaultTest, AnExportThatDoesNotFitLeavesNoHalfFile) {
   write_small();
-  ASSERT_EQ(run_with({"rounds=2000"}).code, 0);
+  ASSERT_EQ(run_with({"rounds=2000", "evaluate.every=1000"}).code, 0);
   if (!mount_disk("64k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
   const Outcome outcome = fedbits({"export", "out", "--rounds", "disk/rounds.csv"});
   EXPECT_EQ(outcome.code, 1);
@@ -236,23 +236,28 @@ INSTANTIATE_TEST_SUITE_P(Signals, Interruptions, testing::Values(std::pair(SIGIN
 
 // Killed again and again while it writes one run after another; in the end nothing is missing, and nothing was done twice.
 TEST_F(FaultTest, KilledProcessesLeaveWholeRuns) {
-  constexpr std::size_t kSeeds = 120;
-  write_small("[sweep]\nseeds = " + std::to_string(kSeeds) + "\n[[sweep.axis]]\nkey = 'partition.clients'\nvalues = [3]\n");
-  const std::vector<std::string> run = {"run", "small.toml", "--out", "out", "--set", "evaluate.optimum=false", "--set", "rounds=40"};
-  std::size_t stored = 0;
+  constexpr std::size_t kSeeds = 200;
+  write("many.toml",
+        "name = 'many'\nrounds = 40\n[data]\nkind = 'quadratics'\nclients = 3\n[partition]\nkind = 'natural'\nclients = 3\n"
+        "[model]\nkind = 'quadratic'\n[sweep]\nseeds = " +
+            std::to_string(kSeeds) + "\n[[sweep.axis]]\nkey = 'precision'\nvalues = ['float64']\n");
+  const std::vector<std::string> run = {"run", "many.toml", "--out", "out", "--threads", "1"};
+  std::size_t stored = 0, kills = 0;
   for (const std::size_t more : {1, 5, 9, 20, 2, 13}) {
     Process process(folder_, run);
-    ASSERT_TRUE(process.wait_for_lines(std::min(stored + more, kSeeds - 1)));
+    if (!process.wait_for_lines(stored + more)) break;  // a slow machine: it was done before it could be killed
     std::this_thread::sleep_for(std::chrono::microseconds(700 * more));
     process.signal(SIGKILL);
-    EXPECT_EQ(process.wait().code, -SIGKILL);
+    kills += process.wait().code == -SIGKILL ? 1 : 0;
     const std::size_t now = expect_whole_runs("out").size();
     EXPECT_GE(now, stored + more);
     stored = now;
   }
-  EXPECT_LT(stored, kSeeds);
+  EXPECT_GT(kills, 0u);
   EXPECT_EQ(fedbits(run).code, 0);
-  EXPECT_EQ(expect_whole_runs("out").size(), kSeeds);
+  const auto statuses = expect_whole_runs("out");
+  EXPECT_EQ(statuses.size(), kSeeds);
+  for (const auto& [cell, status] : statuses) EXPECT_EQ(status, RunStatus::done) << cell;
 }
 
 }  // namespace
