@@ -29,7 +29,7 @@ status=0
       verdict = line ~ /OK/ ? "same" : line ~ /SKIPPED/ ? "not run" : "DIFFERS"
       match(line, /\([0-9]+ ms\)$/)
       time = substr(line, RSTART + 1, RLENGTH - 2)
-      name = line; sub(/ \([0-9]+ ms\)$/, "", name); sub(/^\[[^]]*\] /, "", name)
+      name = line; sub(/(, where GetParam.*)? \([0-9]+ ms\)$/, "", name); sub(/^\[[^]]*\] /, "", name)
       if (name ~ /AgreesUpToRounding/) { cell["powersgd", "sizes"] = verdict " (rounding)"; cell["powersgd", "numbers"] = "-"; continue }
       column = name ~ /OddSizes/ ? "sizes" : name ~ /NastyNumbers/ ? "numbers" : ""
       if (column == "") continue

@@ -52,7 +52,7 @@ struct IntegerLevel {
     y = y > -limit ? y : -limit;
     if (!stochastic) return static_cast<std::int32_t>(rint(y));
     auto below = static_cast<std::int32_t>(y);
-    below = static_cast<double>(below) > y ? below - 1 : below;
+    below -= static_cast<double>(below) > y ? 1 : 0;
     return below + (static_cast<double>(word) * 0x1p-32 < y - static_cast<double>(below) ? 1 : 0);
   }
 };

@@ -56,13 +56,14 @@ struct PowerValue {
   static constexpr Int kDenormal = Int{1} << (kMantissaBits - 1);
   Int min_exponent;
   T operator()(std::int32_t level) const {
-    const Int size = level < 0 ? -level : level;
-    const Int field = std::min(size - 1 + min_exponent + kBias, 2 * kBias + 1);
-    const Int shift = std::clamp(-field, Int{0}, kMantissaBits);
+    const Int wide = level, size = wide < 0 ? -wide : wide;
+    Int field = size - 1 + min_exponent + kBias;
+    field = field < 2 * kBias + 1 ? field : 2 * kBias + 1;
+    Int shift = field < 0 ? -field : 0;
+    shift = shift < kMantissaBits ? shift : kMantissaBits;
     Int bits = field > 0 ? field << kMantissaBits : kDenormal >> shift;
     bits = size > 0 ? bits : 0;
-    const T magnitude = std::bit_cast<T>(bits);
-    return level < 0 ? -magnitude : magnitude;
+    return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0));
   }
 };
 

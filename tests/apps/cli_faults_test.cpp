@@ -170,8 +170,8 @@ TEST_F(FaultTest, ADiskThatFillsUpLeavesWhatWasStored) {
 
 TEST_F(FaultTest, AnExportThatDoesNotFitLeavesNoHalfFile) {
   write_small();
-  ASSERT_EQ(run_with({"rounds=2000", "evaluate.every=1000"}).code, 0);
-  if (!mount_disk("64k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
+  ASSERT_EQ(run_with({"rounds=800", "evaluate.every=1000"}).code, 0);
+  if (!mount_disk("32k")) GTEST_SKIP() << "NO MOUNT: " << std::strerror(errno);
   const Outcome outcome = fedbits({"export", "out", "--rounds", "disk/rounds.csv"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "disk"));

@@ -13,6 +13,7 @@
 #include <map>
 
 #include "compressors/codec/codec.hpp"
+#include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/run_text.hpp"
@@ -259,21 +260,22 @@ class Replay {
   std::uint64_t num_messages_ = 0, num_silent_ = 0;
 };
 
+// The largest Euclidean norm of a client's vector.
 template <class T>
 double largest(const Rows<T>& rows) {
   double most = 0;
-  for (const auto& row : rows)
-    for (const T x : row) most = std::max(most, std::fabs(static_cast<double>(x)));
+  for (const auto& row : rows) most = std::max(most, std::sqrt(sum_of_squares(row.data(), row.size())));
   return most;
 }
 
-// |value - expected| <= tolerance * scale, entry by entry.
+// |value - expected| <= tolerance * scale, in the Euclidean norm.
 template <class A>
 void expect_near(std::span<const A> value, const std::vector<double>& expected, double tolerance, double scale, const std::string& what) {
   ASSERT_EQ(value.size(), expected.size()) << what;
-  double worst = 0;
-  for (std::size_t j = 0; j < expected.size(); ++j) worst = std::max(worst, std::fabs(static_cast<double>(value[j]) - expected[j]));
-  EXPECT_LE(worst, tolerance * scale) << what << ": relative " << worst / scale;
+  double square = 0;
+  for (std::size_t j = 0; j < expected.size(); ++j)
+    square += (static_cast<double>(value[j]) - expected[j]) * (static_cast<double>(value[j]) - expected[j]);
+  EXPECT_LE(std::sqrt(square), tolerance * scale) << what << ": relative " << std::sqrt(square) / scale;
 }
 
 template <class T>
@@ -320,8 +322,7 @@ void check(const Method& method, const std::string& participation) {
 
   const double tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-12;
   const std::span<const double> estimate = replay.experiment().round().estimate();
-  double scale = 0;
-  for (const double x : estimate) scale = std::max(scale, std::fabs(x));
+  const double scale = std::sqrt(sum_of_squares(estimate.data(), estimate.size()));
   EXPECT_GT(scale, 0.0);
   if (method.label == "marina") {
     StateTable<T>& state = replay.experiment().state();
@@ -337,8 +338,8 @@ void check(const Method& method, const std::string& participation) {
   }
 }
 
-std::string local(const std::string& kind, const std::string& more = "") {
-  return "[local]\nkind = '" + kind + "'\nlearning_rate = '0.1/L'\n" + more + "\n";
+std::string local(const std::string& kind, const std::string& more = "", const std::string& learning_rate = "0.1/L") {
+  return "[local]\nkind = '" + kind + "'\nlearning_rate = '" + learning_rate + "'\n" + more + "\n";
 }
 std::string up(const std::string& kind, const std::string& unit, const std::string& more) {
   return "[compressor.up]\nkind = '" + kind + "'\nunit = '" + unit + "'\n" + more + "\n";
@@ -369,8 +370,8 @@ std::vector<Method> methods() {
              {{"shift_mean", "shift"}}),
       method("diana", minibatch + up("random_k", "gradient", "k = 12\nscaled = true") + feedback("diana", "alpha = 0.1"),
              Adds{"shift", 0, 0.1}, {{"shift_mean", "shift"}}),
-      method("diana_natural", gradient + up("natural", "gradient", "") + feedback("diana", "alpha = 0.7"), Adds{"shift", 0, 0.7},
-             {{"shift_mean", "shift"}}),
+      method("diana_natural", local("gradient", "", "1/L") + up("natural", "gradient", "") + feedback("diana", "alpha = 0.7"),
+             Adds{"shift", 0, 0.7}, {{"shift_mean", "shift"}}),
       method("ef_bv", gradient + up("random_k", "gradient", "k = 12") + feedback("ef_bv", "lambda = 0.3\nnu = 0.6"), Adds{"shift", 0, 0.3},
              {{"shift_mean", "shift"}}),
       method("econtrol", minibatch + up("top_k", "gradient", top) + feedback("econtrol", "eta = 0.1"), EControlRule{},

@@ -108,7 +108,7 @@ TEST_F(ScenarioErrors, AllProblemsComeAtOnceInTheOrderOfTheFile) {
   EXPECT_TRUE(starts_with(all[0], "f.toml:1:8: name: must be a string"));
   EXPECT_TRUE(starts_with(all[1], "f.toml:2:10: rounds: must be >= 1, is 0"));
   EXPECT_TRUE(starts_with(all[2], "f.toml:3:1: speed: unknown key"));
-  EXPECT_TRUE(starts_with(all[3], "f.toml:6:5: compressor.up.k: must be >= 0, is -1"));
+  EXPECT_TRUE(starts_with(all[3], "f.toml:6:5: compressor.up.k: must be >= 1, <= 4294967295, is -1"));
   EXPECT_TRUE(starts_with(all[4], "f.toml:7:9: compressor.up.ratio: must be"));
   EXPECT_TRUE(starts_with(all[5], "f.toml:9:8: model.kind: unknown model \"mpl\"; did you mean \"mlp\"?"));
   EXPECT_EQ(all[6], "--set evaluate.every=0: evaluate.every: must be >= 1, is 0");
