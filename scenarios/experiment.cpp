@@ -314,6 +314,13 @@ bool Experiment<T>::should_stop(const RoundRow& row) const {
 }
 
 template <class T>
+double Experiment<T>::zeta_sq_at_optimum() {
+  const std::vector<double>& x_star = problem_.optimum(scenario_.evaluate.optimum).x;
+  const std::vector<T> at(x_star.begin(), x_star.end());
+  return evaluator_.gradient(at).zeta_sq;
+}
+
+template <class T>
 void Experiment<T>::finish(RunResult& result, RunStatus status) {
   RunRecord& record = result.record;
   const RoundRow& last = result.rows.back();
@@ -339,6 +346,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
+  if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", zeta_sq_at_optimum()});
 }
 
 template <class T>

@@ -68,6 +68,7 @@ class Experiment {
   [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
   [[nodiscard]] double virtual_drift();
+  [[nodiscard]] double zeta_sq_at_optimum();
   void finish(RunResult& result, RunStatus status);
 
   const Cell& cell_;

@@ -1,0 +1,52 @@
+// Memory of a run: data once + clients x P x declared client slots + cohort in flight x P per double-buffered slot + a stated constant.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/run_scenario.hpp"
+
+namespace fl {
+namespace {
+
+constexpr std::size_t kClients = 4000, kCohort = 400, kP = 113;
+
+std::string scenario(const std::string& feedback) {
+  return "name = 'memory'\nrounds = 3\nprecision = 'float64'\n[data]\nname = 'mushrooms'\n[partition]\nkind = 'shuffled'\nclients = 4000\n"
+         "[model]\nkind = 'logistic_regression'\n[local]\nkind = 'gradient'\nlearning_rate = 0.1\n"
+         "[compressor.up]\nkind = 'top_k'\nk = 5\n[feedback.up]\nkind = '" +
+         feedback + "'\n[participation]\nkind = 'uniform'\nclients = 400\n[evaluate]\noptimum = false\n";
+}
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t pages = 0;
+  statm >> pages >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(Memory, StateIsClientsTimesSlotsPlusCohort) {
+  const std::size_t row = kP * sizeof(double);
+  test::OneRun<double> ef14(scenario("ef14"));
+  EXPECT_EQ(ef14->state().size_bytes(), (kClients + kCohort) * row);
+  test::OneRun<double> ef21(scenario("ef21"));
+  EXPECT_EQ(ef21->state().size_bytes(), (kClients + 1) * row);  // one slot, and the server's mean
+  test::OneRun<double> dgc(scenario("momentum_correction"));
+  EXPECT_EQ(dgc->state().size_bytes(), 2 * (kClients + kCohort) * row);
+}
+
+// Beside the state: sparse messages of the cohort, one block of vectors per thread, and the constant.
+TEST(Memory, RoundsAllocateNothingThatGrowsWithClients) {
+  constexpr std::size_t kConstant = 8u << 20;
+  test::OneRun<double> run(scenario("ef14"));
+  const std::size_t before = resident_bytes();
+  run.play(1, 3);
+  const std::size_t after_three = resident_bytes();
+  run.play(4, 60);
+  EXPECT_LT(after_three - before, run->state().size_bytes() + kConstant);
+  EXPECT_LT(resident_bytes() - after_three, kConstant);
+  EXPECT_LT(run->runner().size_bytes(), kCohort * 4 * 16 + 64 * kP * sizeof(double) + kConstant / 8);
+}
+
+}  // namespace
+}  // namespace fl
