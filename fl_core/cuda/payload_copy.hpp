@@ -10,7 +10,7 @@ namespace fl::cuda {
 template <class U>
 void copy_buffer(const Buffer<U>& from, Buffer<U>& to, void* stream) {
   to.resize_discard(from.size());
-  if (!from.empty()) copy_bytes(to.data(), to.device(), from.data(), from.device(), from.size() * sizeof(U), stream);
+  if (!from.empty()) ::fl::copy_bytes(to.data(), to.device(), from.data(), from.device(), from.size() * sizeof(U), stream);
 }
 
 template <class T>

@@ -178,7 +178,7 @@ std::vector<std::string> operators_with_the_same_bytes() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Operators, GpuParity, testing::ValuesIn(operators_with_the_same_bytes()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
   const Registry& registry = Registry::instance();
