@@ -61,12 +61,12 @@ struct NaturalLevel {
     const auto exponent = static_cast<std::int32_t>(magnitude >> kM);
     const Bits mantissa = magnitude & kMantissa;
     const Bits fraction = exponent > 0 ? mantissa : static_cast<Bits>((mantissa & (kHalf - 1)) << 1);
-    const std::int32_t below = exponent > 0 ? exponent + 1 : (mantissa >= kHalf ? 1 : 0);
+    std::int32_t level = exponent > 0 ? exponent + 1 : static_cast<std::int32_t>(mantissa >> (kM - 1));
     // 23 of the word's bits for float32; all 32 against the upper 32 of 52 for float64 (bias below 2^-32 of the step).
-    const Bits threshold = sizeof(T) == sizeof(float) ? static_cast<Bits>(word >> (32 - 23)) : static_cast<Bits>(word) << (kM - 32);
-    const bool up = stochastic ? threshold < fraction : fraction >= kHalf;
+    const Bits drawn = sizeof(T) == sizeof(float) ? static_cast<Bits>(word >> (32 - 23)) : static_cast<Bits>(word) << (kM - 32);
+    const Bits threshold = stochastic ? drawn : kHalf - 1;
+    level += threshold < fraction ? 1 : 0;
     constexpr std::int32_t kTop = (1 << (Ieee<T>::kMessageBits - 1)) - 1;
-    std::int32_t level = below + (up ? 1 : 0);
     level = level < kTop ? level : kTop;
     return bits == magnitude ? level : -level;
   }

@@ -40,8 +40,8 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   Schema schema = options.schema();
   for (const Field& field : schema.fields()) {
     const std::string constraint = field.constraint();
-    std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset") << (constraint.empty() ? "" : "  (" + constraint + ")") << "  "
-              << field.doc << '\n';
+    std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
+              << (constraint.empty() ? "" : "  (" + constraint + ")") << "  " << field.doc << '\n';
   }
   if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';
 }
