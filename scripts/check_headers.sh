@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 check_header() {
   echo "#include \"$1\"" | ${CXX:-g++} -std=c++20 -march=native -fsyntax-only -Wall -Wextra -I. -isystem /usr/include/eigen3 \
-    -DFL_VERSION='"0"' -x c++ - || { echo "$1 does not compile alone" >&2; return 1; }
+    -DFL_VERSION='""' -DFL_BINARY='""' -DFL_SOURCE_DIR='""' -DFL_FUZZ_CORPUS='""' -x c++ - || { echo "$1 does not compile alone" >&2; return 1; }
 }
 export -f check_header
 

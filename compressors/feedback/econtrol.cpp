@@ -3,7 +3,7 @@
 //   client  c = C(eta e + g - h),  e <- e + g - h - c,  h <- h + c
 //   server  estimate = h_mean + mean c,  h_mean <- h_mean + mean c
 // eta = 0 is EF21 bit for bit. With C = identity: e = 0 and the step is gamma * mean g. eta is of the order of delta.
-// Source: Y. Gao, R. Islamov, S. U. Stich, ICLR 2024. (The update was checked against its identities: tests/compressors/feedback.)
+// Source: Y. Gao, R. Islamov, S. U. Stich, ICLR 2024. (The update was checked against its identities: tests/golden.)
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"

@@ -16,7 +16,7 @@ class Natural final : public Partitioner {
     const std::size_t n = begin.size() - 1;
     if (request.num_clients != 0 && request.num_clients != n)
       throw ConfigError("partition.natural: clients = " + std::to_string(request.num_clients) + ", the data is made of " +
-                        std::to_string(n) + "; leave clients out or set it to " + std::to_string(n));
+                        std::to_string(n) + "; set clients = " + std::to_string(n));
     if (begin[0] != 0 || begin[n] != request.num_rows)
       throw ConfigError("partition.natural: the data's partition covers rows " + std::to_string(begin[0]) + " to " +
                         std::to_string(begin[n]) + " of " + std::to_string(request.num_rows) + "; `rows` cannot be combined with it");

@@ -17,6 +17,11 @@
 #include <thread>
 #include <vector>
 
+// The build says where the binary is; a header that is read alone takes the one on the path.
+#if !defined(FL_BINARY)
+#define FL_BINARY "fedbits"
+#endif
+
 namespace fl::test {
 
 inline std::string read_text(const std::filesystem::path& file) {
