@@ -106,7 +106,7 @@ int run(const RunArguments& arguments) {
   }
   if (!arguments.quiet && records.size() > 1) {
     std::cout << '\n';
-    print(comparison_table(records), std::cout);
+    print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
   }
   if (g_signal != 0) {
     spdlog::warn("interrupted: what was finished is stored in {}", arguments.out);
