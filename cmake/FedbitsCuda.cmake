@@ -27,7 +27,8 @@ if(FL_CCACHE AND NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${FL_CCACHE})
 endif()
 
-target_compile_definitions(fedbits_flags INTERFACE FL_WITH_CUDA)
+# Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
+set_source_files_properties(fl_core/buffer.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 # Warning 554 is about BatchView's conversion to a view of constants, which a requires-clause takes away where it would be to itself.
 if(FL_NATIVE)

@@ -27,14 +27,6 @@
 #include "fl_core/payload.hpp"
 #include "fl_core/random.hpp"
 
-// g++ prefers 256-bit vectors even where it targets AVX-512; in these loops, which stay in L1, the wide ones are
-// 1.4 times as fast. (Inlined, they would take the width of their caller.)
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-#define FL_WIDE_VECTORS __attribute__((noinline, target("prefer-vector-width=512")))
-#else
-#define FL_WIDE_VECTORS
-#endif
-
 namespace fl::cpu {
 namespace detail {
 

@@ -30,7 +30,7 @@ class LaneReduction {
  public:
   LaneReduction() { std::fill_n(lane_, kLanes, R == Reduce::sum ? 0.0 : -HUGE_VAL); }
   template <class T, class Map>
-  void add(const T* p, std::size_t count, Map map) {
+  FL_WIDE_VECTORS void add(const T* p, std::size_t count, Map map) {
     double lane[kLanes];
     std::copy_n(lane_, kLanes, lane);
     std::size_t j = 0;

@@ -21,6 +21,14 @@
 #define FL_IVDEP
 #endif
 
+// g++ prefers 256-bit vectors even where it targets AVX-512; in these loops, which stay in L1, the wide ones are
+// 1.4 times as fast. (Inlined, they would take the width of their caller.)
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define FL_WIDE_VECTORS __attribute__((noinline, target("prefer-vector-width=512")))
+#else
+#define FL_WIDE_VECTORS
+#endif
+
 namespace fl::cpu {
 
 inline constexpr std::size_t kTile = kReduceTile;
