@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # clang-tidy on the sources that changed, with the flags of build/.
 #
-#   scripts/tidy.sh                 what differs from origin/main; on main itself the commits of the last working day
+#   scripts/tidy.sh                 what differs from origin/main; on main itself the last commit that touched a source
 #   scripts/tidy.sh --all           every source
 #   scripts/tidy.sh FILE ...        these
 #
@@ -9,12 +9,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The commit to compare with; empty when the history does not reach back that far.
+# The commit to compare with; empty in a history of one commit.
 base_commit() {
   if git rev-parse -q --verify origin/main >/dev/null && [ "$(git rev-parse origin/main)" != "$(git rev-parse HEAD)" ]; then
     git merge-base origin/main HEAD
   else
-    git rev-list -1 --before="$(($(git log -1 --format=%ct) - 8 * 3600))" HEAD
+    git rev-parse -q --verify "$(git log -1 --format=%H -- '*.cpp')^"
   fi
 }
 

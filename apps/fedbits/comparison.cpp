@@ -95,7 +95,7 @@ std::string fewer_bits(const Cell& cell, const Cell* baseline) {
 
 // "5", or "2/5 diverged, 1/5 interrupted".
 std::string runs_text(const Cell& cell) {
-  const std::string total = std::to_string(cell.runs.size());
+  std::string total = std::to_string(cell.runs.size());
   if (cell.all_done()) return total;
   std::string text;
   for (const RunStatus status : {RunStatus::diverged, RunStatus::interrupted, RunStatus::failed})

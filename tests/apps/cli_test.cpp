@@ -186,7 +186,7 @@ TEST_F(CliTest, ClosingLinesAndTheTableOfASweep) {
   EXPECT_THAT(outcome.out,
               ContainsRegex("run [0-9a-f]{16}  partition.clients=2  seed=1  done  rounds 5 .*bits_up [0-9]+  bits_down [0-9]+  "
                             "checksum [0-9a-f]{16}\n"));
-  EXPECT_THAT(outcome.out, ContainsRegex("partition.clients +runs +train_loss"));
+  EXPECT_THAT(outcome.out, ContainsRegex("partition.clients +runs +zeta_sq +train_loss"));
   const Outcome quiet = fedbits({"run", "small.toml", "--out", "quiet", "--quiet"});
   EXPECT_EQ(quiet.code, 0);
   EXPECT_EQ(quiet.out + quiet.err, "");
