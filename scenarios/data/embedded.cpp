@@ -18,10 +18,13 @@ __asm__(
     ".byte 0\n"
     ".previous\n");
 
+// The assembler names these.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 __attribute__((visibility("hidden"))) extern const std::byte fl_embedded_mushrooms_begin[];
 __attribute__((visibility("hidden"))) extern const std::byte fl_embedded_mushrooms_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace fl {
 
