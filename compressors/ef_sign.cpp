@@ -5,6 +5,8 @@
 // A contraction with delta(x) = |x|_1^2 / (d |x|_2^2) >= 1/d, d the size of the largest segment.
 // Published bits: one per coordinate and 32 per segment.
 // Karimireddy, Rebjock, Stich, Jaggi, "Error feedback fixes SignSGD and other gradient compression schemes", ICML 2019.
+#include <type_traits>
+
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
 #include "fl_core/registry.hpp"
@@ -20,7 +22,7 @@ struct MeanMagnitude {
 };
 
 struct SignLevel {
-  static constexpr LevelMap kMap = LevelMap::sign;
+  using Map = std::integral_constant<LevelMap, LevelMap::sign>;
   template <class T>
   FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     return p < T(0) ? 0 : 1;

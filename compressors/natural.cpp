@@ -8,6 +8,7 @@
 // Published bits: 9 (float32) and 12 (float64) per coordinate.
 // Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
 #include <cstring>
+#include <type_traits>
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
@@ -48,7 +49,7 @@ struct Ieee<double> {
 // 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
 template <class T>
 struct NaturalLevel {
-  static constexpr LevelMap kMap = LevelMap::power_of_two;
+  using Map = std::integral_constant<LevelMap, LevelMap::power_of_two>;
   using Bits = typename Ieee<T>::Bits;
   bool stochastic;
 

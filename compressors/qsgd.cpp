@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "compressors/compressor.hpp"
@@ -51,7 +52,7 @@ struct QsgdScale {
 
 template <class T>
 struct QsgdLevel {
-  static constexpr LevelMap kMap = LevelMap::linear;
+  using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   T s;
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t word, std::size_t) const {
     const T inverse = s / scale;  // infinite in a segment of zeros
@@ -66,7 +67,7 @@ struct QsgdLevel {
 
 // The same for float32 and s <= 127, with a in fixed point of 24 binary places (as many as a random number has): two thirds of the time.
 struct QsgdLevel8 {
-  static constexpr LevelMap kMap = LevelMap::linear;
+  using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   float s;
   FL_HD std::int32_t operator()(float p, float scale, std::uint32_t word, std::size_t) const {
     const float inverse = s / scale;

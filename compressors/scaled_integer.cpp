@@ -10,6 +10,7 @@
 // Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
@@ -43,7 +44,7 @@ namespace {
 // In double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
 template <class T>
 struct IntegerLevel {
-  static constexpr LevelMap kMap = LevelMap::linear;
+  using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   double alpha, limit;
   bool stochastic;
   FL_HD std::int32_t operator()(T p, T, std::uint32_t word, std::size_t) const {

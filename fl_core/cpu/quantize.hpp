@@ -4,7 +4,7 @@
 //
 // A quantiser is an FL_HD functor  (T p, T scale, std::uint32_t word, std::size_t segment) -> std::int32_t. It uses plain IEEE operations,
 // so that a level is the same on every device, and its answer lies within the format's range whatever p is (NaN included). It may name the
-// format's map, `static constexpr LevelMap kMap`, which saves compiling the other two. Without streams the words are 0.
+// format's map, `using Map = std::integral_constant<LevelMap, ...>`, which saves compiling the other two. Without streams the words are 0.
 // word_j is word j of the client's stream (j = parameter index), so it depends on neither the scope nor the tiles.
 // Two verbs: quantize_rows takes the scales, quantize_segments_fused makes them from a norm of the segment; buckets up to one tile are
 // then read from memory once; of larger segments p is kept in the state in between.
@@ -66,10 +66,16 @@ struct LevelTile {
   alignas(64) std::uint32_t words[kRandomTile];
 };
 
-// level, message and state of a tile in one loop. `p` may be `state` itself: elements are read and written in place.
-template <class L, class T, class Quantizer, class Value>
-FL_WIDE_VECTORS inline void quantize_tile(const T* p, const std::uint32_t* __restrict word, std::size_t count, T scale, std::size_t segment,
-                                          Quantizer q, Value value, L* __restrict out, T* state) {
+// The random words of a quantiser without chance.
+struct NoWords {
+  std::uint32_t operator[](std::size_t) const { return 0; }
+};
+
+// level, message and state of a tile in one loop. Words: pointer or NoWords. `p` may be `state` itself: elements are read and written in
+// place.
+template <class L, class T, class Words, class Quantizer, class Value>
+FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, T scale, std::size_t segment, Quantizer q, Value value,
+                                          L* __restrict out, T* state) {
   FL_IVDEP
   for (std::size_t j = 0; j < count; ++j) {
     const std::int32_t level = q(p[j], scale, word[j], segment);
@@ -78,9 +84,10 @@ FL_WIDE_VECTORS inline void quantize_tile(const T* p, const std::uint32_t* __res
   }
 }
 // The same without a state.
-template <class L, class T, class Quantizer>
-FL_WIDE_VECTORS inline void quantize_tile(const T* __restrict p, const std::uint32_t* __restrict word, std::size_t count, T scale,
-                                          std::size_t segment, Quantizer q, L* __restrict out) {
+template <class L, class T, class Words, class Quantizer>
+FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, T scale, std::size_t segment, Quantizer q,
+                                          L* __restrict out) {
+  FL_IVDEP
   for (std::size_t j = 0; j < count; ++j) out[j] = static_cast<L>(q(p[j], scale, word[j], segment));
 }
 
@@ -90,9 +97,7 @@ class RowQuantizer {
  public:
   RowQuantizer(const Affine<T>& input, std::size_t k, const StateWrite<T>& state, const RandomStream* stream, Payload<T>& message,
                Quantizer q)
-      : input_(input), k_(k), state_(state), stream_(stream), message_(message), q_(q) {
-    if (stream == nullptr) std::fill_n(tile_.words, kTile, 0u);
-  }
+      : input_(input), k_(k), state_(state), stream_(stream), message_(message), q_(q) {}
 
   // reduce_j map(p_j) over a segment, in the order of reduce_rows. A segment of several tiles has left the cache when it is quantised:
   // where there is a state it keeps p until then, so that the input's terms are read from memory once.
@@ -106,9 +111,12 @@ class RowQuantizer {
   }
 
   void quantize_segment(const Segment& range, std::size_t offset, T scale, std::size_t segment) {
-    for (std::size_t begin = range.begin; begin < range.end; begin += kTile) {
-      const std::size_t count = std::min(kTile, range.end - begin);
-      quantize(begin, count, offset + (begin - range.begin), scale, segment);
+    // What lies in the state already and needs no random words fills no tile: longer runs start fewer loops.
+    const std::size_t step = state_holds_input_ && stream_ == nullptr ? 16 * kTile : kTile;
+    // From the end, whose input the reduction has just left in the cache.
+    for (std::size_t left = (range.size() + step - 1) / step; left-- > 0;) {
+      const std::size_t begin = range.begin + left * step;
+      quantize(begin, std::min(step, range.end - begin), offset + (begin - range.begin), scale, segment);
     }
   }
 
@@ -123,17 +131,22 @@ class RowQuantizer {
     }
     return loaded_;
   }
-  // One tile of the reduction. Short pieces let memory and arithmetic overlap.
+  // One tile of the reduction; p goes to the state where that holds the input. Short pieces let memory and arithmetic overlap.
   template <Reduce R, class Map>
   [[nodiscard]] double reduce_piecewise(std::size_t begin, std::size_t count, Map map) {
     if (!state_holds_input_) return reduce_tile<R>(load(begin, count), count, map);
-    constexpr std::size_t kPiece = 512;
     LaneReduction<R> lanes;
+    T* p = state_.out.row(k_) + begin;
+    if (input_.num_terms == 2) {
+      lanes.add_pair(input_.coefficient[0], input_.term[0].row(k_) + begin, input_.coefficient[1], input_.term[1].row(k_) + begin, count,
+                     map, p);
+      return lanes.result();
+    }
+    constexpr std::size_t kPiece = 512;
     for (std::size_t done = 0; done < count; done += kPiece) {
       const std::size_t piece = std::min(kPiece, count - done);
-      T* p = state_.out.row(k_) + begin + done;
-      load_tile(input_, k_, begin + done, piece, p);
-      lanes.add(p, piece, map);
+      load_tile(input_, k_, begin + done, piece, p + done);
+      lanes.add(p + done, piece, map);
     }
     return lanes.result();
   }
@@ -148,24 +161,31 @@ class RowQuantizer {
   template <class L>
   void quantize_as(std::size_t begin, std::size_t count, std::size_t offset, T scale, std::size_t segment) {
     const T* p = load(begin, count);
-    const std::uint32_t* word = stream_ != nullptr ? random_tile(*stream_, begin, count, tile_.words) : tile_.words;
     L* out = message_.template levels<L>() + offset;
-    if (state_.rule != StateRule::residual) {
-      quantize_tile(p, word, count, scale, segment, q_, out);
-      if (state_.rule == StateRule::zero_where_sent) std::fill_n(state_.out.row(k_) + begin, count, T(0));
+    if (stream_ != nullptr)
+      quantize_with(p, random_tile(*stream_, begin, count, tile_.words), begin, count, scale, segment, out);
+    else
+      quantize_with(p, NoWords{}, begin, count, scale, segment, out);
+  }
+  template <class L, class Words>
+  void quantize_with(const T* p, Words word, std::size_t begin, std::size_t count, T scale, std::size_t segment, L* out) {
+    if (state_.rule == StateRule::residual) {
+      T* state = state_.out.row(k_) + begin;
+      with_value(scale, [&](auto value) { quantize_tile(p, word, count, scale, segment, q_, value, out, state); });
       return;
     }
-    with_value(scale, [&](auto value) { quantize_tile(p, word, count, scale, segment, q_, value, out, state_.out.row(k_) + begin); });
+    quantize_tile(p, word, count, scale, segment, q_, out);
+    if (state_.rule == StateRule::zero_where_sent) std::fill_n(state_.out.row(k_) + begin, count, T(0));
   }
   // use(the rule of level_value that the format names); the only one compiled where the quantiser names it too.
   template <class Use>
   void with_value(T scale, Use use) const {
     const LevelFormat& format = message_.level_format;
     const LinearValue<T> linear{scale * static_cast<T>(format.unit)};
-    if constexpr (requires { Quantizer::kMap; }) {
-      if constexpr (Quantizer::kMap == LevelMap::linear) use(linear);
-      if constexpr (Quantizer::kMap == LevelMap::sign) use(SignValue<T>{scale});
-      if constexpr (Quantizer::kMap == LevelMap::power_of_two) use(PowerValue<T>{format.min_exponent});
+    if constexpr (requires { typename Quantizer::Map; }) {
+      if constexpr (Quantizer::Map::value == LevelMap::linear) use(linear);
+      if constexpr (Quantizer::Map::value == LevelMap::sign) use(SignValue<T>{scale});
+      if constexpr (Quantizer::Map::value == LevelMap::power_of_two) use(PowerValue<T>{format.min_exponent});
     } else {
       switch (format.map) {
         case LevelMap::linear: return use(linear);

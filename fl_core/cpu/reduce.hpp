@@ -39,6 +39,24 @@ class LaneReduction {
     for (std::size_t l = 0; j + l < count; ++l) lane[l] = join<R>(lane[l], map(p[j + l]));
     std::copy_n(lane, kLanes, lane_);
   }
+  // The same for p = c0 v0 + c1 v1, which is written to `p` on the way; `p` may be one of the two.
+  template <class T, class Map>
+  FL_WIDE_VECTORS void add_pair(T c0, const T* v0, T c1, const T* v1, std::size_t count, Map map, T* p) {
+    double lane[kLanes];
+    std::copy_n(lane_, kLanes, lane);
+    std::size_t j = 0;
+    for (; j + kLanes <= count; j += kLanes) {
+      T value[kLanes];
+      for (std::size_t l = 0; l < kLanes; ++l) value[l] = c0 * v0[j + l] + c1 * v1[j + l];
+      for (std::size_t l = 0; l < kLanes; ++l) p[j + l] = value[l];
+      for (std::size_t l = 0; l < kLanes; ++l) lane[l] = join<R>(lane[l], map(value[l]));
+    }
+    for (std::size_t l = 0; j + l < count; ++l) {
+      p[j + l] = c0 * v0[j + l] + c1 * v1[j + l];
+      lane[l] = join<R>(lane[l], map(p[j + l]));
+    }
+    std::copy_n(lane, kLanes, lane_);
+  }
   [[nodiscard]] double result() {
     for (std::size_t width = kLanes / 2; width > 0; width /= 2)
       for (std::size_t l = 0; l < width; ++l) lane_[l] = join<R>(lane_[l], lane_[l + width]);
