@@ -12,6 +12,10 @@
 
 namespace fl {
 
+// The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w - offset_i.
+template <class T>
+[[nodiscard]] BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
+
 template <class T>
 class LocalUpdate {
  public:
@@ -25,6 +29,8 @@ class LocalUpdate {
   [[nodiscard]] virtual const Expression& learning_rate() const = 0;
   // The feedback it needs ("scaffold"), "" = any.
   [[nodiscard]] virtual std::string needs_feedback() const { return ""; }
+  // Whether it heeds RoundContext::offset_slot (computes at own_models).
+  [[nodiscard]] virtual bool computes_anywhere() const { return false; }
   [[nodiscard]] virtual bool needs_optimum() const { return false; }
   // Once before the first round; x_star is null unless needs_optimum().
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fl_core/batch_view.hpp"
@@ -35,6 +36,7 @@ struct RoundContext {
   std::size_t num_clients = 0;                // N
   std::size_t P = 0;
   const T* reference = nullptr;  // w [P]: the model at which clients compute
+  std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_i
   Seeds seeds;
   StateTable<T>* state = nullptr;
 

@@ -92,7 +92,8 @@ void Experiment<T>::check_parts() {
                       .channels = local_->vectors(),
                       .contracts = {},
                       .operators = {},
-                      .num_phases = exchange_.num_phases()};
+                      .num_phases = exchange_.num_phases(),
+                      .computes_anywhere = local_->computes_anywhere()};
   for (const auto& channel : exchange_.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);

@@ -48,6 +48,7 @@ class Experiment {
   [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
   [[nodiscard]] Round<T>& round() { return *round_; }
   [[nodiscard]] const Exchange<T>& exchange() const { return exchange_; }
+  [[nodiscard]] const Feedback<T>& feedback() const { return *feedback_; }
   [[nodiscard]] std::span<T> model() { return model_.span(); }
   [[nodiscard]] double step_size() const { return step_size_; }
   [[nodiscard]] Evaluator<T>& evaluator() { return evaluator_; }

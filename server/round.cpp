@@ -44,6 +44,7 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
                           .num_clients = settings_.weights.size(),
                           .P = model_.size(),
                           .reference = parts_.downlink.reference().data(),
+                          .offset_slot = parts_.feedback.offset_slot(),
                           .seeds = settings_.seeds,
                           .state = &parts_.state};
   parts_.feedback.open_round(context);

@@ -32,6 +32,7 @@ class GradientUpdate final : public LocalUpdate<T> {
     return {{.name = "gradient_at_optimum", .owner = SlotOwner::client}};
   }
   [[nodiscard]] bool needs_optimum() const override { return subtracts(); }
+  [[nodiscard]] bool computes_anywhere() const override { return true; }
 
   void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const override {
     if (!subtracts()) return;
@@ -43,8 +44,9 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    oracle.gradient(exec, shared_view(context.reference, block.K, context.P), block.clients, {.round = context.round}, block.vectors[0],
-                    nullptr);
+    Workspace::Frame frame(*exec.workspace);
+    T* room = context.offset_slot.empty() ? nullptr : frame.take<T>(block.K * context.P);
+    oracle.gradient(exec, own_models(context, block, room), block.clients, {.round = context.round}, block.vectors[0], nullptr);
     if (!subtracts()) return;
     const BatchView<T> shift = block.stored(*context.state, "gradient_at_optimum");
     for (std::uint32_t k = 0; k < block.K; ++k) {

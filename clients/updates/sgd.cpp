@@ -30,6 +30,7 @@ class SgdUpdate final : public LocalUpdate<T> {
   [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
   [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
+  [[nodiscard]] bool computes_anywhere() const override { return true; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;
@@ -38,8 +39,10 @@ class SgdUpdate final : public LocalUpdate<T> {
     Workspace::Frame frame(*exec.workspace);
     const BatchView<T> y{frame.take<T>(P), nullptr, 1, P, P}, g{frame.take<T>(P), nullptr, 1, P, P};
     const T mu = static_cast<T>(options_.proximal_mu);
-    const T* w = context.reference;
+    T* room = context.offset_slot.empty() ? nullptr : frame.take<T>(block.K * P);
+    const BatchView<const T> start = own_models(context, block, room);
     for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* w = start.row(k);
       std::copy_n(w, P, y.data);
       for (std::uint32_t step = 0; step < num_steps; ++step) {
         oracle.gradient(exec, y, block.clients.subspan(k, 1), {.round = context.round, .step = step}, g, nullptr);

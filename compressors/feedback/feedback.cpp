@@ -15,6 +15,10 @@ std::string Feedback<T>::home_of(const std::string&) const {
 }
 
 template <class T>
+bool Feedback<T>::speaks(const RoundContext<T>&, std::size_t) const {
+  return true;
+}
+template <class T>
 void Feedback<T>::check(const Surroundings&, Problems&) const {}
 
 template <class T>

@@ -41,6 +41,7 @@ struct Surroundings {
   std::vector<Contract> contracts;     // of each channel's operator, for its scope
   std::vector<std::string> operators;  // kinds
   int num_phases = 1;
+  bool computes_anywhere = false;  // LocalUpdate::computes_anywhere
 };
 
 template <class T>
@@ -61,6 +62,10 @@ class Feedback {
   [[nodiscard]] virtual std::string home_of(const std::string& vector) const;
   // The client slot that holds the error memory, "" = none; what error_norm_sq measures.
   [[nodiscard]] virtual std::string error_slot() const { return ""; }
+  // The client slot that a client takes off the model it received before it computes, "" = none: CSER's clients have models of their own.
+  [[nodiscard]] virtual std::string offset_slot() const { return ""; }
+  // Whether the channel is used in this round; all clients and the server know it without being told.
+  [[nodiscard]] virtual bool speaks(const RoundContext<T>& context, std::size_t channel) const;
   // Adds a problem for each surrounding it cannot work with.
   virtual void check(const Surroundings& surroundings, Problems& problems) const;
 

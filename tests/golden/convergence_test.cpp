@@ -48,8 +48,10 @@ INSTANTIATE_TEST_SUITE_P(Methods, ReachesTheOptimum,
                          [](const auto& one) { return one.param.name; });
 
 // The memory never empties: with a constant step the iterate circles x* at a distance that no number of rounds removes.
-TEST(PlainErrorFeedback, StallsUnderHeterogeneity) {
-  OneRun<double> run(top4({"EcGd", "kind = 'ef14'", "step"}).str());
+class Stalls : public testing::TestWithParam<Case> {};
+
+TEST_P(Stalls, UnderHeterogeneity) {
+  OneRun<double> run(top4(GetParam()).str());
   double least = 1e300;
   run.play(1, 4000);
   for (std::uint32_t r = 4001; r <= 8000; ++r) {
@@ -58,6 +60,10 @@ TEST(PlainErrorFeedback, StallsUnderHeterogeneity) {
   }
   EXPECT_GT(least, 1e-5);
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, Stalls,
+                         testing::Values(Case{"EcGd", "kind = 'ef14'", "step"}, Case{"Cser", "kind = 'cser'\nreset_every = 8", "step"}),
+                         [](const auto& one) { return one.param.name; });
 
 TEST(PlainErrorFeedback, ReachesTheOptimumWithoutHeterogeneity) {
   OneRun<double> run(top4({"EcGd", "kind = 'ef14'", "step"}, "0").str());

@@ -83,6 +83,10 @@ std::vector<Study> studies() {
       {"EcDiana", kMushrooms + kBinary + kNoOptimum +
                       "[compressor.up]\nkind = 'top_k'\nk = 6\nunit = 'step'\n[compressor.up.shift]\nkind = 'qsgd'\n"
                       "[feedback.up]\nkind = 'ec_diana'\n"},
+      {"Cser", kMushrooms + kBinary + kNoOptimum +
+                   "[local]\nkind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.05\n"
+                   "[compressor.up]\nkind = 'qsgd'\n[compressor.up.reset]\nkind = 'top_k'\nk = 9\n"
+                   "[feedback.up]\nkind = 'cser'\nreset_every = 3\n"},
       {"Marina", kMushrooms + kBinary + kNoOptimum +
                      "[local]\nkind = 'gradient_difference'\nbatch = 4\n[compressor.up]\nkind = 'random_k'\nk = 9\nscaled = true\n"
                      "[feedback.up]\nkind = 'marina'\np = 0.3\n"},

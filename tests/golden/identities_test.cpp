@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                          {kGradient, kNatural, "kind = 'diana'\nalpha = 0.88888888888888884"}},
                     Pair{"Ef21OfIdentityIsGd", {kGradient, kIdentity, "kind = 'ef21'"}, kGradientDescent},
                     Pair{"DianaOfIdentityIsGd", {kGradient, kIdentity, "kind = 'diana'\nalpha = 0.5"}, kGradientDescent},
+                    Pair{"CserOfIdentityIsGd", {kGradient, kIdentity + "\nunit = 'step'", "kind = 'cser'"}, kGradientDescent},
                     Pair{"EControlOfIdentityIsGd", {kGradient, kIdentity, "kind = 'econtrol'\neta = 0.3"}, kGradientDescent},
                     Pair{"MarinaOfIdentityIsGd", {kDifference, kIdentity, "kind = 'marina'\np = 0.1"}, kGradientDescent},
                     Pair{"LagXi0IsGd", {kGradient, kIdentity, "kind = 'lag'\nxi = 0"}, kGradientDescent},

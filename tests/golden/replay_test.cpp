@@ -139,6 +139,18 @@ struct EcDianaRule {
   }
 };
 
+// m <- m + u g - c, and m <- m - q in rounds of a reset; g at the client's own model w - m
+struct CserRule {
+  template <class T>
+  void operator()(Mirror<T>& mirror, const Arrived<T>& arrived) const {
+    std::vector<T>& m = mirror.slot("error")[arrived.client];
+    for (std::size_t j = 0; j < m.size(); ++j) {
+      m[j] = m[j] + (arrived.factor * arrived.gradient[j] - arrived.sent[0][j]);
+      if (arrived.sent.size() > 1) m[j] -= arrived.sent[1][j];
+    }
+  }
+};
+
 // u <- mu u + g,  v <- v + u;  both are cleared where something was sent, or v <- v - c without masking
 struct MomentumCorrectionRule {
   double mu = 0;
@@ -206,11 +218,13 @@ class Replay {
 
   void receive(const RoundContext<T>& context, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
     const auto& channels = run_->exchange().channels;
-    std::vector<Payload<T>> payloads(channels.size());
+    std::size_t spoken = 0;  // the last channels may be silent by schedule
+    while (spoken < channels.size() && run_->feedback().speaks(context, spoken)) ++spoken;
+    std::vector<Payload<T>> payloads(spoken);
     std::vector<Payload<T>*> targets;
     std::vector<const Scope*> scopes;
     std::vector<std::size_t> lengths;
-    for (std::size_t c = 0; c < channels.size(); ++c) {
+    for (std::size_t c = 0; c < spoken; ++c) {
       targets.push_back(&payloads[c]);
       scopes.push_back(&channels[c].phase_scope[static_cast<std::size_t>(phase)]);
       lengths.push_back(channels[c].length(phase));
@@ -220,7 +234,7 @@ class Replay {
     ++num_messages_;
 
     Arrived<T> arrived{context, client, {}, std::vector<bool>(context.P, false), std::vector<T>(context.P), context.input_factor()};
-    for (std::size_t c = 0; c < channels.size(); ++c) {
+    for (std::size_t c = 0; c < spoken; ++c) {
       arrived.sent.emplace_back(context.P);
       write_dense(payloads[c], *scopes[c], arrived.sent[c].data());
     }
@@ -229,8 +243,11 @@ class Replay {
     if (last.positions == Positions::all) arrived.mask.assign(context.P, !last.silent);
     for (std::size_t i = 0; last.positions == Positions::list && i < last.num_sent; ++i) arrived.mask[last.index[i]] = true;
     const BatchView<T> g{arrived.gradient.data(), nullptr, 1, context.P, context.P};
-    oracle_.gradient(pool_.exec(0), shared_view<const T>(context.reference, 1, context.P), std::span(&client, 1), {.round = context.round},
-                     g, nullptr);
+    std::vector<T> at(context.reference, context.reference + context.P);
+    if (!context.offset_slot.empty())
+      for (std::size_t j = 0; j < at.size(); ++j) at[j] -= mirror_.slot(context.offset_slot)[client][j];
+    oracle_.gradient(pool_.exec(0), shared_view<const T>(at.data(), 1, context.P), std::span(&client, 1), {.round = context.round}, g,
+                     nullptr);
     rule_of<T>(method_)(mirror_, arrived);
     sum_up(arrived);
   }
@@ -388,6 +405,10 @@ std::vector<Method> methods() {
              Adds{"control", 1}, {{"control_sum", "control"}}, {{"control_mean", "control_sum"}}),
       method("scaffold_fp16", local("scaffold", "steps = 2") + up("identity", "update", "format = 'fp16'") + feedback("scaffold"),
              Adds{"control", 1}, {{"control_sum", "control"}}, {{"control_mean", "control_sum"}}),
+      method("cser",
+             minibatch + up("top_k", "step", top) + "[compressor.up.reset]\nkind = 'top_k'\nk = 20\nvalue_format = 'fp16'\nunit = 'step'\n" +
+                 feedback("cser", "reset_every = 7"),
+             CserRule{}),
       method("lag", gradient + up("identity", "gradient", "") + feedback("lag", "xi = 0.1"), Adds{"last_sent"},
              {{"gradient_sum", "last_sent"}}),
       method("momentum_correction", minibatch + up("top_k", "gradient", top) + feedback("momentum_correction", "momentum = 0.5"),

@@ -217,6 +217,64 @@ TEST(EcDiana, FollowsThePlainLoop) {
   }
 }
 
+// ---- error reset, as published: a model x_i and an error e_i for every client, PSync(v, C) = mean C(v) + (v_i - C(v_i)) ----
+
+TEST(Cser, FollowsThePublishedForm) {
+  constexpr std::uint32_t kReset = 3;
+  ScenarioText s = problem("kind = 'cser'\nreset_every = 3");
+  s.up += "\nunit = 'step'\n[compressor.up.reset]\nkind = 'top_k'\nk = 7\nunit = 'step'";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  const std::vector<double>& weights = run.problem().weights();
+  std::vector<Vector> x(kClients, run.model()), e = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    Vector mean(kDimension, 0.0);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector g = gradient(x[i], i, {.round = r}), sent = top_k(g, kKept), residual = minus(g, sent);
+      add(weights[i], sent, mean);
+      add(-kStep, residual, x[i]);
+      add(-kStep, residual, e[i]);
+    }
+    for (Vector& own : x) add(-kStep, mean, own);
+    if (r % kReset == 0) {
+      mean.assign(kDimension, 0.0);
+      std::vector<Vector> sent;
+      for (std::uint32_t i = 0; i < kClients; ++i) {
+        sent.push_back(top_k(e[i], 7));
+        add(weights[i], sent[i], mean);
+      }
+      for (std::uint32_t i = 0; i < kClients; ++i) {  // x_i += e'_i - e_i = mean C(e) - C(e_i)
+        add(1, mean, x[i]);
+        add(-1, sent[i], x[i]);
+        e[i] = minus(e[i], sent[i]);
+      }
+    }
+    run.play(r, r);
+    EXPECT_EQ(run->runner().payload(1, 0) != nullptr, r % kReset == 0) << "a channel that is not used costs nothing";
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      Vector kept = test::state_of(run, "error", i);
+      for (double& m : kept) m = -m;
+      ASSERT_LE(relative_distance(run.model(), minus(x[i], e[i])), kTolerance) << "x_i - e_i of client " << i << ", round " << r;
+      ASSERT_LE(relative_distance(kept, e[i]), kTolerance) << "client " << i << ", round " << r;
+    }
+  }
+}
+
+// C2 sends nothing and C1 everything: local SGD of H steps, one of its rounds for H of ours.
+TEST(Cser, IsLocalSgdWhenOnlyResetsSpeak) {
+  ScenarioText reset = problem("kind = 'cser'\nreset_every = 5"), local = problem("kind = 'none'");
+  reset.local = "kind = 'gradient'\nlearning_rate = 0.2";
+  reset.up = "kind = 'hard_threshold'\nthreshold = 1e30\nunit = 'step'\n[compressor.up.reset]\nkind = 'identity'\nunit = 'step'";
+  local.local = "kind = 'sgd'\nlearning_rate = 0.2\nsteps = 5";
+  local.up = "kind = 'identity'";
+  OneRun<double> left(reset.str()), right(local.str());
+  for (std::uint32_t r = 1; r <= 4; ++r) {
+    left.play(5 * r - 4, 5 * r);
+    right.play(r, r);
+    ASSERT_LE(relative_distance(left.model(), right.model()), kTolerance) << "round " << r;
+  }
+}
+
 // ---- MARINA: the coin is read off the messages, Q's choice too ----
 
 TEST(Marina, FollowsThePlainLoop) {
@@ -345,6 +403,44 @@ TEST(Downlink, ClientsComputeAtTheReferenceThatMessagesMove) {
     ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
   }
   EXPECT_GT(test::distance_sq(x, w), 1e-4) << "the reference should lag behind";
+}
+
+// Sparse ternary compression as published: the server keeps a residual A of its own and sends STC(A + mean) down; with x = W - A that is
+// the common reference W moving by what is sent of x - W.
+Vector ternary(const Vector& v, std::size_t k) {
+  Vector kept = top_k(v, k);
+  double magnitude = 0;
+  for (const double c : kept) magnitude += std::fabs(c) / static_cast<double>(k);
+  for (double& c : kept) c = c > 0 ? magnitude : c < 0 ? -magnitude : 0;
+  return kept;
+}
+
+TEST(SparseTernaryCompression, FollowsThePublishedFormInBothDirections) {
+  ScenarioText s = problem("kind = 'ef14'");
+  s.local = "kind = 'sgd'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3";
+  s.up = "kind = 'stc'\nk = 4";
+  s.more = "[compressor.down]\nkind = 'stc'\nk = 6\n";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector w = run.model(), residual(kDimension, 0.0);
+  std::vector<Vector> e = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    Vector ahead = residual;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      Vector y = w;
+      for (std::uint32_t step = 0; step < 3; ++step) add(-kStep, gradient(y, i, {.round = r, .step = step}), y);
+      add(1, minus(w, y), e[i]);
+      const Vector sent = ternary(e[i], kKept);
+      e[i] = minus(e[i], sent);
+      add(run.problem().weights()[i], sent, ahead);
+    }
+    const Vector sent = ternary(ahead, 6);
+    residual = minus(ahead, sent);
+    add(-1, sent, w);
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), minus(w, residual)), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "error", i), e[i]), kTolerance);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,100 @@
+// CSER, communication-efficient SGD with error reset: clients keep what was not sent in their own models, and now and then it is sent.
+//
+//   client  computes at its own model x_i = w - m_i
+//           channel "model":  c = C2(u g),  m <- m + u g - c
+//           channel "reset", every H-th round:  q = C1(m),  m <- m - q
+//   server  estimate = mean c + mean q in rounds of a reset, mean c in the others
+// In the paper's letters e_i = -m_i: its invariant, that x_i - e_i is the same on all workers, is w here, which everyone knows; so its
+// partial synchronisation PSync(v, C) = mean C(v) + (v - C(v)) needs no mean at the clients before the next broadcast.
+// [compressor.up] is C2, [compressor.up.reset] is C1. With C1 = identity and C2 sending nothing it is local SGD of H steps.
+// unit = step (u = gamma) or update (u = 1). m [N,P], kept while a client is absent.
+// Source: C. Xie, S. Zheng, O. Koyejo, I. Gupta, M. Li, H. Lin, "CSER: communication-efficient SGD with error reset", NeurIPS 2020; the
+// substitution is derived here and traced against the published form in tests/golden.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct CserOptions {
+  std::int64_t reset_every = 8;
+};
+inline void describe(Schema& s, CserOptions& o) {
+  s.field("reset_every", o.reset_every, "H: the error is reset in rounds H, 2H, ...").at_least(1).at_most(4294967295.0).unit("rounds");
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Cser final : public Feedback<T> {
+ public:
+  explicit Cser(const CserOptions& o) : reset_every_(static_cast<std::uint32_t>(o.reset_every)) {}
+
+  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
+    return {{"model", local_vectors.front()}, {"reset", local_vectors.front()}};
+  }
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
+  [[nodiscard]] std::string error_slot() const override { return "error"; }
+  [[nodiscard]] std::string offset_slot() const override { return "error"; }
+  [[nodiscard]] bool speaks(const RoundContext<T>& context, std::size_t channel) const override {
+    return channel == 0 || context.round % reset_every_ == 0;
+  }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "cser keeps one memory; this local update sends several"});
+    if (!around.computes_anywhere)
+      problems.push_back({"feedback.up.kind", "cser's clients compute at models of their own, which local kind '" + around.local_update +
+                                                  "' does not"});
+    if (around.unit == Unit::gradient)
+      problems.push_back({"compressor.up.unit", "cser keeps what was not sent in the clients' models: unit must be \"step\" or \"update\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "cser sends messages of one phase"});
+    if (around.contracts.size() > 1 && around.contracts[1].omega && *around.contracts[1].omega > 0 && !around.contracts[1].delta &&
+        !around.contracts[1].kappa)
+      problems.push_back({"compressor.up.reset.kind", "the reset needs a contraction or an absolute compressor, '" + around.operators[1] +
+                                                          "' is unbiased and unscaled"});
+  }
+
+  // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    Send<T> send;
+    if (channel == 0)
+      send.input.add(context.input_factor(), block.vectors[0]);
+    else
+      send.input.add(T(1), block.stored(*context.state, "error")).add(T(1), block.vectors[0]);
+    send.state = {StateRule::residual, block.vectors[0]};
+    return send;
+  }
+  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+                      const Exchange<T>&) const override {
+    if (channel == 1 || speaks(context, 1)) return;
+    const BatchView<T> stored = block.stored(*context.state, "error");
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* m = stored.row(k);
+      T* residual = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) residual[j] = m[j] + residual[j];
+    }
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    context.state->swap("error", block.first + k);
+  }
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
+    if (!speaks(context, 1)) return;
+    for (std::size_t j = 0; j < estimate.size(); ++j) estimate[j] += aggregates[1].estimate[j];
+  }
+
+ private:
+  std::uint32_t reset_every_;
+};
+
+FL_REGISTER_PART(Feedback, Cser, CserOptions,
+                 (PartInfo{"feedback", "cser", "error reset: clients compute at models of their own, which are brought together now and then",
+                           "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl
