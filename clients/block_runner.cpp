@@ -69,7 +69,8 @@ void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
 template <class T>
 std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
   resize_blocks(context);
-  for (std::size_t c = 0; c < channels_.size(); ++c) channels_[c].speaks = phase < exchange_.channels[c].num_phases() && feedback_.speaks(context, c);
+  for (std::size_t c = 0; c < channels_.size(); ++c)
+    channels_[c].speaks = phase < exchange_.channels[c].num_phases() && feedback_.speaks(context, c);
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
       if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * context.P);

@@ -12,7 +12,8 @@
 
 namespace fl {
 
-// The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w - offset_i.
+// The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w -
+// offset_i.
 template <class T>
 [[nodiscard]] BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
 

@@ -47,10 +47,11 @@ class Cser final : public Feedback<T> {
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "cser keeps one memory; this local update sends several"});
     if (!around.computes_anywhere)
-      problems.push_back({"feedback.up.kind", "cser's clients compute at models of their own, which local kind '" + around.local_update +
-                                                  "' does not"});
+      problems.push_back(
+          {"feedback.up.kind", "cser's clients compute at models of their own, which local kind '" + around.local_update + "' does not"});
     if (around.unit == Unit::gradient)
-      problems.push_back({"compressor.up.unit", "cser keeps what was not sent in the clients' models: unit must be \"step\" or \"update\""});
+      problems.push_back(
+          {"compressor.up.unit", "cser keeps what was not sent in the clients' models: unit must be \"step\" or \"update\""});
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "cser sends messages of one phase"});
     if (around.contracts.size() > 1 && around.contracts[1].omega && *around.contracts[1].omega > 0 && !around.contracts[1].delta &&
         !around.contracts[1].kappa)
@@ -93,7 +94,8 @@ class Cser final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, Cser, CserOptions,
-                 (PartInfo{"feedback", "cser", "error reset: clients compute at models of their own, which are brought together now and then",
+                 (PartInfo{"feedback", "cser",
+                           "error reset: clients compute at models of their own, which are brought together now and then",
                            "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
 
 }  // namespace FL_DEVICE_NS

@@ -406,7 +406,8 @@ std::vector<Method> methods() {
       method("scaffold_fp16", local("scaffold", "steps = 2") + up("identity", "update", "format = 'fp16'") + feedback("scaffold"),
              Adds{"control", 1}, {{"control_sum", "control"}}, {{"control_mean", "control_sum"}}),
       method("cser",
-             minibatch + up("top_k", "step", top) + "[compressor.up.reset]\nkind = 'top_k'\nk = 20\nvalue_format = 'fp16'\nunit = 'step'\n" +
+             minibatch + up("top_k", "step", top) +
+                 "[compressor.up.reset]\nkind = 'top_k'\nk = 20\nvalue_format = 'fp16'\nunit = 'step'\n" +
                  feedback("cser", "reset_every = 7"),
              CserRule{}),
       method("lag", gradient + up("identity", "gradient", "") + feedback("lag", "xi = 0.1"), Adds{"last_sent"},
