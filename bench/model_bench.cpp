@@ -117,7 +117,7 @@ void bare_batch_one(const Problem<T>& p, const std::uint32_t* pick, T* out) {
   constexpr std::size_t kWidth = 64 / sizeof(T);
   const std::size_t D = p.x.size();
   for (std::size_t k = 0; k < kClients; ++k, out += D) {
-    const T* a = p.data.dense.data() + std::size_t{pick[k]} * D;
+    const T* a = p.data.dense_row(pick[k]);
     Vec part[4] = {};
     std::size_t j = 0;
     for (; j + 4 * kWidth <= D; j += 4 * kWidth) {

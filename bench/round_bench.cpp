@@ -87,8 +87,7 @@ void full_gradient_row(const char* name, const std::string& data, const char* fl
 
 // The arithmetic of EC-SGD with Top-1 and nothing else, as a user would write it in a plain loop.
 struct BareEcSgd {
-  const double* rows;
-  const std::int32_t* label;
+  const fl::Dataset<double>& data;
   std::size_t n = 20, m_i = 100, d = 500;
   double gamma = 1e-6, l2 = 1e-4;
   std::vector<double> x = std::vector<double>(500, 0.0), e = std::vector<double>(20 * 500, 0.0), step = std::vector<double>(500, 0.0);
@@ -99,7 +98,7 @@ struct BareEcSgd {
     for (std::size_t i = 0; i < n; ++i) {
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
       const std::size_t row = i * m_i + random % m_i;
-      const double *a = rows + row * d, y = label[row] > 0 ? 1.0 : -1.0;
+      const double *a = data.dense_row(row), y = data.label[row] > 0 ? 1.0 : -1.0;
       double z = 0;
 #pragma omp simd reduction(+ : z)
       for (std::size_t j = 0; j < d; ++j) z += a[j] * x[j];
@@ -122,7 +121,7 @@ struct BareEcSgd {
 
 void batch_one_row() {
   fl::test::OneRun<double> run(scenario("name='libsvm/madelon'", 20, "batch=1\nlearning_rate=1e-6"));
-  BareEcSgd bare{run.problem().train().dense.data(), run.problem().train().label.data()};
+  BareEcSgd bare{run.problem().train()};
   std::uint32_t round = 0;
   const int rounds = 500;
   const Pair t = interleave(
@@ -132,6 +131,16 @@ void batch_one_row() {
       });
   std::printf("%-34s 1 thread   %9.2f us  bare  %9.2f us (plain loop)   ours/bare %.2f  (goal at most 1.5)\n",
               "madelon batch-1 EF-SGD, 20 clients", t.ours / rounds * 1e6, t.floor / rounds * 1e6, t.ours / t.floor);
+}
+
+// Sparse data: no bare loop, the rival is scipy (bench/rivals.py).
+void sparse_batch_one_row(const char* name, const std::string& data) {
+  fl::test::OneRun<double> run(scenario(data, 20, "batch=1\nlearning_rate=1e-3"));
+  std::uint32_t round = 0;
+  const int rounds = 500;
+  const Pair t = interleave(
+      41, [&] { run.play(round + 1, round + rounds), round += rounds; }, [] {});
+  std::printf("%-34s 1 thread   %9.2f us\n", name, t.ours / rounds * 1e6);
 }
 
 void scaling_rows() {
@@ -163,5 +172,7 @@ int main(int argc, char** argv) {
     full_gradient_row("w8a full gradient, 20 clients", "name='libsvm/w8a'\nrows=49740", "read columns once", t, 0);
   }
   batch_one_row();
+  sparse_batch_one_row("a9a batch-1 EF-SGD, 20 clients", "name='libsvm/a9a'\nrows=32560");
+  sparse_batch_one_row("w8a batch-1 EF-SGD, 20 clients", "name='libsvm/w8a'\nrows=49740");
   scaling_rows();
 }

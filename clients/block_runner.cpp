@@ -55,6 +55,7 @@ BlockRunner<T>::~BlockRunner() = default;
 template <class T>
 void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
   const auto M = static_cast<std::uint32_t>(context.cohort.size());
+  stride_ = aligned_stride<T>(context.P);
   const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
   std::uint32_t K = options_.block;
   if (K == 0) {
@@ -73,7 +74,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
     channels_[c].speaks = phase < exchange_.channels[c].num_phases() && feedback_.speaks(context, c);
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
-      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * context.P);
+      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
 
   pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, context, index);
@@ -94,10 +95,10 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
     if (!vector_homes_[v].empty()) {
       block.vectors.push_back(context.state->shadow(vector_homes_[v], block.first, block.K));
     } else if (exchange_.num_phases() > 1) {
-      block.vectors.push_back({cohort_vectors_[v].data() + block.first * context.P, nullptr, block.K, context.P, context.P});
+      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, context.P, stride_});
     } else {
-      scratch.vectors[v].resize_discard(block_size_ * context.P);
-      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, context.P, context.P});
+      scratch.vectors[v].resize_discard(block_size_ * stride_);
+      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, context.P, stride_});
     }
   }
   for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});

@@ -80,6 +80,7 @@ class BlockRunner final : public CohortRunner<T> {
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
   std::vector<Buffer<T>> cohort_vectors_;          // [M,P] of vectors that must outlive their block (several phases)
   std::uint32_t block_size_ = 1, num_blocks_ = 0;
+  std::size_t stride_ = 0;  // between the vectors of a block that have no home
 };
 
 }  // namespace fl

@@ -7,8 +7,7 @@ add_library(fedbits_flags INTERFACE)
 target_include_directories(fedbits_flags INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(fedbits_flags INTERFACE FL_VERSION="${PROJECT_VERSION}" THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP)
 target_compile_options(fedbits_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fopenmp-simd -fno-trapping-math>
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O3>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fopenmp-simd -fno-trapping-math>)
 if(FL_NATIVE)
   target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 else()

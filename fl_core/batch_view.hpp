@@ -36,6 +36,14 @@ struct BatchView {
   }
 };
 
+// Distance between the rows of a matrix of `length` columns, in elements. Rows of 2 KiB and more begin on cache lines, because vector loads
+// that straddle two are slower; that costs 3% of memory at most, and shorter rows are not padded.
+template <class T>
+[[nodiscard]] constexpr std::size_t aligned_stride(std::size_t length) {
+  constexpr std::size_t kLine = 64 / sizeof(T);
+  return length < 32 * kLine ? length : (length + kLine - 1) / kLine * kLine;
+}
+
 // One vector that K clients share.
 template <class T>
 [[nodiscard]] BatchView<T> shared_view(T* data, std::uint32_t K, std::size_t P) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/batch_view.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/device.hpp"
 
@@ -23,7 +24,7 @@ struct Dataset {
   std::size_t num_classes = 0;   // C; 0 = no classes
   bool is_sparse = false;
 
-  Buffer<T> dense;                       // [m,D] row-major (dense only)
+  Buffer<T> dense;                       // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
   Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
   Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
   Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)
@@ -34,6 +35,11 @@ struct Dataset {
   // Synthetic data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
   std::vector<std::size_t> client_begin;
 
+  [[nodiscard]] std::size_t dense_stride() const { return aligned_stride<T>(num_features); }
+  [[nodiscard]] T* dense_row(std::size_t row) { return dense.data() + row * dense_stride(); }
+  [[nodiscard]] const T* dense_row(std::size_t row) const { return dense.data() + row * dense_stride(); }
+  // Zeros for num_rows rows of num_features.
+  void allocate_dense() { dense = Buffer<T>(num_rows * dense_stride()); }
   [[nodiscard]] bool all_ones() const { return is_sparse && value.empty() && column.size() > 0; }
 };
 

@@ -64,17 +64,17 @@ class StateTable {
   // Stored state of the cohort's members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
     ClientSlot& slot = client_slot(name);
-    return {slot.pool.data(), slot.rows.data() + first, count, slot.length, slot.length};
+    return {slot.pool.data(), slot.rows.data() + first, count, slot.length, slot.stride};
   }
   // Their shadow rows, free to be written until the round ends.
   [[nodiscard]] BatchView<T> shadow(const std::string& name, std::uint32_t first, std::uint32_t count) {
     ClientSlot& slot = client_slot(name);
-    return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.length};
+    return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
   // One client's stored vector, whoever is in the cohort: [L].
   [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client) {
     ClientSlot& slot = client_slot(name);
-    return {slot.pool.data() + slot.row_of_client[client] * slot.length, slot.length};
+    return {slot.pool.data() + slot.row_of_client[client] * slot.stride, slot.length};
   }
   // The message at this position has arrived: its shadow row becomes the client's state.
   void swap(const std::string& name, std::uint32_t position) {
@@ -107,7 +107,8 @@ class StateTable {
  private:
   struct ClientSlot {
     std::size_t length = 0;
-    Buffer<T> pool;                            // [N + shadows, length]
+    std::size_t stride = 0;                    // a row begins on a cache line: vector loads that straddle two are slower
+    Buffer<T> pool;                            // [N + shadows, stride]
     std::vector<std::uint32_t> row_of_client;  // [N]
     std::vector<std::uint32_t> shadow_rows;    // [max_cohort]
     std::vector<std::uint32_t> rows;           // [max_cohort] of this round's members
@@ -120,8 +121,9 @@ class StateTable {
   void declare_client(const SlotSpec& spec) {
     ClientSlot slot;
     slot.length = length_of(spec);
+    slot.stride = aligned_stride<T>(slot.length);
     const std::size_t shadows = spec.double_buffered ? max_cohort_ : 0;
-    slot.pool = Buffer<T>((num_clients_ + shadows) * slot.length);
+    slot.pool = Buffer<T>((num_clients_ + shadows) * slot.stride);
     for (std::uint32_t i = 0; i < num_clients_; ++i) slot.row_of_client.push_back(i);
     for (std::uint32_t i = 0; i < shadows; ++i) slot.shadow_rows.push_back(static_cast<std::uint32_t>(num_clients_) + i);
     slot.rows.resize(max_cohort_);

@@ -89,7 +89,7 @@ class DenseRows {
     int count;
     std::span<const std::uint32_t> next;
   };
-  explicit DenseRows(const Dataset<V>& data) : data_(data.dense.data()), D_(data.num_features) {}
+  explicit DenseRows(const Dataset<V>& data) : data_(data.dense.data()), D_(data.num_features), stride_(data.dense_stride()) {}
   [[nodiscard]] Block block(const std::uint32_t* rows, int count, std::span<const std::uint32_t> next) const { return {rows, count, next}; }
 
   // kAdd: the same block's add() follows.
@@ -108,13 +108,13 @@ class DenseRows {
   }
   // out [D] = c row + l2 x, for gradients of one row: each parameter is written once.
   void scaled_row(std::uint32_t row, double c, double l2, const V* x, V* out) const {
-    const V* a = data_ + std::size_t{row} * D_;
+    const V* a = data_ + std::size_t{row} * stride_;
     std::size_t j = 0;
     for (; j + kLanes <= D_; j += kLanes) store(out + j, load(a + j) * c + load(x + j) * l2);
     for (; j < D_; ++j) out[j] = static_cast<V>(static_cast<double>(a[j]) * c + static_cast<double>(x[j]) * l2);
   }
   // out [D] = the row, dense.
-  void expand(std::uint32_t row, double* out) const { std::copy_n(data_ + std::size_t{row} * D_, D_, out); }
+  void expand(std::uint32_t row, double* out) const { std::copy_n(data_ + std::size_t{row} * stride_, D_, out); }
 
  private:
   // A block as pieces of 8, 4, 2 and 1 rows: visit.operator()<R>(rows, first).
@@ -125,8 +125,8 @@ class DenseRows {
       detail::Rows<R, V> a;
       for (int r = 0; r < R; ++r) {
         const std::size_t after = static_cast<std::size_t>(first + r);
-        a.row[r] = data_ + std::size_t{block.rows[first + r]} * D_;
-        a.next[r] = after < block.next.size() ? data_ + std::size_t{block.next[after]} * D_ : a.row[r];
+        a.row[r] = data_ + std::size_t{block.rows[first + r]} * stride_;
+        a.next[r] = after < block.next.size() ? data_ + std::size_t{block.next[after]} * stride_ : a.row[r];
       }
       visit.template operator()<R>(a, first);
       first += R;
@@ -138,7 +138,7 @@ class DenseRows {
     if (block.count & 1) piece.template operator()<1>();
   }
   const V* data_;
-  std::size_t D_;
+  std::size_t D_, stride_;
 };
 
 }  // namespace fl::kernels

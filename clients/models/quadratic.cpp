@@ -52,7 +52,7 @@ class Quadratic final : public Model<T>, public SecondOrder {
       for (std::size_t j = 0; j < d_; ++j) acc[j] = this->regulariser_.derivative(static_cast<double>(at[j]));
       const double over_n = rows[k].empty() ? 0.0 : 1.0 / static_cast<double>(rows[k].size());
       double total = 0;
-      for (const auto row : rows[k]) total += over_n * add_row(data_->dense.data(), row, at, over_n, product, acc);
+      for (const auto row : rows[k]) total += over_n * add_row(data_->dense_row(row), at, over_n, product, acc);
       if (loss != nullptr) loss[k] = total + this->regulariser_.value(at, d_);
       T* out = gradient.row(k);
       for (std::size_t j = 0; j < d_; ++j) out[j] = static_cast<T>(acc[j]);
@@ -66,7 +66,7 @@ class Quadratic final : public Model<T>, public SecondOrder {
     Workspace::Frame frame(*exec.workspace);
     double* product = frame.take<double>(d_);
     double total = 0;
-    for (const auto row : rows) total += add_row(data.dense.data(), row, x, 0, product, nullptr);
+    for (const auto row : rows) total += add_row(data.dense_row(row), x, 0, product, nullptr);
     return total;
   }
 
@@ -76,7 +76,7 @@ class Quadratic final : public Model<T>, public SecondOrder {
     if (gradient != nullptr) std::fill_n(gradient, d_, 0.0);
     double total = 0;
     for (std::size_t i = 0; i < set.rows.size(); ++i)
-      total += weight(set, i) * add_row(data_->dense.data(), set.rows[i], x, weight(set, i), product, gradient);
+      total += weight(set, i) * add_row(data_->dense_row(set.rows[i]), x, weight(set, i), product, gradient);
     return total;
   }
   void hessian_times(const Exec& exec, const double*, RowSet set, const double* v, double* out) const override {
@@ -103,7 +103,7 @@ class Quadratic final : public Model<T>, public SecondOrder {
 
  private:
   [[nodiscard]] static double weight(const RowSet& set, std::size_t i) { return set.weight.empty() ? 1.0 : set.weight[i]; }
-  [[nodiscard]] const T* matrix(std::size_t row) const { return data_->dense.data() + row * data_->num_features; }
+  [[nodiscard]] const T* matrix(std::size_t row) const { return data_->dense_row(row); }
 
   void check_symmetric(const std::vector<double>& A, std::size_t row) const {
     double largest = 0;
@@ -128,8 +128,7 @@ class Quadratic final : public Model<T>, public SecondOrder {
   }
   // The loss of one row; acc += scale * gradient when acc is not null.
   template <class X>
-  double add_row(const T* rows, std::size_t row, const X* x, double scale, double* product, double* acc) const {
-    const T* A = rows + row * data_->num_features;
+  double add_row(const T* A, const X* x, double scale, double* product, double* acc) const {
     const T* b = A + d_ * d_;
     multiply(A, x, product);
     double curved = 0, linear = 0;

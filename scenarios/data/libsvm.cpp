@@ -42,11 +42,11 @@ void store_sparse(const LibsvmRows<T>& rows, Dataset<T>& data) {
 
 template <class T>
 void store_dense(const LibsvmRows<T>& rows, Dataset<T>& data) {
-  const double bytes = static_cast<double>(data.num_rows) * static_cast<double>(data.num_features) * sizeof(T);
+  const double bytes = static_cast<double>(data.num_rows) * static_cast<double>(data.dense_stride()) * sizeof(T);
   require_memory(bytes, data.name + " kept dense", "use storage = \"sparse\"");
-  data.dense.resize_discard(data.num_rows * data.num_features);
+  data.allocate_dense();
   for (std::size_t row = 0; row < data.num_rows; ++row) {
-    T* to = data.dense.data() + row * data.num_features;
+    T* to = data.dense_row(row);
     for (std::uint64_t i = rows.row_begin[row]; i < rows.row_begin[row + 1]; ++i)
       to[rows.column[i]] = rows.value.empty() ? T{1} : rows.value[i];
   }

@@ -27,14 +27,14 @@ template <class T>
   data.name = name;
   data.num_rows = num_clients * rows_per_client;
   data.num_features = quadratic_features(dimension);
-  data.dense.resize_discard(data.num_rows * data.num_features);
+  data.allocate_dense();
   for (std::size_t i = 0; i <= num_clients; ++i) data.client_begin.push_back(i * rows_per_client);
   return data;
 }
 
 template <class T>
 void store_quadratic(const Quadratic& quadratic, std::size_t row, Dataset<T>& data) {
-  T* to = data.dense.data() + row * data.num_features;
+  T* to = data.dense_row(row);
   for (const double a : quadratic.A) *to++ = static_cast<T>(a);
   for (const double b : quadratic.b) *to++ = static_cast<T>(b);
   *to = static_cast<T>(quadratic.c);

@@ -93,7 +93,7 @@ class Synthetic final : public DataGenerator<T> {
     data.num_rows = data.client_begin.back();
     require_memory(static_cast<double>(data.num_rows) * static_cast<double>(num_features_) * sizeof(T), "data.synthetic",
                    "use fewer clients or features");
-    data.dense.resize_discard(data.num_rows * num_features_);
+    data.allocate_dense();
     data.label.resize(data.num_rows);
     for (std::size_t c = 0; c < num_classes_; ++c) data.class_names.push_back(std::to_string(c));
     return data;
@@ -126,7 +126,7 @@ class Synthetic final : public DataGenerator<T> {
     std::vector<double> x(num_features_);
     for (std::size_t j = 0; j < num_features_; ++j) {
       x[j] = truth.mean[j] + deviation_[j] * random.normal();
-      data.dense[row * num_features_ + j] = static_cast<T>(x[j]);
+      data.dense_row(row)[j] = static_cast<T>(x[j]);
     }
     double best = 0;
     for (std::size_t c = 0; c < num_classes_; ++c) {

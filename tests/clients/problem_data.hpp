@@ -71,9 +71,9 @@ Dataset<T> make_dataset(const std::vector<PlainRow>& rows, Storage storage, std:
   for (const auto& row : rows)
     data.label.push_back(static_cast<std::int32_t>(std::lower_bound(labels.begin(), labels.end(), row.label) - labels.begin()));
   if (storage == Storage::dense) {
-    data.dense.resize_discard(rows.size() * features);
+    data.allocate_dense();
     for (std::size_t r = 0; r < rows.size(); ++r)
-      for (const auto& [feature, value] : rows[r].entries) data.dense[r * features + feature] = static_cast<T>(value);
+      for (const auto& [feature, value] : rows[r].entries) data.dense_row(r)[feature] = static_cast<T>(value);
     return data;
   }
   std::vector<std::uint64_t> begin{0};

@@ -36,6 +36,18 @@ TEST(Memory, StateIsClientsTimesSlotsPlusCohort) {
 }
 
 // Beside the state: sparse messages of the cohort, one block of vectors per thread, and the constant.
+// Rows of 2 KiB and more begin on cache lines.
+TEST(Memory, PaddingIsAtMostThreePercent) {
+  for (std::size_t P = 1; P < 3000; ++P) {
+    ASSERT_LE(static_cast<double>(aligned_stride<float>(P)), 1.0313 * static_cast<double>(P));
+    ASSERT_LE(static_cast<double>(aligned_stride<double>(P)), 1.0313 * static_cast<double>(P));
+    ASSERT_GE(aligned_stride<double>(P), P);
+    if (P * sizeof(double) >= 2048) {
+      ASSERT_EQ(aligned_stride<double>(P) * sizeof(double) % 64, 0u);
+    }
+  }
+}
+
 TEST(Memory, RoundsAllocateNothingThatGrowsWithClients) {
   constexpr std::size_t kConstant = 8u << 20;
   test::OneRun<double> run(scenario("ef14"));

@@ -39,11 +39,12 @@ class EveryGenerator : public ::testing::TestWithParam<std::string> {};
 TEST_P(EveryGenerator, RepeatsForItsSeedAndAgreesAcrossPrecisions) {
   const auto a = generate<double>(GetParam()), b = generate<double>(GetParam());
   const auto single = generate<float>(GetParam());
-  ASSERT_EQ(a.dense.size(), a.num_rows * a.num_features);
+  ASSERT_EQ(a.dense.size(), a.num_rows * a.dense_stride());
   EXPECT_TRUE(std::equal(a.dense.begin(), a.dense.end(), b.dense.begin(), b.dense.end()));
   EXPECT_EQ(a.label, single.label);
   EXPECT_EQ(a.client_begin, single.client_begin);
-  for (std::size_t i = 0; i < a.dense.size(); ++i) ASSERT_EQ(single.dense[i], static_cast<float>(a.dense[i]));
+  for (std::size_t row = 0; row < a.num_rows; ++row)
+    for (std::size_t j = 0; j < a.num_features; ++j) ASSERT_EQ(single.dense_row(row)[j], static_cast<float>(a.dense_row(row)[j]));
 }
 
 TEST_P(EveryGenerator, ComesWithAPartitionThatCoversItsRows) {
@@ -73,8 +74,8 @@ ClientMeans client_means(const Dataset<double>& data) {
     const auto rows = static_cast<double>(data.client_begin[i + 1] - data.client_begin[i]);
     for (std::size_t row = data.client_begin[i]; row < data.client_begin[i + 1]; ++row) {
       for (std::size_t j = 0; j < D; ++j) {
-        mean[j] += data.dense[row * D + j] / rows;
-        square[j] += data.dense[row * D + j] * data.dense[row * D + j] / rows;
+        mean[j] += data.dense_row(row)[j] / rows;
+        square[j] += data.dense_row(row)[j] * data.dense_row(row)[j] / rows;
       }
     }
     double centre = 0;
@@ -149,7 +150,7 @@ struct StoredProblem {
   explicit StoredProblem(const Dataset<double>& source) : data(source) {
     for (d = 1; d * d + d + 1 < data.num_features;) ++d;
   }
-  const double* row(std::size_t i) const { return data.dense.data() + i * data.num_features; }
+  const double* row(std::size_t i) const { return data.dense_row(i); }
   std::vector<double> gradient(std::size_t i, const std::vector<double>& x) const {
     std::vector<double> g(d);
     for (std::size_t j = 0; j < d; ++j) {

@@ -143,7 +143,7 @@ void compare_with_streams(const std::filesystem::path& path, const Dataset<doubl
     std::uint64_t at = data.is_sparse ? data.row_begin[row] : 0;
     while (words >> index >> colon >> value) {
       if (!data.is_sparse) {
-        ASSERT_EQ(data.dense[row * data.num_features + index - 1], value) << "row " << row;
+        ASSERT_EQ(data.dense_row(row)[index - 1], value) << "row " << row;
       } else if (value != 0) {
         ASSERT_EQ(data.column[at], index - 1) << "row " << row;
         ASSERT_EQ(data.value.empty() ? 1.0 : data.value[at], value) << "row " << row;
