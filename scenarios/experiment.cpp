@@ -361,7 +361,7 @@ template class Experiment<double>;
 // ---- cells of one process ----------------------------------------------------------------------------------------------------
 
 struct CellRunner::Impl {
-  Impl(DataCatalog catalog_, MachineOptions machine_) : catalog(std::move(catalog_)), machine(machine_), pool(machine_.threads) {}
+  Impl(DataCatalog catalog, MachineOptions machine_) : cache(std::move(catalog)), machine(machine_), pool(machine_.threads) {}
 
   // What two cells must have in common to share a problem: the tables that make it.
   static std::string key_of(const Scenario& s) {
@@ -380,7 +380,7 @@ struct CellRunner::Impl {
     const std::string key = key_of(scenario);
     if (!latest || key != latest_key) {
       latest.reset();
-      latest = std::make_unique<FederatedProblem<T>>(scenario, catalog, pool);
+      latest = std::make_unique<FederatedProblem<T>>(scenario, cache, pool);
       latest_key = key;
     }
     return *latest;
@@ -395,7 +395,7 @@ struct CellRunner::Impl {
     const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
   }
 
-  DataCatalog catalog;
+  ProblemCache cache;
   MachineOptions machine;
   ThreadPool pool;
   std::unique_ptr<FederatedProblem<float>> latest32;

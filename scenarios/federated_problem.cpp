@@ -13,44 +13,103 @@
 
 namespace fl {
 
+namespace {
+
+constexpr std::size_t kKeptData = 4;
+
+// The tables of a scenario that decide which data it reads; the seed where it is drawn.
+Scenario data_tables(const Scenario& s) {
+  Scenario bare;
+  bare.name = "data";
+  bare.rounds = 1;
+  bare.precision = s.precision;
+  bare.data = s.data;
+  if (!s.data.synthetic.kind.empty() || s.data.test_fraction > 0) bare.seeds.data = s.seeds.data;
+  return bare;
+}
+
 template <class T>
-FederatedProblem<T>::FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool) : pool_(pool) {
-  load(scenario, catalog);
+LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog) {
+  const Part& synthetic = scenario.data.synthetic;
+  LoadedData<T> data;
+  if (synthetic.kind.empty()) {
+    data = load_data<T>(scenario.data.file(), catalog);
+    if (scenario.data.labels == LabelKind::classes) validate_for_classification(data.train);
+  } else {
+    data.train =
+        make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);
+    data.train_where = "synthetic";
+  }
+  return data;
+}
+
+}  // namespace
+
+ProblemCache::ProblemCache(DataCatalog catalog) : catalog_(std::move(catalog)) {}
+ProblemCache::~ProblemCache() = default;
+
+template <>
+std::vector<ProblemCache::Entry<float>>& ProblemCache::entries<float>() {
+  return entries32_;
+}
+template <>
+std::vector<ProblemCache::Entry<double>>& ProblemCache::entries<double>() {
+  return entries64_;
+}
+
+template <class T>
+std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario) {
+  std::vector<Entry<T>>& kept = entries<T>();
+  const std::string key = to_toml(data_tables(scenario));
+  for (const Entry<T>& entry : kept)
+    if (entry.key == key) return entry.data;
+  if (kept.size() == kKeptData) kept.erase(kept.begin());
+  return kept.emplace_back(Entry<T>{key, std::make_shared<const LoadedData<T>>(load<T>(scenario, catalog_))}).data;
+}
+template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&);
+template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&);
+
+std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
+  if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
+  Scenario bare = data_tables(scenario);
+  bare.model = scenario.model;
+  std::shared_ptr<GlobalFacts>& facts = facts_[to_toml(bare)];
+  if (!facts) facts = std::make_shared<GlobalFacts>();
+  return facts;
+}
+
+template <class T>
+FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool)
+    : pool_(pool),
+      data_(cache.data<T>(scenario)),
+      facts_(cache.facts(scenario)),
+      weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
   hold_out(scenario.data.test_fraction, scenario.seeds.data);
   split(scenario);
   bind(scenario);
 }
 
 template <class T>
-void FederatedProblem<T>::load(const Scenario& scenario, const DataCatalog& catalog) {
-  const Part& synthetic = scenario.data.synthetic;
-  if (synthetic.kind.empty()) {
-    data_ = load_data<T>(scenario.data.file(), catalog);
-    if (scenario.data.labels == LabelKind::classes) validate_for_classification(data_.train);
-  } else {
-    data_.train =
-        make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);
-    data_.train_where = "synthetic";
-  }
-}
+FederatedProblem<T>::FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool)
+    : FederatedProblem(scenario, *std::make_unique<ProblemCache>(catalog), pool) {}
 
 // Test rows drawn at random; both parts keep file order.
 template <class T>
 void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
-  Shard rows(data_.train.num_rows);
+  Shard rows(data_->train.num_rows);
   std::iota(rows.begin(), rows.end(), 0u);
   const auto held_out = static_cast<std::size_t>(fraction * static_cast<double>(rows.size()));
   if (held_out > 0) {
-    if (data_.test)
-      throw ConfigError("data.test_fraction: there is a test set already (" + data_.test_where + "): set data.test = \"none\"");
+    if (data_->test)
+      throw ConfigError("data.test_fraction: there is a test set already (" + data_->test_where + "): set data.test = \"none\"");
     RandomSequence(seed, Purpose::holdout).shuffle(rows.begin(), rows.end());
     test_rows_.assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(held_out));
     rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(held_out));
     std::sort(test_rows_.begin(), test_rows_.end());
     std::sort(rows.begin(), rows.end());
     test_is_held_out_ = true;
-  } else if (data_.test) {
-    test_rows_.resize(data_.test->num_rows);
+  } else if (data_->test) {
+    test_rows_.resize(data_->test->num_rows);
     std::iota(test_rows_.begin(), test_rows_.end(), 0u);
   }
   train_rows_ = std::move(rows);
@@ -58,21 +117,21 @@ void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
 
 template <class T>
 const Dataset<T>* FederatedProblem<T>::test() const {
-  if (test_is_held_out_) return &data_.train;
-  return data_.test ? &*data_.test : nullptr;
+  if (test_is_held_out_) return &data_->train;
+  return data_->test ? &*data_->test : nullptr;
 }
 
 // Partitioners see the training rows alone, numbered from 0; their numbers are mapped back to rows of the data.
 template <class T>
 void FederatedProblem<T>::split(const Scenario& scenario) {
   std::vector<std::int32_t> labels;
-  if (!data_.train.label.empty())
-    for (const std::uint32_t row : train_rows_) labels.push_back(data_.train.label[row]);
+  if (!data_->train.label.empty())
+    for (const std::uint32_t row : train_rows_) labels.push_back(data_->train.label[row]);
   const PartitionRequest request{
       .num_rows = train_rows_.size(),
-      .num_classes = data_.train.num_classes,
+      .num_classes = data_->train.num_classes,
       .label = labels,
-      .natural_begin = test_is_held_out_ ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_.train.client_begin),
+      .natural_begin = test_is_held_out_ ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_->train.client_begin),
       .num_clients = static_cast<std::size_t>(scenario.partition.clients),
       .seed = scenario.seeds.data};
   const Part& part = scenario.partition.part;
@@ -86,7 +145,7 @@ template <class T>
 void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
   model_ = make_part<Model<T>>("model", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
-  model_->bind(data_.train);
+  model_->bind(data_->train);
   layers_ = model_->layers();
 
   const auto m = static_cast<double>(train_rows_.size()), n = static_cast<double>(shards_.size());
@@ -108,7 +167,8 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
   const auto mentions = [&text = expression.text()](const char* name) { return text.find(name) != std::string::npos; };
   const bool theory = mentions("theory");
   if (!names_.contains("L")) {
-    const auto bounds = Objective::of(*model_, shards_, weights_).loss_curvature();
+    if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
+    const SecondOrder::Curvature& bounds = *facts_->curvature;
     names_["L"] = std::max(bounds.largest, -bounds.least);
     names_["mu"] = std::max(0.0, bounds.least + model_->regulariser().least_curvature());
   }
@@ -126,16 +186,29 @@ bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
   return !source.path.empty() || (model_->second_order() != nullptr && model_->is_convex());
 }
 
+// f as one sum over all rows where it does not depend on the split, so that cells with other splits find the same numbers.
 template <class T>
-const typename FederatedProblem<T>::Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
-  if (const auto known = optima_.find(source.path); known != optima_.end()) return known->second;
+std::span<const Shard> FederatedProblem<T>::whole() const {
+  return weighs_rows_ ? std::span<const Shard>(&train_rows_, 1) : std::span<const Shard>(shards_);
+}
+template <class T>
+std::span<const double> FederatedProblem<T>::whole_weights() const {
+  static constexpr double kOne = 1;
+  return weighs_rows_ ? std::span<const double>(&kOne, 1) : std::span<const double>(weights_);
+}
+
+template <class T>
+const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
+  const Regulariser& regulariser = model_->regulariser();
+  const std::string key = source.path + "|" + to_string(Value{regulariser.l2}) + "|" + to_string(Value{regulariser.nonconvex});
+  if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
   if (source.path.empty()) {
-    Optimum found = find_optimum(pool_.exec(0), *model_, shards_, weights_);
-    return optima_[source.path] = {std::move(found.x), found.f};
+    Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
+    return facts_->minima[key] = {std::move(found.x), found.f};
   }
   std::vector<double> x = read_vector(source.path, P(), "evaluate.optimum");
-  const double value = Objective::of(*model_, shards_, weights_).evaluate(pool_.exec(0), x.data(), nullptr);
-  return optima_[source.path] = {std::move(x), value};
+  const double value = Objective::of(*model_, whole(), whole_weights()).evaluate(pool_.exec(0), x.data(), nullptr);
+  return facts_->minima[key] = {std::move(x), value};
 }
 
 std::vector<double> read_vector(const std::string& path, std::size_t P, const std::string& key) {

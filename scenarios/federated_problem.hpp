@@ -1,7 +1,8 @@
 // The federated problem of a scenario: data, split over clients, model, and the constants that theory speaks of.
 //
 //   f(x) = sum_i w_i f_i(x),   f_i(x) = mean over client i's rows of l(x; row) + regulariser(x)
-// Cells of a sweep with the same problem share one object; constants and the optimum are computed when first asked for.
+// Constants and the optimum are computed when first asked for. Cells of one process share, through a ProblemCache, the data they read and
+// what belongs to f alone: with weights by rows, f does not depend on how the rows are split.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,59 @@
 
 namespace fl {
 
+// A minimiser x* [P] and f*.
+struct Minimum {
+  std::vector<double> x;
+  double value = 0;
+};
+
+// What was found out about one global objective.
+struct GlobalFacts {
+  std::optional<SecondOrder::Curvature> curvature;  // bounds of the loss' Hessian, regulariser excluded
+  std::map<std::string, Minimum> minima;            // by source and regulariser
+};
+
+// What the problems of one process have in common. Not for several threads at once.
+class FL_API ProblemCache {
+ public:
+  explicit ProblemCache(DataCatalog catalog);
+  ~ProblemCache();
+  // The data of a scenario: loaded or generated once, and kept as long as a few newer ones.
+  template <class T>
+  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario);
+  // Facts about f where it does not depend on the split; new ones otherwise.
+  [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario);
+
+ private:
+  template <class T>
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const LoadedData<T>> data;
+  };
+  template <class T>
+  [[nodiscard]] std::vector<Entry<T>>& entries();
+  DataCatalog catalog_;
+  std::vector<Entry<float>> entries32_;  // newest last
+  std::vector<Entry<double>> entries64_;
+  std::map<std::string, std::shared_ptr<GlobalFacts>> facts_;
+};
+
 template <class T>
 class FederatedProblem {
  public:
-  // Loads, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
+  // Takes data from the cache, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
+  FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool);
+  // The same with a cache of its own.
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
-  [[nodiscard]] const Dataset<T>& train() const { return data_.train; }
+  [[nodiscard]] const Dataset<T>& train() const { return data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
   [[nodiscard]] const LayerTable& layers() const { return layers_; }
   [[nodiscard]] std::uint64_t split_hash() const { return split_hash_; }
-  [[nodiscard]] const std::string& where() const { return data_.train_where; }
+  [[nodiscard]] const std::string& where() const { return data_->train_where; }
 
   // The test set and its rows; null when there is none.
   [[nodiscard]] const Dataset<T>* test() const;
@@ -41,22 +81,21 @@ class FederatedProblem {
   // Numbers that expressions may name: n, d, m always; L, L_max, mu, l2 once resolved. Adds what `text` mentions.
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& expression);
   // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
-  struct Minimum {
-    std::vector<double> x;
-    double value = 0;
-  };
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
   [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
 
  private:
-  void load(const Scenario& scenario, const DataCatalog& catalog);
   void hold_out(double fraction, std::uint64_t seed);
   void split(const Scenario& scenario);
   void bind(const Scenario& scenario);
+  [[nodiscard]] std::span<const Shard> whole() const;
+  [[nodiscard]] std::span<const double> whole_weights() const;
 
   ThreadPool& pool_;
-  LoadedData<T> data_;
+  std::shared_ptr<const LoadedData<T>> data_;
+  std::shared_ptr<GlobalFacts> facts_;
+  bool weighs_rows_ = true;
   Shard train_rows_, test_rows_;
   bool test_is_held_out_ = false;
   std::vector<Shard> shards_;
@@ -65,7 +104,6 @@ class FederatedProblem {
   std::unique_ptr<Model<T>> model_;
   LayerTable layers_;
   std::map<std::string, double> names_;
-  std::map<std::string, Minimum> optima_;
 };
 
 // P numbers separated by white space. Throws ConfigError naming `key`, the file and what is wrong.
