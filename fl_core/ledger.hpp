@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "fl_core/archive.hpp"
 #include "fl_core/device.hpp"
 
 namespace fl {
@@ -49,6 +51,14 @@ class FL_API Ledger {
   [[nodiscard]] std::uint64_t total_down_bits() const { return total_down_bits_; }
   [[nodiscard]] const std::vector<std::uint64_t>& client_up_bits() const { return per_client_up_bits_; }
   [[nodiscard]] const std::vector<std::uint64_t>& client_down_bits() const { return per_client_down_bits_; }
+  // Between rounds.
+  void persist(Archive& archive) {
+    archive.section("ledger");
+    archive.value(total_up_);
+    archive.value(total_down_bits_);
+    archive.array(std::span(per_client_up_bits_));
+    archive.array(std::span(per_client_down_bits_));
+  }
 
  private:
   BitCount up_, total_up_;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/archive.hpp"
 #include "fl_core/batch_view.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/error.hpp"
@@ -94,6 +95,26 @@ class StateTable {
   [[nodiscard]] std::size_t num_clients() const { return num_clients_; }
   [[nodiscard]] std::size_t P() const { return P_; }
   [[nodiscard]] std::size_t length_of(const SlotSpec& spec) const { return spec.length == 0 ? P_ : spec.length; }
+
+  // Client rows that are all zero, as those of clients that never took part, take a byte each.
+  void persist(Archive& archive) {
+    archive.section("state");
+    for (auto& [name, slot] : client_) {
+      archive.section(name);
+      archive.sparse_rows(slot.pool.span(), slot.stride);
+      archive.array(std::span(slot.row_of_client));
+      archive.array(std::span(slot.shadow_rows));
+    }
+    for (auto& [name, slot] : cohort_) {
+      archive.section(name);
+      archive.array(slot.span());
+    }
+    for (auto& [name, slot] : server_) {
+      archive.section(name);
+      archive.array(slot.span());
+    }
+    archive.array(std::span(acknowledged_));
+  }
 
   // Bytes that the declared slots may come to occupy.
   [[nodiscard]] std::size_t size_bytes() const {

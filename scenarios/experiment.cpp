@@ -196,44 +196,82 @@ bool Experiment<T>::is_due(std::uint32_t round, std::int64_t every) const {
 }
 
 template <class T>
-RunResult Experiment<T>::run(const RoundCallback& callback) {
-  const auto started = std::chrono::steady_clock::now();
-  const std::int64_t evaluate_every = scenario_.evaluate.every;
-  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : evaluate_every;
+void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
+  round_->persist(archive);
+  archive.section("rounds");
+  archive.list(rows);
+}
+
+template <class T>
+RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan& plan) {
   RunResult result;
+  CheckpointHeader at{.run = to_hex(cell_.hash)};
+  const bool resumed =
+      plan.resume && !plan.file.empty() && load_checkpoint(plan, at, [&](Archive& archive) { persist(archive, result.rows); });
+  if (!resumed) result.rows.push_back(row_of_start());
+
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  const double before = at.seconds;
+  const auto started = Clock::now();
+  auto saved = started;
+  const auto save = [&] {
+    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started)},
+                    [&](Archive& archive) { persist(archive, result.rows); });
+    saved = Clock::now();
+  };
+
   RunStatus status = RunStatus::done;
-
-  RoundRow start;
-  start.clients = 0;
-  start.bits_up_published = start.bits_up_entropy = 0;
-  evaluate(start);
-  result.rows.push_back(start);
-
-  for (std::uint32_t r = 1; r <= scenario_.rounds; ++r) {
-    RoundRow row;
-    row.round = r;
-    const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
-    if (evaluated) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
-    round_->play(r, measured);
-    count(row);
-    if (measured) measure(row);
-    if (evaluated) evaluate(row);
-    result.rows.push_back(row);
-    double total = 0;
-    for (const double g : round_->estimate()) total += g;
-    if (!std::isfinite(total) || (evaluated && !std::isfinite(row.train_loss))) {
-      status = RunStatus::diverged;
-      break;
-    }
-    if (evaluated && should_stop(row)) break;
+  for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds; ++r) {
+    result.rows.push_back(play(r));
+    const RoundRow& row = result.rows.back();
+    if (has_diverged(row)) status = RunStatus::diverged;
+    if (status == RunStatus::diverged || (is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
     if (callback && !callback(row)) {
       status = RunStatus::interrupted;
       break;
     }
+    const bool by_rounds = plan.every_rounds > 0 && r % plan.every_rounds == 0;
+    const bool by_time = plan.every_seconds > 0 && seconds_since(saved) >= plan.every_seconds;
+    if (!plan.file.empty() && r < scenario_.rounds && (by_rounds || by_time)) save();
   }
+  if (status == RunStatus::interrupted && !plan.file.empty()) save();
   finish(result, status);
-  result.record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  result.record.seconds = before + seconds_since(started);
   return result;
+}
+
+template <class T>
+RoundRow Experiment<T>::row_of_start() {
+  RoundRow row;
+  row.clients = 0;
+  row.bits_up_published = row.bits_up_entropy = 0;
+  evaluate(row);
+  return row;
+}
+
+// One round, and what is due to be measured of it.
+template <class T>
+RoundRow Experiment<T>::play(std::uint32_t r) {
+  const std::int64_t evaluate_every = scenario_.evaluate.every;
+  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : evaluate_every;
+  RoundRow row;
+  row.round = r;
+  const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
+  if (evaluated) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  round_->play(r, measured);
+  count(row);
+  if (measured) measure(row);
+  if (evaluated) evaluate(row);
+  return row;
+}
+
+template <class T>
+bool Experiment<T>::has_diverged(const RoundRow& row) const {
+  double total = 0;
+  for (const double g : round_->estimate()) total += g;
+  return !std::isfinite(total) ||
+         (is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) && !std::isfinite(row.train_loss));
 }
 
 // Statistics of the gradient at x_r, the current model; kept, because the next round may ask again.
@@ -386,9 +424,9 @@ struct CellRunner::Impl {
     return *latest;
   }
   template <class T>
-  RunResult run(const Cell& cell, const RoundCallback& callback, std::unique_ptr<FederatedProblem<T>>& latest) {
+  RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan, std::unique_ptr<FederatedProblem<T>>& latest) {
     Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
-    return experiment.run(callback);
+    return experiment.run(callback, plan);
   }
   template <class T>
   void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
@@ -406,9 +444,9 @@ struct CellRunner::Impl {
 CellRunner::CellRunner(DataCatalog catalog, MachineOptions machine) : impl_(std::make_unique<Impl>(std::move(catalog), machine)) {}
 CellRunner::~CellRunner() = default;
 
-RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback) {
-  return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, impl_->latest32)
-                                                       : impl_->run(cell, callback, impl_->latest64);
+RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan) {
+  return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, plan, impl_->latest32)
+                                                       : impl_->run(cell, callback, plan, impl_->latest64);
 }
 void CellRunner::check(const Cell& cell) {
   if (cell.scenario.precision == Precision::float32)

@@ -14,6 +14,7 @@
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/sweep.hpp"
+#include "server/checkpoint.hpp"
 #include "server/round.hpp"
 #include "server/run_record.hpp"
 
@@ -41,7 +42,8 @@ class Experiment {
   Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine);
   ~Experiment();
 
-  RunResult run(const RoundCallback& callback);
+  // Throws StoreError when a checkpoint cannot be written or used.
+  RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
 
   // For tests and tools: the pieces of a run.
   [[nodiscard]] StateTable<T>& state() { return *state_; }
@@ -62,6 +64,10 @@ class Experiment {
   [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
   void start_model();
+  void persist(Archive& archive, std::vector<RoundRow>& rows);
+  [[nodiscard]] RoundRow row_of_start();
+  [[nodiscard]] RoundRow play(std::uint32_t round);
+  [[nodiscard]] bool has_diverged(const RoundRow& row) const;
   void evaluate(RoundRow& row);
   void measure(RoundRow& row);
   void count(RoundRow& row) const;
@@ -107,7 +113,7 @@ class FL_API CellRunner {
   ~CellRunner();
   // Puts a cell together without running it: throws what run() would throw before its first round.
   void check(const Cell& cell);
-  RunResult run(const Cell& cell, const RoundCallback& callback);
+  RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
 
  private:
   struct Impl;

@@ -30,6 +30,12 @@ class Downlink {
   // Bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
+  void persist(Archive& archive) {
+    archive.section("downlink");
+    archive.array(reference_.span());
+    archive.list(bits_until_);
+    archive.array(std::span(last_round_));
+  }
   [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
 
  private:

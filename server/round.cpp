@@ -27,6 +27,17 @@ void Round<T>::play(std::uint32_t round, bool measure) {
 }
 
 template <class T>
+void Round<T>::persist(Archive& archive) {
+  archive.section("model");
+  archive.array(model_);
+  archive.section("optimizer");
+  parts_.optimizer.persist(archive);
+  parts_.downlink.persist(archive);
+  ledger_.persist(archive);
+  parts_.state.persist(archive);
+}
+
+template <class T>
 RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
   parts_.participation.sample(round, settings_.seeds.sampling, settings_.weights, plan_);
   ledger_.open_round();

@@ -46,6 +46,9 @@ class Round {
   // Plays round r (1, 2, ...). `measure` says that norms are due.
   void play(std::uint32_t round, bool measure);
 
+  // Model, states and counters between two rounds.
+  void persist(Archive& archive);
+
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return plan_; }
   // Estimate of the last round: [P].

@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "fl_core/archive.hpp"
+
 namespace fl {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
@@ -94,6 +96,7 @@ struct RunRecord {
   std::string version{};     // of fedbits
   std::string cpu{}, instruction_set{}, compiler{};
   std::uint64_t threads = 0;
+  std::string message{};          // why it failed
   std::vector<AxisLabel> axes{};  // in the order of the scenario file
   std::vector<ResolvedConstant> constants{};
 };
@@ -162,6 +165,10 @@ inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
     {"instruction_set", &RunRecord::instruction_set},
     {"compiler", &RunRecord::compiler},
     {"threads", &RunRecord::threads},
+    {"message", &RunRecord::message},
 });
+
+// Writes or reads a whole run, as a worker process hands it to its parent.
+FL_API void persist(Archive& archive, RunRecord& record, std::vector<RoundRow>& rows);
 
 }  // namespace fl

@@ -330,6 +330,11 @@ RunStore::Appended RunStore::append(const RunRecord& record, const std::vector<R
   return place ? Appended::replaced : Appended::added;
 }
 
+bool RunStore::holds(const std::string& run) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->ready() && find(*state_->database, run).has_value();
+}
+
 bool RunStore::has_finished(const std::string& run) const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->ready()) return false;

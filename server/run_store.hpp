@@ -38,7 +38,7 @@ class FL_API RunStore {
     replaced,  // the run was there, unfinished or repeated on purpose
     kept,      // a finished run was there and the new one is not finished: nothing was written
   };
-  static constexpr int kVersion = 1;  // of the schema, in PRAGMA user_version
+  static constexpr int kVersion = 2;  // of the schema, in PRAGMA user_version
   static constexpr const char* kFileName = "results.sqlite";
 
   // `place` is the folder that holds results.sqlite or, in read mode, the file itself. StoreError: missing, not a store, another version.
@@ -53,6 +53,7 @@ class FL_API RunStore {
   // Writes a run, whole or not at all; a run of the same hash is replaced and keeps its place in the order.
   Appended append(const RunRecord& record, const std::vector<RoundRow>& rows);
 
+  [[nodiscard]] bool holds(const std::string& run) const;
   [[nodiscard]] bool has_finished(const std::string& run) const;
   // The summaries, in the order in which the runs were first appended.
   [[nodiscard]] std::vector<RunRecord> list() const;

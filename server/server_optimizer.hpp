@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "fl_core/archive.hpp"
 #include "fl_core/expression.hpp"
 #include "fl_core/options.hpp"
 
@@ -15,8 +16,8 @@ class ServerOptimizer {
   virtual ~ServerOptimizer() = default;
   // model [P] moves along estimate [P]; step_size is gamma when the estimate is a gradient, 1 when it is a step or an update.
   virtual void step(std::uint32_t round, double step_size, std::span<const double> estimate, std::span<T> model) = 0;
-  // Everything it remembers, for checkpoints: [any].
-  [[nodiscard]] virtual std::span<double> state() { return {}; }
+  // Writes or reads everything it remembers between rounds.
+  virtual void persist(Archive& archive) { (void)archive; }
 };
 
 }  // namespace fl

@@ -1,10 +1,8 @@
 // `fedbits run FILE`: every cell of a scenario file, one after another, a line each; stored ones are shown and not repeated.
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
+#include <cmath>
 #include <iostream>
 #include <thread>
 
@@ -12,6 +10,7 @@
 #include "apps/fedbits/comparison.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
@@ -23,13 +22,6 @@ namespace fl {
 
 namespace {
 
-// The signal that asked for the end, 0 = none. The second one of the same kind ends the process at once.
-volatile std::sig_atomic_t g_signal = 0;
-void on_signal(int signal) {
-  g_signal = signal;
-  std::signal(signal, SIG_DFL);
-}
-
 struct RunArguments {
   std::string file, out = "./fedbits-out", data, device = "cpu";
   std::vector<std::string> settings;
@@ -37,12 +29,15 @@ struct RunArguments {
   std::uint32_t block = 0;
   bool quiet = false, again = false, materialise = false;
   int verbose = 0;
+  CheckpointArguments checkpoints;
 };
 
-void choose_log_level(const RunArguments& arguments) {
-  spdlog::set_default_logger(spdlog::stderr_color_st("fedbits"));
-  spdlog::set_pattern("%^%l%$: %v");
-  spdlog::set_level(arguments.quiet ? spdlog::level::err : arguments.verbose > 0 ? spdlog::level::debug : spdlog::level::warn);
+CheckpointPlan checkpoint_of(const Cell& cell, const RunArguments& arguments) {
+  return {.file = checkpoint_folder(arguments.out) / (to_hex(cell.hash) + ".checkpoint"),
+          .every_rounds = arguments.checkpoints.rounds,
+          .every_seconds = 60 * arguments.checkpoints.minutes,
+          .resume = arguments.checkpoints.resume,
+          .any_build = arguments.checkpoints.any_build};
 }
 
 std::string progress_text(const RoundRow& row) {
@@ -60,27 +55,24 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   }
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
-  RunResult result = runner.run(cell, [&](const RoundRow& row) {
+  const auto show = [&](const RoundRow& row) {
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
     progress.update(row.round, text);
-    return g_signal == 0;
-  });
+    return caught_signal() == 0;
+  };
+  const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
+  RunResult result = runner.run(cell, show, checkpoint);
   progress.finish();
   describe_machine(result.record);
   store.append(result.record, result.rows);
+  std::error_code ignored;
+  if (is_finished(result.record.status)) std::filesystem::remove(checkpoint.file, ignored);
   return result.record;
 }
 
-std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
-  std::string title = cell.scenario.name;
-  if (count > 1) title += " " + std::to_string(number) + "/" + std::to_string(count);
-  for (const auto& [_, label] : cell.axis_labels) title += "  " + label;
-  return title;
-}
-
 int run(const RunArguments& arguments) {
-  choose_log_level(arguments);
+  choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
   const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -89,12 +81,11 @@ int run(const RunArguments& arguments) {
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   store.probe_writable();
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  catch_signals();
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
-  for (std::size_t i = 0; i < cells.size() && g_signal == 0; ++i) {
+  for (std::size_t i = 0; i < cells.size() && caught_signal() == 0; ++i) {
     try {
       records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, runner, store, progress));
     } catch (const StoreError& error) {
@@ -108,9 +99,9 @@ int run(const RunArguments& arguments) {
     std::cout << '\n';
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
   }
-  if (g_signal != 0) {
-    spdlog::warn("interrupted: what was finished is stored in {}", arguments.out);
-    return g_signal == SIGTERM ? 143 : 130;
+  if (caught_signal() != 0) {
+    spdlog::warn("interrupted: what was finished is stored in {}; --resume goes on from there", arguments.out);
+    return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;
 }
@@ -130,6 +121,12 @@ void add_run_command(CLI::App& app, const Guard& guard) {
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
   command->add_flag("--materialise", arguments->materialise, "encode and decode every message instead of computing its length");
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
+  command->add_flag("--resume", arguments->checkpoints.resume, "runs that were interrupted go on from their checkpoints");
+  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every so many rounds");
+  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--any-build", arguments->checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
   command->add_flag("-q,--quiet", arguments->quiet, "print errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits run scenarios/library/quickstart.toml --set rounds=50 --out results");

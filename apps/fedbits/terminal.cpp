@@ -143,6 +143,7 @@ std::string closing_line(const RunRecord& record) {
   std::string line = "run " + record.run;
   for (const AxisLabel& axis : record.axes) line += "  " + axis.key + "=" + one_line(axis.label);
   line += "  seed=" + std::to_string(record.seed) + "  " + to_string(record.status) + "  rounds " + std::to_string(record.rounds);
+  if (!record.message.empty()) return line + "  " + one_line(record.message);
   const std::pair<const char*, double> measures[] = {
       {"train_loss", record.train_loss}, {"f_gap", record.f_gap}, {"test_accuracy", record.test_accuracy}};
   for (const auto& [name, value] : measures)

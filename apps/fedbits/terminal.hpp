@@ -71,7 +71,7 @@ struct Table {
 };
 void print(const Table& table, std::ostream& out);
 
-// The line with which a run ends: hash, status, rounds, final measures, exact bits, checksum.
+// The line with which a run ends: hash, status, rounds, final measures, exact bits, checksum; or why it failed.
 [[nodiscard]] std::string closing_line(const RunRecord& record);
 
 }  // namespace fl

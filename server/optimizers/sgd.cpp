@@ -48,7 +48,7 @@ class ServerSgd final : public ServerOptimizer<T> {
       model[j] = static_cast<T>(static_cast<double>(model[j]) - factor * u);
     }
   }
-  [[nodiscard]] std::span<double> state() override { return momentum_; }
+  void persist(Archive& archive) override { archive.list(momentum_); }
 
  private:
   ServerSgdOptions options_;

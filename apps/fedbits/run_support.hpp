@@ -1,0 +1,31 @@
+// What `run` and `sweep` share: signals, titles, logging, where checkpoints lie.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "scenarios/sweep.hpp"
+
+namespace fl {
+
+// From now on SIGINT and SIGTERM ask for the end; the second one of a kind ends the process at once.
+void catch_signals();
+// The signal that asked for the end, 0 = none.
+[[nodiscard]] int caught_signal();
+// 130 or 143.
+[[nodiscard]] int exit_code_of(int signal);
+
+void choose_log_level(bool quiet, int verbose);
+
+// "name 3/12  alpha=0.1  top-1%"
+[[nodiscard]] std::string title_of(const Cell& cell, std::size_t number, std::size_t count);
+
+// When runs write checkpoints: options of both commands.
+struct CheckpointArguments {
+  std::uint64_t rounds = 0;
+  double minutes = 5;
+  bool resume = false, any_build = false;
+};
+[[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
+
+}  // namespace fl

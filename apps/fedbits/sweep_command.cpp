@@ -1,0 +1,277 @@
+// `fedbits sweep FILE`: every cell of a scenario file in parallel processes, resumable, and in shards over machines.
+// `fedbits merge STORE... --out DIR`: the stores of shards as one.
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/comparison.hpp"
+#include "apps/fedbits/live_table.hpp"
+#include "apps/fedbits/machine.hpp"
+#include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/run_support.hpp"
+#include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
+#include "scenarios/sweep_runner.hpp"
+
+namespace fl {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SweepArguments {
+  std::string file, out = "./fedbits-out", data, device = "cpu", shard;
+  std::vector<std::string> settings;
+  int jobs = 0;
+  CheckpointArguments checkpoints;
+  bool list = false, quiet = false, again = false;
+  int verbose = 0;
+};
+
+SweepShard parse_shard(const std::string& text) {
+  SweepShard shard;
+  if (text.empty()) return shard;
+  std::size_t slash = text.find('/'), used = 0, used_count = 0;
+  try {
+    if (slash == std::string::npos) throw std::invalid_argument("no slash");
+    shard.index = std::stoull(text.substr(0, slash), &used);
+    shard.count = std::stoull(text.substr(slash + 1), &used_count);
+    if (used != slash || used_count != text.size() - slash - 1) throw std::invalid_argument("more than numbers");
+  } catch (const std::exception&) {
+    throw ConfigError("--shard: must be i/n with 1 <= i <= n, such as 2/8, is '" + text + "'");
+  }
+  if (shard.count == 0 || shard.index == 0 || shard.index > shard.count)
+    throw ConfigError("--shard: must be i/n with 1 <= i <= n, such as 2/8, is '" + text + "'");
+  return shard;
+}
+
+// Each shard has a store of its own.
+std::string folder_of(const SweepArguments& arguments, const SweepShard& shard) {
+  if (shard.count == 1) return arguments.out;
+  return (fs::path(arguments.out) / ("shard-" + std::to_string(shard.index) + "-of-" + std::to_string(shard.count))).string();
+}
+
+// One sweep at a time writes to a folder. The lock goes with the process, however it ends.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    const fs::path file = folder / "sweep.lock";
+    file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file_ < 0) throw StoreError("cannot write " + file.string() + ": " + std::strerror(errno));
+    for (int attempt = 0; ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++attempt) {
+      if (attempt == 20) {
+        ::close(file_);
+        throw StoreError("another sweep is writing to " + folder.string() + "; wait for it, or choose another folder with --out");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // workers of a sweep that was just killed are ending
+    }
+  }
+  ~FolderLock() { ::close(file_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+std::vector<Cell> cells_of(const SweepArguments& arguments, const SweepShard& shard) {
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
+  return cells;
+}
+
+std::string describe(const Cell& cell) {
+  std::string line = to_hex(cell.hash) + "  " + cell.scenario.name;
+  for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + label;
+  return line + "  seed=" + std::to_string(cell.scenario.seeds.data);
+}
+
+int list_cells(const SweepArguments& arguments, const SweepShard& shard) {
+  const std::string folder = folder_of(arguments, shard);
+  std::optional<RunStore> store;
+  std::error_code ignored;
+  if (fs::exists(fs::path(folder) / RunStore::kFileName, ignored)) store = RunStore::open(folder, RunStore::Mode::read);
+  std::map<std::string, RunStatus> statuses;
+  if (store)
+    for (const RunRecord& record : store->list()) statuses[record.run] = record.status;
+  for (const Cell& cell : cells_of(arguments, shard)) {
+    const auto status = statuses.find(to_hex(cell.hash));
+    std::cout << describe(cell) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
+  }
+  return 0;
+}
+
+// The cells that are still to be run.
+std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store,
+                                    const std::string& folder) {
+  std::vector<std::size_t> pending;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (arguments.again || !store.has_finished(to_hex(cells[i].hash))) pending.push_back(i);
+  const std::size_t finished = cells.size() - pending.size();
+  if (finished > 0 && !arguments.checkpoints.resume)
+    throw ConfigError(folder + " holds " + std::to_string(finished) + " of the " + std::to_string(cells.size()) +
+                      " runs already: --resume runs the others, --again repeats all of them");
+  return pending;
+}
+
+std::string progress_text(const RunProgress& progress) {
+  std::string text;
+  if (!std::isnan(progress.train_loss)) text += "loss " + short_text(progress.train_loss);
+  if (!std::isnan(progress.test_accuracy)) text += "  accuracy " + short_text(progress.test_accuracy);
+  return text;
+}
+
+int sweep(const SweepArguments& arguments) {
+  choose_log_level(arguments.quiet, arguments.verbose);
+  require_device(arguments.device);
+  const SweepShard shard = parse_shard(arguments.shard);
+  if (arguments.list) return list_cells(arguments, shard);
+  const std::string folder = folder_of(arguments, shard);
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  SweepRunner runner(cells_of(arguments, shard), DataCatalog(arguments.data),
+                     {.workers = jobs,
+                      .checkpoints = checkpoint_folder(folder),
+                      .checkpoint_every_rounds = arguments.checkpoints.rounds,
+                      .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
+                      .resume = arguments.checkpoints.resume,
+                      .any_build = arguments.checkpoints.any_build});
+  runner.check();
+
+  RunStore store = RunStore::open(folder, RunStore::Mode::create);
+  store.probe_writable();
+  const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
+  const FolderLock lock(folder);
+  catch_signals();
+
+  LiveTable table(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
+                  pending.size());
+  const bool says_every_run = !arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0);
+  std::map<std::size_t, std::size_t> worker_of;
+  SweepEvents events;
+  events.started = [&](std::size_t cell, int worker) {
+    worker_of[cell] = static_cast<std::size_t>(worker);
+    table.begin(worker_of[cell], title_of(runner.cells()[cell], cell + 1, runner.cells().size()),
+                static_cast<std::uint64_t>(runner.cells()[cell].scenario.rounds));
+  };
+  events.progress = [&](std::size_t cell, const RunProgress& progress) {
+    table.update(worker_of[cell], progress.round, progress_text(progress));
+  };
+  events.ended = [&](std::size_t cell, const RunRecord& record) {
+    const bool good = record.status == RunStatus::done;
+    table.end(worker_of[cell], good);
+    if (good && !says_every_run) return;
+    table.note(closing_line(record));
+  };
+  events.tick = [&] { table.tick(); };
+  events.signal = caught_signal;
+  events.describe_machine = describe_machine;
+  try {
+    runner.run(pending, store, events);
+  } catch (const StoreError& error) {
+    table.finish();
+    spdlog::error("{}", error.what());
+    return 1;
+  }
+  table.finish();
+
+  std::vector<RunRecord> records;
+  std::size_t good = 0;
+  for (const Cell& cell : runner.cells())
+    if (const std::string hash = to_hex(cell.hash); store.holds(hash)) {
+      records.push_back(store.record(hash));
+      good += records.back().status == RunStatus::done ? 1 : 0;
+    }
+  if (!arguments.quiet && records.size() > 1)
+    print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
+  if (caught_signal() != 0) {
+    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, runner.cells().size(), folder);
+    return exit_code_of(caught_signal());
+  }
+  if (good == runner.cells().size()) return 0;
+  spdlog::error("{} of {} runs failed or diverged; `fedbits export {} --runs runs.csv` lists them", runner.cells().size() - good,
+                runner.cells().size(), folder);
+  return 1;
+}
+
+struct MergeArguments {
+  std::vector<std::string> stores;
+  std::string out = "./fedbits-out";
+};
+
+// Every run of every store; of two results of one run the finished one. Two finished results must be the same.
+int merge(const MergeArguments& arguments) {
+  RunStore target = RunStore::open(arguments.out, RunStore::Mode::create);
+  target.probe_writable();
+  std::size_t added = 0;
+  std::vector<Problem> problems;
+  for (const std::string& place : arguments.stores) {
+    const RunStore source = RunStore::open(place, RunStore::Mode::read);
+    for (const RunRecord& record : source.list()) {
+      if (target.has_finished(record.run) && is_finished(record.status)) {
+        if (target.record(record.run).checksum != record.checksum)
+          problems.push_back({place, "run " + record.run + " ended otherwise here than in " + target.file().string() +
+                                         " (another build, or another machine?); the stored one is kept"});
+        continue;
+      }
+      added += target.append(record, source.rows(record.run)) != RunStore::Appended::kept ? 1 : 0;
+    }
+  }
+  std::cout << added << " runs added to " << target.file().string() << '\n';
+  for (const Problem& problem : problems) std::cerr << problem.where << ": " << problem.message << '\n';
+  return problems.empty() ? 0 : 1;
+}
+
+void add_merge_command(CLI::App& app, const Guard& guard) {
+  auto arguments = std::make_shared<MergeArguments>();
+  CLI::App* command = app.add_subcommand("merge", "join the stores of shards into one");
+  command->add_option("STORE", arguments->stores, "folders that hold results.sqlite, or such files")->required();
+  command->add_option("--out", arguments->out, "folder of the joined store")->capture_default_str();
+  command->footer("Example: fedbits merge results/shard-*-of-8 --out results");
+  command->callback([arguments, guard] { guard([&] { return merge(*arguments); }); });
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, const Guard& guard) {
+  auto arguments = std::make_shared<SweepArguments>();
+  CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file in parallel, one run per core");
+  command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
+  command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
+  command->add_option("--out", arguments->out, "folder for results.sqlite")->capture_default_str();
+  command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command->add_option("--device", arguments->device, "cpu, cuda or auto")->capture_default_str();
+  command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: all cores); results do not depend on it")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--shard", arguments->shard, "i/n: only the i-th of n parts, into OUT/shard-i-of-n");
+  command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
+  command->add_flag("--resume", arguments->checkpoints.resume, "go on: finished runs are kept, begun ones continue from their checkpoints");
+  command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");
+  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every so many rounds");
+  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--any-build", arguments->checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
+  command->add_flag("-q,--quiet", arguments->quiet, "print errors only");
+  command->add_flag("-v,--verbose", arguments->verbose, "say more");
+  command->footer(
+      "Examples:\n"
+      "  fedbits sweep study.toml --out results\n"
+      "  fedbits sweep study.toml --out results --resume\n"
+      "  fedbits sweep study.toml --out results --shard $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT\n"
+      "  parallel fedbits sweep study.toml --jobs 1 --shard {}/4 --out results ::: 1 2 3 4\n"
+      "  fedbits merge results/shard-*-of-4 --out results");
+  command->callback([arguments, guard] { guard([&] { return sweep(*arguments); }); });
+  add_merge_command(app, guard);
+}
+
+}  // namespace fl

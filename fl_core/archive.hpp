@@ -1,0 +1,99 @@
+// One description of an object's memory for both directions: `persist(Archive&)` writes a checkpoint and reads it back.
+//
+// Everything is little-endian and unaligned. Sections carry names, so that a mismatch says where it lies. Reading checks every length
+// before it allocates, and every size that the program knows better.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl {
+
+// Bytes that are not what this program would have written.
+class FL_API ArchiveError : public Error {
+ public:
+  using Error::Error;
+};
+
+class FL_API Archive {
+ public:
+  Archive() = default;                                                                // writes
+  explicit Archive(std::span<const std::byte> bytes) : reading_(true), in_(bytes) {}  // reads; the bytes outlive it
+  [[nodiscard]] bool is_reading() const { return reading_; }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return out_; }
+
+  // What follows belongs to `name`.
+  void section(std::string_view name);
+  // Nothing may be left.
+  void finish() const;
+
+  template <class T>
+  void value(T& x) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    raw(&x, sizeof(T));
+  }
+  void text(std::string& text);
+  // An array whose size the program knows: another size in the file is an error.
+  template <class T>
+  void array(std::span<T> x) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    expect_size(x.size());
+    raw(x.data(), x.size_bytes());
+  }
+  // An array of any size.
+  template <class T>
+  void list(std::vector<T>& x) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    x.resize(size_of_list(x.size(), sizeof(T)));
+    raw(x.data(), x.size() * sizeof(T));
+  }
+  // A list of objects: each(object).
+  template <class T, class Each>
+  void list_of(std::vector<T>& x, const Each& each) {
+    x.resize(size_of_list(x.size(), 1));
+    for (T& one : x) each(one);
+  }
+  // Rows [N, stride] of which many are zero: only the others are stored. When reading, `x` must be zero.
+  template <class T>
+  void sparse_rows(std::span<T> x, std::size_t stride) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::size_t rows = stride == 0 ? 0 : x.size() / stride;
+    expect_size(rows);
+    for (std::size_t r = 0; r < rows; ++r) {
+      T* row = x.data() + r * stride;
+      std::uint8_t present = 0;
+      if (!reading_) {
+        std::uint8_t any = 0;
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(row);
+        for (std::size_t i = 0; i < stride * sizeof(T); ++i) any |= bytes[i];
+        present = any != 0 ? 1 : 0;
+      }
+      value(present);
+      if (present != 0) raw(row, stride * sizeof(T));
+    }
+  }
+
+ private:
+  void raw(void* data, std::size_t size);
+  void expect_size(std::size_t size);
+  std::size_t size_of_list(std::size_t size, std::size_t element);
+  [[noreturn]] void fail(const std::string& what) const;
+
+  bool reading_ = false;
+  std::string section_ = "its beginning";
+  std::vector<std::byte> out_;
+  std::span<const std::byte> in_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace fl

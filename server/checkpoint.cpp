@@ -1,0 +1,183 @@
+#include "server/checkpoint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl {
+
+namespace fs = std::filesystem;
+
+int FileSystem::open(const char* path, int flags, unsigned mode) { return ::open(path, flags, mode); }
+std::int64_t FileSystem::write(int file, const void* bytes, std::size_t size) { return ::write(file, bytes, size); }
+int FileSystem::fsync(int file) { return ::fsync(file); }
+int FileSystem::close(int file) { return ::close(file); }
+int FileSystem::rename(const char* from, const char* to) { return std::rename(from, to); }
+FileSystem& FileSystem::real() {
+  static FileSystem system;
+  return system;
+}
+
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+
+[[noreturn]] void fail(const fs::path& file, const std::string& step) {
+  const int reason = errno;
+  throw StoreError("cannot write the checkpoint " + file.string() + ": " + step + ": " + std::strerror(reason) +
+                   "; the one before it, if any, is untouched");
+}
+
+// A file that is closed, and taken away again unless it was kept.
+class TemporaryFile {
+ public:
+  TemporaryFile(fs::path path, FileSystem& system) : path_(std::move(path)), system_(system) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (file_ >= 0) system_.close(file_);
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  void open() {
+    file_ = system_.open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file_ < 0) fail(path_, "open");
+  }
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      errno = ENOSPC;  // a short write sets no reason of its own
+      const std::int64_t written = system_.write(file_, bytes.data(), bytes.size());
+      if (written <= 0 && errno == EINTR) continue;
+      if (written <= 0) fail(path_, "write");
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  void sync_and_close() {
+    if (system_.fsync(file_) != 0) fail(path_, "fsync");
+    const int file = std::exchange(file_, -1);
+    if (system_.close(file) != 0) fail(path_, "close");
+  }
+  void rename_to(const fs::path& target) {
+    if (system_.rename(path_.c_str(), target.c_str()) != 0) fail(target, "rename");
+    kept_ = true;
+  }
+
+ private:
+  fs::path path_;
+  FileSystem& system_;
+  int file_ = -1;
+  bool kept_ = false;
+};
+
+void sync_folder(const fs::path& folder, FileSystem& system) {
+  const int file = system.open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (file < 0) fail(folder, "open the folder");
+  const int synced = system.fsync(file);
+  system.close(file);
+  if (synced != 0) fail(folder, "fsync of the folder");
+}
+
+std::vector<std::byte> read_file(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in.good() && !in.eof()) throw StoreError("cannot read the checkpoint " + file.string());
+  const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
+  return {first, first + bytes.size()};
+}
+
+[[noreturn]] void refuse(const fs::path& file, const std::string& why) {
+  throw StoreError("the checkpoint " + file.string() + " cannot be used: " + why + "; without it (remove the file) the run starts anew");
+}
+
+void exchange_header(Archive& archive, CheckpointHeader& header, std::uint32_t& version, std::string& build) {
+  archive.section("fedbits checkpoint");
+  archive.value(version);
+  archive.text(build);
+  archive.text(header.run);
+  archive.value(header.round);
+  archive.value(header.seconds);
+}
+
+}  // namespace
+
+void write_atomically(const fs::path& file, std::span<const std::byte> bytes, FileSystem& system) {
+  TemporaryFile temporary(file.string() + ".tmp", system);
+  temporary.open();
+  temporary.write(bytes);
+  temporary.sync_and_close();
+  temporary.rename_to(file);
+  sync_folder(file.parent_path(), system);
+}
+
+std::string build_fingerprint() {
+  std::string text = std::string("fedbits ") + FL_VERSION + ", ";
+#if defined(__clang__)
+  text += "clang " __clang_version__;
+#else
+  text += "gcc " __VERSION__;
+#endif
+#if defined(__AVX512F__)
+  text += ", AVX-512";
+#elif defined(__AVX2__)
+  text += ", AVX2";
+#endif
+#if !defined(__OPTIMIZE__)
+  text += ", not optimised";
+#endif
+  return text;
+}
+
+void save_checkpoint(const CheckpointPlan& plan, CheckpointHeader header, const Persist& persist) {
+  Archive archive;
+  std::uint32_t version = kVersion;
+  std::string build = build_fingerprint();
+  exchange_header(archive, header, version, build);
+  persist(archive);
+  std::uint64_t checksum = hash64_of(archive.bytes());
+  archive.value(checksum);
+  std::error_code error;
+  fs::create_directories(plan.file.parent_path(), error);
+  write_atomically(plan.file, archive.bytes(), *plan.system);
+}
+
+bool load_checkpoint(const CheckpointPlan& plan, CheckpointHeader& header, const Persist& persist) {
+  std::error_code error;
+  if (!fs::exists(plan.file, error)) return false;
+  const std::vector<std::byte> bytes = read_file(plan.file);
+  constexpr std::size_t kChecksum = sizeof(std::uint64_t);
+  if (bytes.size() < kChecksum) refuse(plan.file, "it has " + std::to_string(bytes.size()) + " bytes");
+  const std::span<const std::byte> content(bytes.data(), bytes.size() - kChecksum);
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, bytes.data() + content.size(), kChecksum);
+  if (checksum != hash64_of(content)) refuse(plan.file, "its bytes do not match their checksum");
+  try {
+    Archive archive(content);
+    CheckpointHeader found;
+    std::uint32_t version = 0;
+    std::string build;
+    exchange_header(archive, found, version, build);
+    if (version != kVersion)
+      refuse(plan.file, "it has version " + std::to_string(version) + ", this fedbits reads " + std::to_string(kVersion));
+    if (found.run != header.run) refuse(plan.file, "it belongs to run " + found.run + ", not to " + header.run);
+    if (build != build_fingerprint() && !plan.any_build)
+      refuse(plan.file, "it was written by another build (" + build + "; this is " + build_fingerprint() +
+                            "), whose rounding may differ; --any-build takes it nevertheless");
+    persist(archive);
+    archive.finish();
+    header = found;
+  } catch (const ArchiveError& damaged) {
+    refuse(plan.file, damaged.what());
+  }
+  return true;
+}
+
+}  // namespace fl

@@ -1,0 +1,59 @@
+// Checkpoints of a run: one file that holds everything a run needs to go on after a round, byte for byte as if it had not stopped.
+//
+// A checkpoint replaces the one before whole or not at all: it is written under a temporary name, synced, renamed, and the folder synced.
+// So at any moment, `kill -9`, a full disk and a power cut included, the file is the last checkpoint that was finished. It ends with an
+// XXH64 of its bytes; a file that does not match, or belongs to another run or another build of fedbits, is refused with its reason.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "fl_core/archive.hpp"
+
+namespace fl {
+
+// The calls that make a file last; tests make single ones of them fail.
+class FL_API FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  // As the system calls of the same names: -1 and errno when they fail.
+  virtual int open(const char* path, int flags, unsigned mode);
+  virtual std::int64_t write(int file, const void* bytes, std::size_t size);
+  virtual int fsync(int file);
+  virtual int close(int file);
+  virtual int rename(const char* from, const char* to);
+  static FileSystem& real();
+};
+
+// Writes a file whole or not at all. StoreError with path, step and reason; what was there stays.
+FL_API void write_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes, FileSystem& system = FileSystem::real());
+
+// Identity of what decides a run's bytes beside its scenario: version, compiler and instruction set of this build.
+[[nodiscard]] FL_API std::string build_fingerprint();
+
+struct CheckpointHeader {
+  std::string run;          // hash of the resolved scenario
+  std::uint64_t round = 0;  // the last one that was played
+  double seconds = 0;       // real time until here
+};
+
+// When a run writes checkpoints. Where `file` is empty it writes none.
+struct CheckpointPlan {
+  std::filesystem::path file;
+  std::uint64_t every_rounds = 0;  // 0 = not by rounds
+  double every_seconds = 0;        // 0 = not by time
+  bool resume = false;             // goes on from `file` if it is there
+  bool any_build = false;          // even if another build of fedbits wrote it
+  FileSystem* system = &FileSystem::real();
+};
+
+using Persist = std::function<void(Archive&)>;
+
+FL_API void save_checkpoint(const CheckpointPlan& plan, CheckpointHeader header, const Persist& persist);
+// False when there is no file. StoreError when it cannot be used: nothing may be done with the half-read object then.
+[[nodiscard]] FL_API bool load_checkpoint(const CheckpointPlan& plan, CheckpointHeader& header, const Persist& persist);
+
+}  // namespace fl
