@@ -89,10 +89,7 @@ void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, 
   const auto keep = [&](std::size_t cell, RunResult result) {
     if (events.describe_machine) events.describe_machine(result.record);
     store.append(result.record, result.rows);
-    if (is_finished(result.record.status)) {
-      std::error_code ignored;
-      std::filesystem::remove(checkpoint_of(cells_[cell]).file, ignored);
-    }
+    if (is_finished(result.record.status)) remove_checkpoint(checkpoint_of(cells_[cell]));
     if (events.ended) events.ended(cell, result.record);
   };
   PoolEvents heard;

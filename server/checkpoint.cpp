@@ -86,6 +86,8 @@ void sync_folder(const fs::path& folder, FileSystem& system) {
   if (synced != 0) fail(folder, "fsync of the folder");
 }
 
+fs::path temporary_of(const fs::path& file) { return file.string() + ".tmp"; }
+
 std::vector<std::byte> read_file(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -109,8 +111,15 @@ void exchange_header(Archive& archive, CheckpointHeader& header, std::uint32_t& 
 
 }  // namespace
 
+void remove_checkpoint(const CheckpointPlan& plan) {
+  if (plan.file.empty()) return;
+  std::error_code ignored;
+  fs::remove(plan.file, ignored);
+  fs::remove(temporary_of(plan.file), ignored);
+}
+
 void write_atomically(const fs::path& file, std::span<const std::byte> bytes, FileSystem& system) {
-  TemporaryFile temporary(file.string() + ".tmp", system);
+  TemporaryFile temporary(temporary_of(file), system);
   temporary.open();
   temporary.write(bytes);
   temporary.sync_and_close();

@@ -56,4 +56,7 @@ FL_API void save_checkpoint(const CheckpointPlan& plan, CheckpointHeader header,
 // False when there is no file. StoreError when it cannot be used: nothing may be done with the half-read object then.
 [[nodiscard]] FL_API bool load_checkpoint(const CheckpointPlan& plan, CheckpointHeader& header, const Persist& persist);
 
+// After the run was stored. Takes away what a killed process left half written, too.
+FL_API void remove_checkpoint(const CheckpointPlan& plan);
+
 }  // namespace fl

@@ -66,8 +66,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   progress.finish();
   describe_machine(result.record);
   store.append(result.record, result.rows);
-  std::error_code ignored;
-  if (is_finished(result.record.status)) std::filesystem::remove(checkpoint.file, ignored);
+  if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
   return result.record;
 }
 

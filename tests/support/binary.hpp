@@ -72,6 +72,7 @@ class Process {
     ::waitpid(pid_, nullptr, 0);
   }
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) { ::kill(pid_, number); }
   // Waits until its stdout holds `count` lines; false when it ended before.
   bool wait_for_lines(std::size_t count) {

@@ -1,0 +1,233 @@
+// A sweep survives what happens to it: whatever is killed, whenever, the store ends with the same bytes as one that was left in peace.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <iterator>
+#include <random>
+
+#include "server/run_store.hpp"
+#include "tests/support/binary.hpp"
+
+namespace fl {
+namespace {
+
+using test::count_of;
+using test::Outcome;
+using test::Process;
+using testing::HasSubstr;
+
+class SweepTest : public test::BinaryTest {
+ protected:
+  // A few runs of some milliseconds each.
+  void write_study(std::size_t seeds, std::size_t rounds, const std::string& more = "") const {
+    write("study.toml",
+          "name = 'study'\nrounds = " + std::to_string(rounds) +
+              "\nprecision = 'float64'\n[data]\nname = 'mushrooms'\nrows = 300\n[partition]\nkind = 'dirichlet_client'\nalpha = 1\nclients "
+              "= 5\n"
+              "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[feedback.up]\nkind = 'ef14'\n[evaluate]\nevery = 20\noptimum = false\n" +
+              more + "[sweep]\nseeds = " + std::to_string(seeds) +
+              "\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=5}, {label='hard', kind='hard_threshold', "
+              "threshold=0.01}]\n");
+  }
+  [[nodiscard]] Outcome sweep(std::vector<std::string> more, const std::string& out = "out") const {
+    std::vector<std::string> arguments = {"sweep", "study.toml", "--out", out, "--jobs", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return fedbits(arguments);
+  }
+  // Everything a store holds but times and machines.
+  [[nodiscard]] std::string exported(const std::string& out) const {
+    const Outcome outcome = fedbits({"export", out, "--reproducible", "--runs", "runs.csv", "--rounds", "rounds.csv"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return read("runs.csv") + read("rounds.csv");
+  }
+  [[nodiscard]] std::size_t stored(const std::string& out) const {
+    return exists(out + "/results.sqlite") ? RunStore::open(folder_ / out, RunStore::Mode::read).list().size() : 0;
+  }
+};
+
+TEST_F(SweepTest, StoresWhatRunStores) {
+  write_study(4, 40);
+  const Outcome outcome = sweep({});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("hard"));
+  EXPECT_EQ(count_of(outcome.err, "  done  rounds 40"), 8u) << outcome.err;
+  EXPECT_EQ(fedbits({"run", "study.toml", "--out", "one", "--threads", "2"}).code, 0);
+  EXPECT_EQ(exported("out"), exported("one"));
+}
+
+TEST_F(SweepTest, DoesNotTouchFinishedRunsUnlessTold) {
+  write_study(2, 10);
+  ASSERT_EQ(sweep({}).code, 0);
+  const std::string before = read("out/results.sqlite");
+  const Outcome again = sweep({});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.err, HasSubstr("4 of the 4 runs already: --resume"));
+  EXPECT_EQ(read("out/results.sqlite"), before);
+  const Outcome resumed = sweep({"--resume"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(count_of(resumed.err, "  done  rounds"), 0u);
+  EXPECT_EQ(read("out/results.sqlite"), before);
+  EXPECT_EQ(sweep({"--again"}).code, 0);
+}
+
+TEST_F(SweepTest, ListsItsRuns) {
+  write_study(3, 10);
+  const Outcome before = sweep({"--list"});
+  EXPECT_EQ(before.code, 0);
+  EXPECT_EQ(count_of(before.out, "  pending\n"), 6u) << before.out;
+  EXPECT_FALSE(exists("out"));
+  ASSERT_EQ(sweep({}).code, 0);
+  EXPECT_EQ(count_of(sweep({"--list"}).out, "  done\n"), 6u);
+}
+
+TEST_F(SweepTest, ListsTenThousandRuns) {
+  write_study(5000, 10);
+  EXPECT_EQ(count_of(sweep({"--list"}).out, "  pending\n"), 10000u);
+}
+
+TEST_F(SweepTest, KilledSweepsGoOn) {
+  write_study(30, 60);
+  ASSERT_EQ(sweep({}, "peace").code, 0);
+  const std::string expected = exported("peace");
+  std::mt19937 random(7);
+  std::size_t kills = 0;
+  for (int attempt = 0; attempt < 100 && stored("out") < 60; ++attempt) {
+    Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--resume", "--checkpoint-rounds", "7"});
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000));
+    process.signal(SIGKILL);
+    kills += process.wait().code == -SIGKILL ? 1 : 0;
+  }
+  EXPECT_GT(kills, 3u);
+  const Outcome outcome = sweep({"--resume"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(exported("out"), expected);
+}
+
+// Children of the sweep that are killed one by one: their runs fail, the others do not notice, and a second sweep repeats what failed.
+TEST_F(SweepTest, KilledWorkersCostTheirRunAlone) {
+  write_study(20, 400);
+  ASSERT_EQ(sweep({}, "peace").code, 0);
+  const std::string expected = exported("peace");
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
+  std::mt19937 random(11);
+  const std::string children = "/proc/" + std::to_string(process.pid()) + "/task/" + std::to_string(process.pid()) + "/children";
+  std::size_t kills = 0;
+  for (int attempt = 0; attempt < 100 && kills < 6; ++attempt) {
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 20000));
+    std::ifstream list(children);
+    std::vector<pid_t> workers{std::istream_iterator<pid_t>(list), {}};
+    if (workers.empty()) continue;
+    kills += ::kill(workers[random() % workers.size()], SIGKILL) == 0 ? 1 : 0;
+  }
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_GT(kills, 0u);
+  EXPECT_LE(count_of(outcome.err, "killed by signal 9"), kills);
+  EXPECT_GT(count_of(outcome.err, "killed by signal 9"), 0u);
+  EXPECT_EQ(stored("out"), 40u) << "failed runs are recorded";
+  const Outcome resumed = sweep({"--resume"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(exported("out"), expected);
+}
+
+TEST_F(SweepTest, ARunGoesOnFromItsCheckpoint) {
+  write_study(1, 30000, "");
+  ASSERT_EQ(sweep({"--checkpoint-minutes", "0"}, "peace").code, 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGKILL}) {
+    const std::string out = "out" + std::to_string(signal);
+    Process process(folder_, {"sweep", "study.toml", "--out", out, "--jobs", "2", "--checkpoint-rounds", "50"});
+    while (!exists(out + "/checkpoints")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    process.signal(signal);
+    EXPECT_EQ(process.wait().code, signal == SIGTERM ? 143 : signal == SIGINT ? 130 : -SIGKILL);
+    EXPECT_FALSE(std::filesystem::is_empty(folder_ / out / "checkpoints"));
+    const Outcome resumed = sweep({"--resume"}, out);
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(exported(out), exported("peace")) << "signal " << signal;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_ / out / "checkpoints")) << "finished runs keep none";
+  }
+}
+
+TEST_F(SweepTest, ADamagedCheckpointIsAFailedRunThatSaysWhatToDo) {
+  write_study(1, 300);
+  std::filesystem::create_directories(folder_ / "out/checkpoints");
+  const std::string hash = sweep({"--list"}).out.substr(0, 16);
+  write("out/checkpoints/" + hash + ".checkpoint", "not a checkpoint");
+  const Outcome outcome = sweep({"--resume"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("without it (remove the file) the run starts anew"));
+  EXPECT_EQ(count_of(outcome.err, "  done  rounds 300"), 1u);
+}
+
+TEST_F(SweepTest, FailedRunsAreRecordedAndTheRestGoesOn) {
+  write_study(3, 40, "[local]\nlearning_rate = 1e9\n");
+  const Outcome outcome = sweep({"--set", "rounds=200"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(stored("out"), 6u);
+}
+
+TEST_F(SweepTest, ShardsTogetherAreTheSweep) {
+  write_study(10, 30);
+  ASSERT_EQ(sweep({}, "whole").code, 0);
+  std::vector<std::string> merge = {"merge"};
+  std::size_t total = 0;
+  for (int i = 1; i <= 3; ++i) {
+    const Outcome outcome = sweep({"--shard", std::to_string(i) + "/3"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    merge.push_back("out/shard-" + std::to_string(i) + "-of-3");
+    total += stored(merge.back());
+  }
+  EXPECT_EQ(total, 20u);
+  merge.insert(merge.end(), {"--out", "joined"});
+  const Outcome merged = fedbits(merge);
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_THAT(merged.out, HasSubstr("20 runs added"));
+  EXPECT_EQ(exported("joined"), exported("whole"));
+  EXPECT_THAT(fedbits(merge).out, HasSubstr("0 runs added")) << "merging twice adds nothing";
+}
+
+TEST_F(SweepTest, RunsUnderGnuParallel) {
+  if (std::system("command -v parallel >/dev/null 2>&1") != 0) GTEST_SKIP() << "GNU parallel is not installed (apt-get install parallel)";
+  write_study(10, 30);
+  ASSERT_EQ(sweep({}, "whole").code, 0);
+  const std::string command = "cd '" + folder_.string() +
+                              "' && env -u FEDBITS_DATA parallel --will-cite -j2 '" FL_BINARY
+                              "' sweep study.toml --quiet --jobs 1 --out out --shard {}/4 ::: 1 2 3 4 && '" FL_BINARY
+                              "' merge out/shard-*-of-4 --out joined >/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  EXPECT_EQ(exported("joined"), exported("whole"));
+}
+
+TEST_F(SweepTest, RefusesWrongShards) {
+  write_study(1, 5);
+  for (const std::string shard : {"0/3", "4/3", "1/0", "x", "1/", "/2", "1/2x", "-1/2"}) {
+    const Outcome outcome = sweep({"--shard", shard});
+    EXPECT_EQ(outcome.code, 2) << shard;
+    EXPECT_THAT(outcome.err, HasSubstr("--shard")) << shard;
+  }
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(SweepTest, TwoSweepsDoNotWriteToOneFolder) {
+  write_study(1, 3000000);
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "1"});
+  while (!exists("out/sweep.lock")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const Outcome second = sweep({"--resume"});
+  EXPECT_EQ(second.code, 2);
+  EXPECT_THAT(second.err, HasSubstr("another sweep is writing to out"));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+}
+
+TEST_F(SweepTest, RefusesAFolderThatCannotBeWritten) {
+  write_study(1, 5);
+  std::filesystem::create_directory(folder_ / "out");
+  std::filesystem::permissions(folder_ / "out", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  const Outcome outcome = Process(folder_, {"sweep", "study.toml", "--out", "out"}, test::Rights::no_override).wait();
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write"));
+  std::filesystem::permissions(folder_ / "out", std::filesystem::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace fl

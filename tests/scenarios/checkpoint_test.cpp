@@ -1,0 +1,320 @@
+// A run that stops and goes on from its checkpoint ends with the same bytes as one that was never disturbed, for every method and every
+// part that remembers something; and whatever goes wrong while a checkpoint is written, the one before it still loads.
+#include "server/checkpoint.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "fl_core/checksum.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/experiment.hpp"
+#include "tests/support/run_text.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "fedbits_checkpoint_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    plan_.file = folder_ / "checkpoints" / "run.checkpoint";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_;
+  CheckpointPlan plan_;
+};
+
+// ---- every method ----
+
+struct Method {
+  std::string label, feedback, local, up, more;
+};
+void PrintTo(const Method& m, std::ostream* out) { *out << m.label; }
+
+const std::string kGradient = "kind = 'gradient'\nbatch = 3\nlearning_rate = 0.05";
+const std::string kTop = "kind = 'top_k'\nk = 5";
+const std::string kUnbiased = "kind = 'random_k'\nk = 9\nscaled = true";
+
+std::vector<Method> methods() {
+  return {
+      {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
+      {"ef14", "kind = 'ef14'", kGradient, kTop, ""},
+      {"ef14_momentum", "kind = 'ef14'", kGradient, kTop, "[server]\nkind = 'sgd'\nmomentum = 0.9\n"},
+      {"ef14_sampled", "kind = 'ef14'", "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kTop,
+       "[participation]\nkind = 'uniform'\nclients = 3\n[compressor.down]\nkind = 'top_k'\nk = 12\n"},
+      {"ef21", "kind = 'ef21'", kGradient, kTop, ""},
+      {"ef21_momentum", "kind = 'ef21'\nmomentum = 0.3", kGradient, kTop, ""},
+      {"diana", "kind = 'diana'\nalpha = 0.05", kGradient, kUnbiased, ""},
+      {"ef_bv", "kind = 'ef_bv'\nlambda = 0.2\nnu = 0.8", kGradient, kUnbiased, ""},
+      {"econtrol", "kind = 'econtrol'", kGradient, kTop, ""},
+      {"ec_diana", "kind = 'ec_diana'", kGradient, kTop + "\nunit = 'step'\n[compressor.up.shift]\nkind = 'qsgd'", ""},
+      {"cser", "kind = 'cser'\nreset_every = 3", kGradient, kTop + "\nunit = 'step'", ""},
+      {"marina", "kind = 'marina'\np = 0.4", "kind = 'gradient_difference'\nbatch = 3\nlearning_rate = 0.05", kUnbiased, ""},
+      {"scaffold", "kind = 'scaffold'", "kind = 'scaffold'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", "kind = 'identity'",
+       "[participation]\nkind = 'uniform'\nclients = 3\n"},
+      {"lag", "kind = 'lag'\nxi = 1.0", "kind = 'gradient'\nlearning_rate = 0.05", "kind = 'identity'", ""},
+      {"momentum_correction", "kind = 'momentum_correction'", kGradient, kTop, ""},
+      {"powersgd", "kind = 'ef14'", kGradient, "kind = 'powersgd'\nscope = 'tensor'\nrank = 1", ""},
+      {"star", "kind = 'ef14'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop, ""},
+  };
+}
+
+// PowerSGD needs matrices: a multinomial model.
+std::string text_of(const Method& m, const std::string& precision) {
+  const std::string problem = m.label == "powersgd"
+                                  ? "[data]\nkind = 'synthetic'\nclients = 7\nfeatures = 9\nclasses = 5\n[partition]\nkind = "
+                                    "'natural'\nclients = 7\n"
+                                  : "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
+  return "name = 'checkpoint'\nrounds = 14\nprecision = '" + precision + "'\n" + problem +
+         "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 3\n[local]\n" + m.local + "\n[compressor.up]\n" + m.up +
+         "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
+}
+
+RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t stop_after) {
+  CellRunner runner(DataCatalog(""), {.threads = 2, .block = 2});
+  return runner.run(
+      parse_cells(text, "test.toml").at(0), [=](const RoundRow& row) { return row.round != stop_after; }, plan);
+}
+
+void expect_same(const RunResult& result, const RunResult& expected) {
+  EXPECT_EQ(result.record.status, RunStatus::done);
+  EXPECT_EQ(result.record.checksum, expected.record.checksum);
+  EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
+  EXPECT_EQ(result.record.bits_down, expected.record.bits_down);
+  EXPECT_EQ(std::memcmp(&result.record.total_error, &expected.record.total_error, sizeof(double)), 0);
+  ASSERT_EQ(result.rows.size(), expected.rows.size());
+  for (std::size_t r = 0; r < result.rows.size(); ++r)
+    ASSERT_EQ(std::memcmp(&result.rows[r], &expected.rows[r], sizeof(RoundRow)), 0) << "round " << r;
+}
+
+class EveryMethod : public CheckpointTest, public testing::WithParamInterface<Method> {};
+
+TEST_P(EveryMethod, GoesOnAsIfItHadNotStopped) {
+  for (const std::string precision : {"float32", "float64"}) {
+    const std::string text = text_of(GetParam(), precision);
+    const RunResult undisturbed = run(text, {}, 0);
+    ASSERT_EQ(undisturbed.record.status, RunStatus::done);
+    for (const std::uint64_t stop : {1, 6, 13}) {
+      EXPECT_EQ(run(text, plan_, stop).record.status, RunStatus::interrupted);
+      CheckpointPlan resumed = plan_;
+      resumed.resume = true;
+      expect_same(run(text, resumed, 0), undisturbed);
+      fs::remove(plan_.file);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, testing::ValuesIn(methods()), [](const auto& one) { return one.param.label; });
+
+TEST(Checkpoint, MethodsCoverEveryFeedbackAndLocalUpdate) {
+  std::string all;
+  for (const Method& m : methods()) all += m.feedback + m.local;
+  for (const std::string role : {"feedback", "local_update"})
+    for (const std::string& name : Registry::instance().names(role))
+      EXPECT_THAT(all, HasSubstr("'" + name + "'")) << "add a method with it";
+}
+
+// Stopped after every single round: many resumptions add up to one run.
+TEST_F(CheckpointTest, AnyNumberOfStops) {
+  const std::string text = text_of(methods()[3], "float64");
+  const RunResult undisturbed = run(text, {}, 0);
+  plan_.resume = true;
+  for (std::uint64_t stop = 1; stop < 14; ++stop) ASSERT_EQ(run(text, plan_, stop).record.status, RunStatus::interrupted);
+  expect_same(run(text, plan_, 0), undisturbed);
+}
+
+TEST_F(CheckpointTest, ComesEverySoManyRounds) {
+  plan_.every_rounds = 4;
+  (void)run(text_of(methods()[1], "float32"), plan_, 0);
+  CheckpointHeader header{.run = to_hex(parse_cells(text_of(methods()[1], "float32"), "test.toml").at(0).hash)};
+  plan_.resume = true;
+  std::vector<std::byte> rest;
+  EXPECT_THROW((void)load_checkpoint(plan_, header, [](Archive&) {}), StoreError) << "bytes are left over";
+  EXPECT_THROW((void)load_checkpoint(plan_, header, [&](Archive& archive) { archive.list(rest); }), StoreError) << "not a list";
+}
+
+// ---- what can go wrong ----
+
+void save(const CheckpointPlan& plan, std::vector<double> numbers, const std::string& run = "abc") {
+  save_checkpoint(plan, {.run = run, .round = 5, .seconds = 1.5}, [&](Archive& archive) {
+    archive.section("numbers");
+    archive.list(numbers);
+  });
+}
+std::vector<double> load(const CheckpointPlan& plan, const std::string& run = "abc") {
+  std::vector<double> numbers;
+  CheckpointHeader header{.run = run};
+  EXPECT_TRUE(load_checkpoint(plan, header, [&](Archive& archive) {
+    archive.section("numbers");
+    archive.list(numbers);
+  }));
+  EXPECT_EQ(header.round, 5u);
+  EXPECT_EQ(header.seconds, 1.5);
+  return numbers;
+}
+std::string refusal(const CheckpointPlan& plan, const std::string& run = "abc") {
+  try {
+    (void)load(plan, run);
+  } catch (const StoreError& error) {
+    return error.what();
+  }
+  return "it was accepted";
+}
+
+TEST_F(CheckpointTest, IsReadBack) {
+  save(plan_, {1, 2, 3});
+  EXPECT_EQ(load(plan_), (std::vector<double>{1, 2, 3}));
+  save(plan_, {4});
+  EXPECT_EQ(load(plan_), std::vector<double>{4});
+  CheckpointHeader header;
+  plan_.file = folder_ / "none";
+  EXPECT_FALSE(load_checkpoint(plan_, header, [](Archive&) {}));
+}
+
+// The n-th call fails, as on a full or broken disk; a failing write may have written a part.
+class FailingFileSystem : public FileSystem {
+ public:
+  explicit FailingFileSystem(int fails_at) : left_(fails_at) {}
+  int open(const char* path, int flags, unsigned mode) override { return fails(EIO) ? -1 : FileSystem::open(path, flags, mode); }
+  std::int64_t write(int file, const void* bytes, std::size_t size) override {
+    if (!fails(ENOSPC)) return FileSystem::write(file, bytes, std::min<std::size_t>(size, 7));  // in pieces, as a disk may
+    return -1;
+  }
+  int fsync(int file) override { return fails(EIO) ? -1 : FileSystem::fsync(file); }
+  int close(int file) override {
+    const bool failed = fails(EIO);
+    return FileSystem::close(file) != 0 || failed ? -1 : 0;
+  }
+  int rename(const char* from, const char* to) override { return fails(EIO) ? -1 : FileSystem::rename(from, to); }
+  [[nodiscard]] bool has_failed() const { return left_ <= 0; }
+
+ private:
+  bool fails(int reason) {
+    const bool now = --left_ == 0;
+    if (now) errno = reason;
+    return now;
+  }
+  int left_;
+};
+
+TEST_F(CheckpointTest, SurvivesAFailureOfEveryCall) {
+  const std::vector<double> old = {1, 2, 3}, fresh = {7, 8};
+  int calls = 0;
+  for (bool failed = true; failed; ++calls) {
+    save(plan_, old);
+    FailingFileSystem system(calls + 1);
+    CheckpointPlan failing = plan_;
+    failing.system = &system;
+    try {
+      save(failing, fresh);
+      failed = system.has_failed();
+    } catch (const StoreError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("cannot write the checkpoint"));
+    }
+    const std::vector<double> found = load(plan_);
+    EXPECT_TRUE(found == old || found == fresh) << "after failure of call " << calls + 1;
+    EXPECT_FALSE(fs::exists(plan_.file.string() + ".tmp"));
+  }
+  EXPECT_GT(calls, 10) << "opens, writes, syncs, renames";
+}
+
+TEST_F(CheckpointTest, RefusesDamage) {
+  save(plan_, std::vector<double>(40, 1.25));
+  std::ifstream in(plan_.file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto rewrite = [&](const std::string& text) { std::ofstream(plan_.file, std::ios::binary) << text; };
+  for (std::size_t size = 0; size < bytes.size(); size += 13) {
+    rewrite(bytes.substr(0, size));
+    EXPECT_THAT(refusal(plan_), HasSubstr("cannot be used")) << size << " bytes";
+  }
+  for (std::size_t at = 0; at < bytes.size(); at += 7) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    rewrite(damaged);
+    EXPECT_THAT(refusal(plan_), HasSubstr("do not match their checksum")) << "byte " << at;
+  }
+}
+
+TEST_F(CheckpointTest, RefusesAnotherRun) {
+  save(plan_, {1}, "abc");
+  EXPECT_THAT(refusal(plan_, "abd"), HasSubstr("belongs to run abc, not to abd"));
+}
+
+// Written here as another build would: its rounding may differ, so it is refused until that is asked for.
+TEST_F(CheckpointTest, RefusesAnotherBuildUnlessAsked) {
+  Archive archive;
+  std::uint32_t version = 1;
+  std::uint64_t round = 5;
+  double seconds = 1.5;
+  std::string build = "fedbits 9.9", run = "abc";
+  std::vector<double> numbers = {6};
+  archive.section("fedbits checkpoint");
+  archive.value(version);
+  archive.text(build);
+  archive.text(run);
+  archive.value(round);
+  archive.value(seconds);
+  archive.section("numbers");
+  archive.list(numbers);
+  std::uint64_t checksum = hash64_of(archive.bytes());
+  archive.value(checksum);
+  fs::create_directories(plan_.file.parent_path());
+  write_atomically(plan_.file, archive.bytes());
+  EXPECT_THAT(refusal(plan_), HasSubstr("fedbits 9.9"));
+  plan_.any_build = true;
+  EXPECT_EQ(load(plan_), numbers);
+}
+
+// ---- the archive ----
+
+TEST(Archive, NeverReadsPastTheEndNorAllocatesOnAnUncheckedLength) {
+  std::vector<double> list = {1, 2, 3};
+  std::string text = "text";
+  Archive out;
+  out.section("part");
+  out.list(list);
+  out.text(text);
+  for (std::size_t size = 0; size < out.bytes().size(); ++size) {
+    Archive in(std::span(out.bytes().data(), size));
+    std::vector<double> found;
+    std::string word;
+    EXPECT_THROW(
+        {
+          in.section("part");
+          in.list(found);
+          in.text(word);
+        },
+        ArchiveError)
+        << size;
+  }
+  std::vector<std::byte> huge(16, std::byte{0xff});
+  Archive in(huge);
+  std::vector<double> found;
+  EXPECT_THROW(in.list(found), ArchiveError);
+}
+
+TEST(Archive, StoresZeroRowsInAByte) {
+  std::vector<float> rows(1000 * 64, 0.0f), back(rows.size(), 0.0f);
+  rows[77 * 64 + 3] = -0.0f;  // a zero whose bits are not
+  rows[500 * 64] = 1;
+  Archive out;
+  out.sparse_rows(std::span(rows), 64);
+  EXPECT_EQ(out.bytes().size(), 8u + 1000 + 2 * 64 * sizeof(float));
+  Archive in(out.bytes());
+  in.sparse_rows(std::span(back), 64);
+  EXPECT_EQ(std::memcmp(rows.data(), back.data(), rows.size() * sizeof(float)), 0);
+}
+
+}  // namespace
+}  // namespace fl
