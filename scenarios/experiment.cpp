@@ -425,8 +425,12 @@ struct CellRunner::Impl {
   }
   template <class T>
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const auto started = std::chrono::steady_clock::now();
     Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
-    return experiment.run(callback, plan);
+    const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    RunResult result = experiment.run(callback, plan);
+    result.record.seconds += preparing;
+    return result;
   }
   template <class T>
   void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "scenarios/scenario_reader.hpp"
 #include "scenarios/toml_reader.hpp"
@@ -21,12 +23,19 @@ struct Axis {
   std::string key;
   Place key_place;
   std::vector<AxisValue> values;
+  std::string zip;  // "" = moves alone
+};
+
+// Combinations that are left out: those that carry, on each of these axes, one of the labels.
+struct Exclusion {
+  std::map<std::size_t, std::set<std::string>> labels;  // by axis
 };
 
 struct Sweep {
   std::int64_t seeds = 1;
   Place seeds_place;
   std::vector<Axis> axes;
+  std::vector<Exclusion> exclusions;
 };
 
 // "compressor.up" holds "compressor.up.k" and itself.
@@ -97,7 +106,7 @@ void read_axis(const Node& table, Sweep& sweep, ProblemList& problems) {
     problems.add(table.place, "sweep.axis: must be a table with key and values, is " + table.shown());
     return;
   }
-  refuse_other_keys(table, "sweep.axis", {"key", "values"}, problems);
+  refuse_other_keys(table, "sweep.axis", {"key", "values", "zip"}, problems);
   const Node* key = need(table, "sweep.axis", "key", "the key that the axis moves, such as \"partition.alpha\"", problems);
   const Node* values = need(table, "sweep.axis", "values", "the list of its values", problems);
   if (key == nullptr || values == nullptr) return;
@@ -106,13 +115,68 @@ void read_axis(const Node& table, Sweep& sweep, ProblemList& problems) {
     problems.add(key->place, "sweep.axis.key: must be a key of the scenario, such as \"partition.alpha\", is " + key->shown());
     return;
   }
-  Axis axis{*text, key->place, {}};
+  Axis axis{*text, key->place, {}, {}};
+  if (const Node* zip = table.find("zip")) {
+    if (const std::string* name = text_of(*zip); name != nullptr && !name->empty())
+      axis.zip = *name;
+    else
+      problems.add(zip->place, "sweep.axis.zip: must be a name that other axes share, is " + zip->shown());
+  }
   for (const Axis& other : sweep.axes)
     if (holds(axis.key, other.key))
       problems.add(key->place, "sweep.axis.key: " + axis.key + " overwrites the earlier axis " + other.key +
                                    (axis.key == other.key ? "; keep one of them" : "; put the axis of the whole table first"));
   read_values(*values, axis, problems);
+  for (const Axis& other : sweep.axes)
+    if (!axis.zip.empty() && axis.zip == other.zip && axis.values.size() != other.values.size())
+      problems.add(values->place, "sweep.axis.values: " + axis.key + " has " + std::to_string(axis.values.size()) + " values and " +
+                                      other.key + " has " + std::to_string(other.values.size()) + "; axes of one zip need equally many");
   sweep.axes.push_back(std::move(axis));
+}
+
+void read_excluded_labels(const Node& node, std::size_t number, const Axis& axis, Exclusion& exclusion, ProblemList& problems) {
+  const std::vector<Node> one = {node};
+  for (const Node& item : node.kind == Node::Kind::array ? node.items : one) {
+    const std::string label = item.holds_table() ? "" : plain_label(item);
+    std::vector<std::string> known;
+    for (const AxisValue& value : axis.values) known.push_back(value.label);
+    if (std::find(known.begin(), known.end(), label) == known.end()) {
+      const std::string near = nearest_name(label, known);
+      problems.add(item.place, "sweep.exclude: " + axis.key + " has no value called " + item.shown() +
+                                   (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+      continue;
+    }
+    exclusion.labels[number].insert(label);
+  }
+}
+
+// Keys may be dotted, so the labels of an axis lie as deep as its key has parts.
+void read_exclusion(const Node& node, const std::string& path, const Sweep& sweep, Exclusion& exclusion, ProblemList& problems) {
+  for (const auto& [key, member] : node.members) {
+    const std::string at = path.empty() ? key : path + "." + key;
+    const auto axis = std::find_if(sweep.axes.begin(), sweep.axes.end(), [&at](const Axis& a) { return a.key == at; });
+    if (axis != sweep.axes.end()) {
+      read_excluded_labels(member, static_cast<std::size_t>(axis - sweep.axes.begin()), *axis, exclusion, problems);
+    } else if (member.kind == Node::Kind::table) {
+      read_exclusion(member, at, sweep, exclusion, problems);
+    } else {
+      std::vector<std::string> known;
+      for (const Axis& a : sweep.axes) known.push_back(a.key);
+      problems.add(member.key_place, unknown_key_text("sweep.exclude", at, known));
+    }
+  }
+}
+
+void read_exclusions(const Node& list, Sweep& sweep, ProblemList& problems) {
+  if (list.kind != Node::Kind::array)
+    problems.add(list.place, "sweep.exclude: must be a list of tables, [[sweep.exclude]], is " + list.shown());
+  for (const Node& item : list.items) {
+    Exclusion exclusion;
+    if (item.kind == Node::Kind::table) read_exclusion(item, "", sweep, exclusion, problems);
+    if (item.kind != Node::Kind::table || item.members.empty())
+      problems.add(item.place, "sweep.exclude: must be a table of axes and labels, is " + item.shown());
+    if (!exclusion.labels.empty()) sweep.exclusions.push_back(std::move(exclusion));
+  }
 }
 
 // Takes [sweep] out of the tree.
@@ -126,7 +190,7 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     problems.add(table.place, "sweep: must be a table, is " + table.shown());
     return sweep;
   }
-  refuse_other_keys(table, "sweep", {"seeds", "axis"}, problems);
+  refuse_other_keys(table, "sweep", {"seeds", "axis", "exclude"}, problems);
   if (const Node* seeds = table.find("seeds")) {
     sweep.seeds_place = seeds->place;
     Schema schema;
@@ -138,6 +202,7 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
       problems.add(axes->place, "sweep.axis: must be a list of tables, [[sweep.axis]], is " + axes->shown());
     for (const Node& axis : axes->items) read_axis(axis, sweep, problems);
   }
+  if (const Node* exclude = table.find("exclude")) read_exclusions(*exclude, sweep, problems);
   return sweep;
 }
 
@@ -149,9 +214,31 @@ void refuse_idle_settings(const std::vector<Setting>& settings, const Sweep& swe
                      setting.key + ": has no effect, because an axis of [sweep] sets " + axis.key + "; --set sweep.axis=[] drops the axes");
 }
 
+bool equal_zips(const std::vector<Axis>& axes) {
+  for (const Axis& a : axes)
+    for (const Axis& b : axes)
+      if (!a.zip.empty() && a.zip == b.zip && a.values.size() != b.values.size()) return false;
+  return true;
+}
+
+// Axes that move together, by number; a group stands where its first axis stands.
+using Group = std::vector<std::size_t>;
+std::vector<Group> groups_of(const std::vector<Axis>& axes) {
+  std::vector<Group> groups;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return !axes[a].zip.empty() && axes[g[0]].zip == axes[a].zip; });
+    if (same == groups.end())
+      groups.push_back({a});
+    else
+      same->push_back(a);
+  }
+  return groups;
+}
+
 void refuse_huge_sweep(const Sweep& sweep, const Place& place) {
   double cells = static_cast<double>(sweep.seeds);
-  for (const Axis& axis : sweep.axes) cells *= static_cast<double>(axis.values.size());
+  for (const Group& group : groups_of(sweep.axes)) cells *= static_cast<double>(sweep.axes[group[0]].values.size());
   if (cells <= static_cast<double>(kMostCells)) return;
   throw ConfigError(std::vector<Problem>{
       {place.text(), "sweep: must have at most " + std::to_string(kMostCells) + " cells, has " + to_string(Value{cells})}});
@@ -176,33 +263,53 @@ void add_seeds(Cell cell, std::int64_t seeds, std::vector<Cell>& cells) {
   }
 }
 
-// The values chosen on each axis, counted like digits: the last axis moves fastest. False after the last combination.
-bool advance(std::vector<std::size_t>& chosen, const std::vector<Axis>& axes) {
-  for (std::size_t a = axes.size(); a-- > 0;) {
-    if (++chosen[a] < axes[a].values.size()) return true;
-    chosen[a] = 0;
+// The values chosen on each group of axes, counted like digits: the last group moves fastest. False after the last combination.
+bool advance(std::vector<std::size_t>& chosen, const std::vector<Group>& groups, const std::vector<Axis>& axes) {
+  for (std::size_t g = groups.size(); g-- > 0;) {
+    if (++chosen[g] < axes[groups[g][0]].values.size()) return true;
+    chosen[g] = 0;
   }
   return false;
 }
 
+bool is_excluded(const Sweep& sweep, const std::vector<std::size_t>& value_of) {
+  return std::any_of(sweep.exclusions.begin(), sweep.exclusions.end(), [&](const Exclusion& exclusion) {
+    return std::all_of(exclusion.labels.begin(), exclusion.labels.end(),
+                       [&](const auto& one) { return one.second.contains(sweep.axes[one.first].values[value_of[one.first]].label); });
+  });
+}
+
+// The cell with these values, all its seeds.
+void add_combination(const Node& root, const Sweep& sweep, const std::vector<std::size_t>& value_of, std::vector<Cell>& cells,
+                     ProblemList& problems) {
+  Node tree = root;
+  Cell cell;
+  for (std::size_t a = 0; a < value_of.size(); ++a) {
+    const Axis& axis = sweep.axes[a];
+    const AxisValue& value = axis.values[value_of[a]];
+    Node node = value.node;
+    node.key_place = axis.key_place;
+    put(tree, axis.key, std::move(node), problems);
+    cell.axis_labels.emplace_back(axis.key, value.label);
+  }
+  cell.scenario = read_scenario(tree, problems);
+  refuse_large_seeds(sweep, cell.scenario.seeds, problems);
+  if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, cells);
+}
+
 std::vector<Cell> expand(const Node& root, const Sweep& sweep, ProblemList& problems) {
   std::vector<Cell> cells;
-  std::vector<std::size_t> chosen(sweep.axes.size(), 0);
+  const std::vector<Group> groups = groups_of(sweep.axes);
+  std::vector<std::size_t> chosen(groups.size(), 0), value_of(sweep.axes.size(), 0);
+  bool any = false;
   do {
-    Node tree = root;
-    Cell cell;
-    for (std::size_t a = 0; a < chosen.size(); ++a) {
-      const Axis& axis = sweep.axes[a];
-      const AxisValue& value = axis.values[chosen[a]];
-      Node node = value.node;
-      node.key_place = axis.key_place;
-      put(tree, axis.key, std::move(node), problems);
-      cell.axis_labels.emplace_back(axis.key, value.label);
-    }
-    cell.scenario = read_scenario(tree, problems);
-    refuse_large_seeds(sweep, cell.scenario.seeds, problems);
-    if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, cells);
-  } while (advance(chosen, sweep.axes));
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const std::size_t a : groups[g]) value_of[a] = chosen[g];
+    if (is_excluded(sweep, value_of)) continue;
+    any = true;
+    add_combination(root, sweep, value_of, cells, problems);
+  } while (advance(chosen, groups, sweep.axes));
+  if (!any) problems.add(root.place, "sweep.exclude: leaves no run");
   return cells;
 }
 
@@ -214,9 +321,13 @@ std::vector<Cell> parse_cells(const std::string& text, const std::string& source
   const std::vector<Setting> applied = apply_settings(root, settings, problems);
   Sweep sweep = take_sweep(root, problems);
   refuse_idle_settings(applied, sweep, problems);
-  refuse_huge_sweep(sweep, root.place);
   // An axis without a single good value was reported; the others still get checked.
+  const bool complete = std::none_of(sweep.axes.begin(), sweep.axes.end(), [](const Axis& axis) { return axis.values.empty(); });
+  if (!complete) sweep.exclusions.clear();  // they name axes by number
   std::erase_if(sweep.axes, [](const Axis& axis) { return axis.values.empty(); });
+  if (!equal_zips(sweep.axes))
+    for (Axis& axis : sweep.axes) axis.zip.clear();  // reported
+  refuse_huge_sweep(sweep, root.place);
   std::vector<Cell> cells = expand(root, sweep, problems);
   problems.throw_if_any();
   return cells;

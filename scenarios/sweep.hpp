@@ -3,6 +3,10 @@
 //   [sweep] seeds = n               seed, seed+1, ... for all four seeds, so that cells of equal seed are paired
 //   [[sweep.axis]] key, values      every combination of the axes' values; a value that is a table carries a label and replaces
 //                                   the table at its key
+//                 zip = "name"      axes of one zip move together, first value with first value; they need equally many
+//   [[sweep.exclude]] axis = label  leaves out every combination with these labels (or one of a list of labels), as in
+//                                     compressor.up = "none"
+//                                     partition.alpha = [0.1, 0.5]
 //
 // Cells come in order: the first axis outermost, seeds innermost.
 #pragma once
