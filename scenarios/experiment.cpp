@@ -208,6 +208,8 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   CheckpointHeader at{.run = to_hex(cell_.hash)};
   const bool resumed =
       plan.resume && !plan.file.empty() && load_checkpoint(plan, at, [&](Archive& archive) { persist(archive, result.rows); });
+  constexpr std::int64_t kMostReserved = 1 << 20;
+  result.rows.reserve(static_cast<std::size_t>(std::min(scenario_.rounds, kMostReserved)) + 1);
   if (!resumed) result.rows.push_back(row_of_start());
 
   using Clock = std::chrono::steady_clock;
@@ -239,6 +241,47 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   finish(result, status);
   result.record.seconds = before + seconds_since(started);
   return result;
+}
+
+template <class T>
+Calibration Experiment<T>::calibrate(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  const auto total = static_cast<std::uint64_t>(scenario_.rounds);
+  const auto times = [total](std::int64_t every) {
+    return total / static_cast<std::uint64_t>(every) + (total % static_cast<std::uint64_t>(every) != 0 ? 1 : 0);
+  };
+  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
+  Calibration found{.evaluations = 1 + times(scenario_.evaluate.every), .measurements = times(measure_every), .total_rounds = total};
+
+  (void)row_of_start();  // memory is touched for the first time
+  auto start = Clock::now();
+  gradient_.reset();
+  (void)row_of_start();
+  found.evaluation_s = seconds_since(start);
+
+  std::uint32_t round = 0;
+  const auto play_rounds = [&](bool measured) {
+    start = Clock::now();
+    std::uint32_t played = 0;
+    for (; round < total && (played == 0 || seconds_since(start) < seconds / 2); ++played) round_->play(++round, measured);
+    return seconds_since(start) / std::max(1u, played);
+  };
+  round_->play(++round, false);
+  found.round_s = play_rounds(false);
+  found.measuring_s = std::max(0.0, play_rounds(true) - found.round_s);
+  found.rounds = round;
+  found.bits_up = static_cast<double>(round_->ledger().total_up().bits) / round;
+  found.bits_down = static_cast<double>(round_->ledger().total_down_bits()) / round;
+
+  // Clients that have not been met yet, and the rows of the result: kept, packed and sent.
+  const std::size_t N = state_->num_clients();
+  double met = 0;
+  for (std::uint32_t i = 0; i < N; ++i) met += state_->acknowledged(i) > 0 ? 1 : 0;
+  const double will_meet = std::min(static_cast<double>(N), static_cast<double>(total) * static_cast<double>(round_->plan().cohort.size()));
+  found.growth_bytes = static_cast<std::uint64_t>((will_meet - met) / static_cast<double>(N) * static_cast<double>(state_->size_bytes())) +
+                       3 * total * sizeof(RoundRow);
+  return found;
 }
 
 template <class T>
@@ -433,6 +476,15 @@ struct CellRunner::Impl {
     return result;
   }
   template <class T>
+  Calibration calibrate(const Cell& cell, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const auto started = std::chrono::steady_clock::now();
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+    const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    Calibration found = experiment.calibrate(seconds);
+    found.prepare_s = preparing;
+    return found;
+  }
+  template <class T>
   void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
     const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
   }
@@ -451,6 +503,10 @@ CellRunner::~CellRunner() = default;
 RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan) {
   return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, plan, impl_->latest32)
                                                        : impl_->run(cell, callback, plan, impl_->latest64);
+}
+Calibration CellRunner::calibrate(const Cell& cell, double seconds) {
+  return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, seconds, impl_->latest32)
+                                                       : impl_->calibrate(cell, seconds, impl_->latest64);
 }
 void CellRunner::check(const Cell& cell) {
   if (cell.scenario.precision == Precision::float32)

@@ -32,6 +32,22 @@ struct RunResult {
   std::vector<RoundRow> rows;
 };
 
+// What a run will take, from its first rounds.
+struct Calibration {
+  double prepare_s = 0;                                               // putting it together
+  double evaluation_s = 0;                                            // losses and accuracy, once
+  double round_s = 0;                                                 // a round that is not measured
+  double measuring_s = 0;                                             // what measuring its norms adds
+  double bits_up = 0, bits_down = 0;                                  // of a round, all clients together
+  std::uint64_t rounds = 0;                                           // that were played to find out
+  std::uint64_t evaluations = 0, measurements = 0, total_rounds = 0;  // that the whole run will have
+  std::uint64_t growth_bytes = 0;                                     // of memory, until it ends
+  [[nodiscard]] double total_s() const {
+    return prepare_s + static_cast<double>(evaluations) * evaluation_s + static_cast<double>(total_rounds) * round_s +
+           static_cast<double>(measurements) * measuring_s;
+  }
+};
+
 // Called after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
@@ -44,6 +60,9 @@ class Experiment {
 
   // Throws StoreError when a checkpoint cannot be written or used.
   RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
+
+  // Plays rounds for about so many seconds, at least two. The experiment is of no other use afterwards.
+  [[nodiscard]] Calibration calibrate(double seconds);
 
   // For tests and tools: the pieces of a run.
   [[nodiscard]] StateTable<T>& state() { return *state_; }
@@ -114,6 +133,7 @@ class FL_API CellRunner {
   // Puts a cell together without running it: throws what run() would throw before its first round.
   void check(const Cell& cell);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
+  [[nodiscard]] Calibration calibrate(const Cell& cell, double seconds);
 
  private:
   struct Impl;

@@ -15,16 +15,17 @@ namespace fl {
 
 namespace {
 
-constexpr std::size_t kKeptData = 4;
+constexpr std::size_t kKeptData = 4, kKeptFacts = 64;
 
-// The tables of a scenario that decide which data it reads; the seed where it is drawn.
+// The tables of a scenario that decide which data it reads; the seed where that is drawn.
 Scenario data_tables(const Scenario& s) {
   Scenario bare;
   bare.name = "data";
   bare.rounds = 1;
   bare.precision = s.precision;
   bare.data = s.data;
-  if (!s.data.synthetic.kind.empty() || s.data.test_fraction > 0) bare.seeds.data = s.seeds.data;
+  bare.data.test_fraction = 0;
+  if (!s.data.synthetic.kind.empty()) bare.seeds.data = s.seeds.data;
   return bare;
 }
 
@@ -73,9 +74,13 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
   Scenario bare = data_tables(scenario);
   bare.model = scenario.model;
-  std::shared_ptr<GlobalFacts>& facts = facts_[to_toml(bare)];
-  if (!facts) facts = std::make_shared<GlobalFacts>();
-  return facts;
+  bare.data.test_fraction = scenario.data.test_fraction;
+  if (scenario.data.test_fraction > 0) bare.seeds.data = scenario.seeds.data;  // which rows are held out
+  const std::string key = to_toml(bare);
+  for (const auto& [known, facts] : facts_)
+    if (known == key) return facts;
+  if (facts_.size() == kKeptFacts) facts_.erase(facts_.begin());
+  return facts_.emplace_back(key, std::make_shared<GlobalFacts>()).second;
 }
 
 template <class T>

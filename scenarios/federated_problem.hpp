@@ -54,7 +54,7 @@ class FL_API ProblemCache {
   DataCatalog catalog_;
   std::vector<Entry<float>> entries32_;  // newest last
   std::vector<Entry<double>> entries64_;
-  std::map<std::string, std::shared_ptr<GlobalFacts>> facts_;
+  std::vector<std::pair<std::string, std::shared_ptr<GlobalFacts>>> facts_;  // newest last
 };
 
 template <class T>

@@ -59,6 +59,9 @@ class FL_API SweepRunner {
   // Runs `pending` cells and stores them. Throws StoreError when that fails: workers are ended, what was stored stays.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
+  // The first rounds of a cell, in this process.
+  [[nodiscard]] Calibration calibrate(std::size_t cell, double seconds) { return runner_.calibrate(cells_[cell], seconds); }
+
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
 
  private:

@@ -1,0 +1,81 @@
+// What `plan` predicts, against what then happens.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <regex>
+
+#include "server/run_store.hpp"
+#include "tests/support/binary.hpp"
+
+namespace fl {
+namespace {
+
+using test::Outcome;
+using test::Process;
+using testing::HasSubstr;
+
+class PlanTest : public test::BinaryTest {};
+
+TEST_F(PlanTest, PredictsRunsAndExactBitsAndCreatesNothing) {
+  write_small(
+      "[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 3\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', "
+      "k=4}, "
+      "{label='none', kind='identity'}]\n");
+  const Outcome outcome = fedbits({"plan", "small.toml", "--jobs", "3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("6 runs, "));
+  EXPECT_THAT(outcome.out, HasSubstr(" with 3 workers"));
+  EXPECT_FALSE(exists("fedbits-out"));
+  // Identity sends the same number of bits every round: 4 clients, 5 rounds, and what a message of P float32 takes.
+  EXPECT_EQ(run_with({"sweep.seeds=1"}).code, 0);
+  const std::vector<RunRecord> runs = RunStore::open(folder_ / "out", RunStore::Mode::read).list();
+  ASSERT_EQ(runs.size(), 2u);
+  const std::string kilobits = std::to_string(std::lround(static_cast<double>(runs[1].bits_up) / 1000));
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("none .*" + kilobits.substr(0, 2) + "[.0-9]* kbit"))) << outcome.out << kilobits;
+}
+
+TEST_F(PlanTest, SaysWhatIsWrongBeforeAnythingRuns) {
+  write_small("[compressor.up]\nkind = 'top_k'\nk = 4000\n");
+  const Outcome outcome = fedbits({"plan", "small.toml"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("4000"));
+}
+
+// The resident memory of a process, at its peak so far; 0 when it is gone.
+double peak_megabytes(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) * 1024 / 1e6;
+  return 0;
+}
+
+TEST_F(PlanTest, PredictsTheMemoryOfAWorkerWithinFifteenPercent) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer's own memory is not predicted";
+#endif
+  write("large.toml",
+        "name = 'large'\nrounds = 400\nprecision = 'float64'\n[data]\nkind = 'synthetic'\nclients = 300\nfeatures = 400\nclasses = 10\n"
+        "[partition]\nkind = 'natural'\nclients = 300\n[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[local]\nkind = 'gradient'\nbatch "
+        "= 4\n"
+        "[participation]\nkind = 'uniform'\nclients = 10\n[compressor.up]\nkind = 'top_k'\nk = 9\n[feedback.up]\nkind = 'ef21'\n"
+        "[evaluate]\nevery = 100\noptimum = false\n");
+  const Outcome planned = fedbits({"plan", "large.toml", "--jobs", "1"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(planned.out, found, std::regex("; ([0-9.]+) MB per worker"))) << planned.out;
+  const double predicted = std::stod(found[1]);
+
+  Process process(folder_, {"sweep", "large.toml", "--out", "out", "--jobs", "1"});
+  const std::string children = "/proc/" + std::to_string(process.pid()) + "/task/" + std::to_string(process.pid()) + "/children";
+  double measured = 0;
+  while (!exists("out/results.sqlite")) {
+    std::ifstream list(children);
+    for (pid_t worker = 0; list >> worker;) measured = std::max(measured, peak_megabytes(worker));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(process.wait().code, 0);
+  EXPECT_NEAR(predicted, measured, 0.15 * measured);
+}
+
+}  // namespace
+}  // namespace fl
