@@ -17,6 +17,8 @@ constexpr std::size_t kMostCells = 100'000;
 struct AxisValue {
   std::string label;
   Node node;
+  std::string match_bits_of = {}, match_key = "threshold";
+  Place match_place = {};
 };
 
 struct Axis {
@@ -36,6 +38,7 @@ struct Sweep {
   Place seeds_place;
   std::vector<Axis> axes;
   std::vector<Exclusion> exclusions;
+  std::shared_ptr<TuneSettings> tune;
 };
 
 // "compressor.up" holds "compressor.up.k" and itself.
@@ -65,6 +68,19 @@ std::string plain_label(const Node& node) {
   return is_whole ? label.substr(0, label.size() - 2) : label;
 }
 
+// Takes a text out of a table.
+void take_text(Node& table, const std::string& key, std::string& text, Place& place, ProblemList& problems) {
+  const auto member = table.members.find(key);
+  if (member == table.members.end()) return;
+  place = member->second.place;
+  const std::string* found = text_of(member->second);
+  if (found == nullptr || found->empty())
+    problems.add(place, "sweep.axis.values." + key + ": must be a string that is not empty, is " + member->second.shown());
+  else
+    text = *found;
+  table.members.erase(member);
+}
+
 std::optional<AxisValue> read_value(Node node, ProblemList& problems) {
   if (node.kind != Node::Kind::table) return AxisValue{plain_label(node), std::move(node)};
   const Node* label = need(node, "sweep.axis.values", "label", "the name of this table in results", problems);
@@ -74,9 +90,26 @@ std::optional<AxisValue> read_value(Node node, ProblemList& problems) {
     problems.add(label->place, "sweep.axis.values.label: must be a string that is not empty, is " + label->shown());
     return std::nullopt;
   }
-  std::string name = *text;
+  AxisValue value{.label = *text, .node = {}};
   node.members.erase("label");
-  return AxisValue{std::move(name), std::move(node)};
+  take_text(node, "match_bits_of", value.match_bits_of, value.match_place, problems);
+  Place ignored;
+  take_text(node, "match_key", value.match_key, ignored, problems);
+  value.node = std::move(node);
+  return value;
+}
+
+// The reference is another value of the axis that is not matched itself.
+void check_match(const AxisValue& value, const Axis& axis, ProblemList& problems) {
+  if (value.match_bits_of.empty()) return;
+  std::vector<std::string> known;
+  for (const AxisValue& other : axis.values)
+    if (other.match_bits_of.empty()) known.push_back(other.label);
+  if (std::find(known.begin(), known.end(), value.match_bits_of) != known.end()) return;
+  const std::string near = nearest_name(value.match_bits_of, known);
+  problems.add(value.match_place, "sweep.axis.values.match_bits_of: must be the label of another value of " + axis.key +
+                                      " that is not matched itself, is \"" + value.match_bits_of + "\"" +
+                                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
 }
 
 void read_values(const Node& values, Axis& axis, ProblemList& problems) {
@@ -93,6 +126,7 @@ void read_values(const Node& values, Axis& axis, ProblemList& problems) {
                      "sweep.axis.values: two values of " + axis.key + " are called \"" + value->label + "\"; labels must differ");
     axis.values.push_back(std::move(*value));
   }
+  for (const AxisValue& value : axis.values) check_match(value, axis, problems);
 }
 
 // Keys that an axis may not move: the file's own structure.
@@ -179,6 +213,35 @@ void read_exclusions(const Node& list, Sweep& sweep, ProblemList& problems) {
   }
 }
 
+std::shared_ptr<TuneSettings> read_tune(const Node& table, ProblemList& problems) {
+  auto tune = std::make_shared<TuneSettings>();
+  if (table.kind != Node::Kind::table) {
+    problems.add(table.place, "sweep.tune: must be a table, is " + table.shown());
+    return tune;
+  }
+  refuse_other_keys(table, "sweep.tune", {"seeds", "key", "values", "measure"}, problems);
+  Schema schema;
+  schema.field("seeds", tune->seeds, "").at_least(1).at_most(1000);
+  schema.field("key", tune->key, "");
+  schema.field("measure", tune->measure, "");
+  for (Field& field : schema.fields())
+    if (const Node* node = table.find(field.name))
+      if (const auto why = field.assign(node->holds_table() ? Value{} : node->value()))
+        problems.add(node->place, "sweep.tune." + field.name + ": " + *why);
+  const Node* values = table.find("values");
+  if (values != nullptr && values->kind == Node::Kind::array && !values->holds_table())
+    for (const Node& item : values->items) tune->values.push_back(item.value());
+  if (tune->key.empty() != tune->values.empty())
+    problems.add(values != nullptr ? values->place : table.place,
+                 "sweep.tune: key and values need each other: a key of the scenario, and the list that is tried");
+  if (!tune->key.empty() && !is_axis_key(tune->key))
+    problems.add(table.place, "sweep.tune.key: must be a key of the scenario, such as \"local.learning_rate\"");
+  if (tune->measure != "train_loss" && tune->measure != "f_gap")
+    problems.add(table.place, "sweep.tune.measure: must be \"train_loss\" or \"f_gap\", is \"" + tune->measure +
+                                  "\"; the test set is for the result and not for tuning");
+  return tune;
+}
+
 // Takes [sweep] out of the tree.
 Sweep take_sweep(Node& root, ProblemList& problems) {
   Sweep sweep;
@@ -190,7 +253,8 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     problems.add(table.place, "sweep: must be a table, is " + table.shown());
     return sweep;
   }
-  refuse_other_keys(table, "sweep", {"seeds", "axis", "exclude"}, problems);
+  refuse_other_keys(table, "sweep", {"seeds", "axis", "exclude", "tune"}, problems);
+  if (const Node* tune = table.find("tune")) sweep.tune = read_tune(*tune, problems);
   if (const Node* seeds = table.find("seeds")) {
     sweep.seeds_place = seeds->place;
     Schema schema;
@@ -291,7 +355,9 @@ void add_combination(const Node& root, const Sweep& sweep, const std::vector<std
     node.key_place = axis.key_place;
     put(tree, axis.key, std::move(node), problems);
     cell.axis_labels.emplace_back(axis.key, value.label);
+    if (!value.match_bits_of.empty()) cell.match = MatchBits{a, value.match_bits_of, axis.key + "." + value.match_key};
   }
+  cell.tune = sweep.tune;
   cell.scenario = read_scenario(tree, problems);
   refuse_large_seeds(sweep, cell.scenario.seeds, problems);
   if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, cells);
@@ -313,7 +379,31 @@ std::vector<Cell> expand(const Node& root, const Sweep& sweep, ProblemList& prob
   return cells;
 }
 
+void identify(Cell& cell) {
+  cell.resolved_toml = to_toml(cell.scenario);
+  cell.hash = hash_of_text(cell.resolved_toml);
+}
+
 }  // namespace
+
+Cell with_option(const Cell& cell, const std::string& key, const Value& value) {
+  ProblemList problems;
+  Cell changed = cell;
+  Node root = parse_toml(cell.resolved_toml, "the scenario of this run", problems);
+  apply_settings(root, {key + "=" + to_string(value)}, problems);
+  changed.scenario = read_scenario(root, problems);
+  problems.throw_if_any();
+  identify(changed);
+  return changed;
+}
+
+Cell with_later_seeds(const Cell& cell, std::uint64_t steps) {
+  Cell changed = cell;
+  Seeds& seeds = changed.scenario.seeds;
+  seeds = {seeds.data + steps, seeds.init + steps, seeds.sampling + steps, seeds.compressor + steps};
+  identify(changed);
+  return changed;
+}
 
 std::vector<Cell> parse_cells(const std::string& text, const std::string& source, const std::vector<std::string>& settings) {
   ProblemList problems;

@@ -130,6 +130,8 @@ int plan(const PlanArguments& arguments) {
             << runner.cells().size() << " runs, " << human_seconds(seconds) << " of computing, about " << human_seconds(seconds / jobs)
             << " with " << jobs << (jobs == 1 ? " worker" : " workers") << "; " << short_text(static_cast<double>(bytes) / 1e6)
             << " MB per worker, data included; " << human_bits(bits) << " simulated\n";
+  if (std::any_of(runner.cells().begin(), runner.cells().end(), [](const Cell& cell) { return cell.needs_tuning(); }))
+    std::cout << "values that are found by tuning are planned as the file has them; the tuning runs come on top\n";
   return all_good ? 0 : 1;
 }
 

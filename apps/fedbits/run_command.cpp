@@ -73,14 +73,16 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
 int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
-  const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  catch_signals();
+  tune(cells, arguments.out, arguments.data, threads, arguments.quiet);
+  if (caught_signal() != 0) return exit_code_of(caught_signal());
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .block = arguments.block, .materialise = arguments.materialise});
   for (const Cell& cell : cells) runner.check(cell);
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   store.probe_writable();
-  catch_signals();
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;

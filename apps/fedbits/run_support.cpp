@@ -4,6 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <iostream>
+
+#include "apps/fedbits/numbers.hpp"
+#include "scenarios/tuning.hpp"
 
 namespace fl {
 
@@ -33,6 +37,19 @@ std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
   if (count > 1) title += " " + std::to_string(number) + "/" + std::to_string(count);
   for (const auto& [_, label] : cell.axis_labels) title += "  " + label;
   return title;
+}
+
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, int workers, bool quiet) {
+  TuningMachine machine{.workers = workers, .store = std::filesystem::path(out) / "tuning", .note = {}, .signal = caught_signal};
+  if (!quiet) machine.note = [](const std::string& line) { std::cerr << line << std::endl; };
+  for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data), machine)) {
+    std::string line = "tuned";
+    for (const auto& [key, label] : tuned.axis_labels) line += "  " + key + "=" + label;
+    line += "  " + tuned.option + " = " + to_string(tuned.value);
+    if (tuned.target_bits > 0) line += "  sends " + human_bits(tuned.bits) + " for " + human_bits(tuned.target_bits);
+    if (!quiet) std::cerr << line << std::endl;
+    if (tuned.at_edge) spdlog::warn("{}: the best value is at the edge of those that were tried; a wider grid may do better", line);
+  }
 }
 
 std::filesystem::path checkpoint_folder(const std::string& out) { return std::filesystem::path(out) / "checkpoints"; }

@@ -1,8 +1,10 @@
 // What `run` and `sweep` share: signals, titles, logging, where checkpoints lie.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "scenarios/sweep.hpp"
 
@@ -27,5 +29,8 @@ struct CheckpointArguments {
   bool resume = false, any_build = false;
 };
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
+
+// Finds out what the sweep leaves to tuning, in OUT/tuning, and says on stderr what was found. No thread may exist.
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, int workers, bool quiet);
 
 }  // namespace fl

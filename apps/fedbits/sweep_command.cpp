@@ -84,10 +84,8 @@ class FolderLock {
   int file_ = -1;
 };
 
-std::vector<Cell> cells_of(const SweepArguments& arguments, const SweepShard& shard) {
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
   std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
-  return cells;
 }
 
 std::string describe(const Cell& cell) {
@@ -104,7 +102,11 @@ int list_cells(const SweepArguments& arguments, const SweepShard& shard) {
   std::map<std::string, RunStatus> statuses;
   if (store)
     for (const RunRecord& record : store->list()) statuses[record.run] = record.status;
-  for (const Cell& cell : cells_of(arguments, shard)) {
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); }))
+    throw ConfigError("--list: some values of this sweep are found by tuning, so its runs are known only once it has begun");
+  keep_shard(cells, shard);
+  for (const Cell& cell : cells) {
     const auto status = statuses.find(to_hex(cell.hash));
     std::cout << describe(cell) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
   }
@@ -138,7 +140,14 @@ int sweep(const SweepArguments& arguments) {
   if (arguments.list) return list_cells(arguments, shard);
   const std::string folder = folder_of(arguments, shard);
   const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  SweepRunner runner(cells_of(arguments, shard), DataCatalog(arguments.data),
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  RunStore store = RunStore::open(folder, RunStore::Mode::create);
+  store.probe_writable();
+  catch_signals();
+  tune(cells, folder, arguments.data, jobs, arguments.quiet);
+  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  keep_shard(cells, shard);
+  SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
                      {.workers = jobs,
                       .checkpoints = checkpoint_folder(folder),
                       .checkpoint_every_rounds = arguments.checkpoints.rounds,
@@ -146,12 +155,8 @@ int sweep(const SweepArguments& arguments) {
                       .resume = arguments.checkpoints.resume,
                       .any_build = arguments.checkpoints.any_build});
   runner.check();
-
-  RunStore store = RunStore::open(folder, RunStore::Mode::create);
-  store.probe_writable();
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
   const FolderLock lock(folder);
-  catch_signals();
 
   LiveTable table(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                   pending.size());
