@@ -14,6 +14,7 @@ using Guard = std::function<void(const std::function<int()>&)>;
 
 void add_run_command(CLI::App& app, const Guard& guard);
 void add_export_command(CLI::App& app, const Guard& guard);
+void add_report_command(CLI::App& app, const Guard& guard);
 void add_explain_command(CLI::App& app, const Guard& guard);
 void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);

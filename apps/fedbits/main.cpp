@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  fedbits run scenarios/library/quickstart.toml\n"
       "  fedbits run study.toml --set partition.alpha=0.1 --set rounds=50 --out results\n"
+      "  fedbits report results -o report.html\n"
       "  fedbits export results --rounds rounds.csv --runs runs.csv\n"
       "  fedbits explain 3f2a --out results\n"
       "  fedbits list compressors");
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   const auto run = [&code](const std::function<int()>& command) { code = guarded(command); };
   fl::add_run_command(app, run);
   fl::add_export_command(app, run);
+  fl::add_report_command(app, run);
   fl::add_explain_command(app, run);
   fl::add_list_command(app, run);
   fl::add_data_command(app, run);

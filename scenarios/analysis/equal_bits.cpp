@@ -11,13 +11,13 @@ namespace {
 // A run's value at a budget, and how fresh it is.
 struct Held {
   double value = kNotMeasured;
-  double share = 0;  // measured at this share of the budget
+  double share = 0;  // RunTrace::freshness
 };
 
 Held held_at(const RunTrace& trace, Against against, double budget) {
   const std::optional<std::size_t> last = trace.last_at(against, budget);
   if (!last || !(budget > 0)) return {};
-  return {trace.value[*last], trace.places(against)[*last] / budget};
+  return {trace.value[*last], trace.freshness(against, budget)};
 }
 
 std::map<std::uint64_t, const StudyRun*> runs_by_seed(const Study& study, const StudyCell& cell) {

@@ -2,7 +2,8 @@
 //
 // Equal bits by truncation: for a pair of methods and a seed, the budget B is the largest number of bits that both runs reached, and each
 // run stands for what it last measured at or before B. The differences over seeds are paired. A run that is measured rarely is judged by
-// an old value; where that value is from below 90% of the budget for either method, no claim is made whatever the intervals say.
+// an old value: where a value used is not from the last round within the budget and was measured below 90% of it, no claim is made
+// whatever the intervals say.
 //
 // Bits to a target: where each run first measured the target as reached, censored at its end when it never did (survival.hpp).
 #pragma once
@@ -35,7 +36,7 @@ struct EqualBitsComparison {
   PairedDifference paired{};           // method - baseline, at the budget of each seed
   Estimate value{}, baseline_value{};  // at that budget
   Estimate budget_bits{};              // over the seeds
-  double measured_share = 1;           // smallest share of a budget at which a value used was measured
+  double measured_share = 1;           // smallest RunTrace::freshness of a value used
   std::vector<std::uint64_t> seeds{};  // the pairs
   std::vector<double> differences{};   // [pairs]
   Verdict verdict = Verdict::no_claim;

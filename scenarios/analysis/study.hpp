@@ -55,8 +55,8 @@ struct Study {
   std::vector<std::string> names{};  // of the scenarios
   std::vector<std::string> measures{};
   std::string method_key{}, level_key{};  // level_key is empty without a level axis
-  std::vector<std::string> methods{};   // labels, in the order of their first runs
-  std::size_t baseline = 0;             // into methods
+  std::vector<std::string> methods{};     // labels, in the order of their first runs
+  std::size_t baseline = 0;               // into methods
   std::vector<Panel> panels{};
   std::vector<StudyCell> cells{};
   std::vector<StudyRun> runs{};      // in the order of the store

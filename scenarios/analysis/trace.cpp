@@ -31,10 +31,14 @@ RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure)
   for (const RoundRow& row : rows) {
     const auto up = static_cast<double>(row.bits_up), down = static_cast<double>(row.bits_down);
     trace.end = {static_cast<double>(row.round), trace.end[1] + up, trace.end[2] + up + down};
-    if (std::isnan(row.*member)) continue;
-    for (std::size_t i = 0; i < trace.x.size(); ++i) trace.x[i].push_back(trace.end[i]);
-    trace.value.push_back(row.*member);
+    const bool measured = !std::isnan(row.*member);
+    for (std::size_t i = 0; i < trace.x.size(); ++i) {
+      if (trace.next[i].size() < trace.x[i].size()) trace.next[i].push_back(trace.end[i]);
+      if (measured) trace.x[i].push_back(trace.end[i]);
+    }
+    if (measured) trace.value.push_back(row.*member);
   }
+  for (std::size_t i = 0; i < trace.x.size(); ++i) trace.next[i].resize(trace.x[i].size(), std::numeric_limits<double>::infinity());
   return trace;
 }
 
@@ -48,6 +52,13 @@ std::optional<std::size_t> RunTrace::last_at(Against against, double place) cons
 double RunTrace::value_at(Against against, double place) const {
   const std::optional<std::size_t> index = last_at(against, place);
   return index ? value[*index] : kNotMeasured;
+}
+
+double RunTrace::freshness(Against against, double place) const {
+  const std::optional<std::size_t> index = last_at(against, place);
+  if (!index) return 0;
+  const bool up_to_date = place < next[static_cast<std::size_t>(against)][*index];
+  return up_to_date ? 1 : places(against)[*index] / place;
 }
 
 double RunTrace::first_reaching(Against against, double target, Direction direction) const {

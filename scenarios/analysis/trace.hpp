@@ -32,7 +32,9 @@ enum class Direction { lower_is_better, higher_is_better };
 struct RunTrace {
   std::array<std::vector<double>, kAgainst.size()> x;  // [measurements] each, ascending: where it was measured
   std::vector<double> value;                           // [measurements]
-  std::array<double, kAgainst.size()> end{};           // where the run ended, measured there or not
+  // [measurements] each: where the round after it ended, infinity after the last round. Before that place the value is up to date.
+  std::array<std::vector<double>, kAgainst.size()> next;
+  std::array<double, kAgainst.size()> end{};  // where the run ended, measured there or not
 
   [[nodiscard]] const std::vector<double>& places(Against against) const { return x[static_cast<std::size_t>(against)]; }
   [[nodiscard]] double end_of(Against against) const { return end[static_cast<std::size_t>(against)]; }
@@ -41,6 +43,8 @@ struct RunTrace {
   [[nodiscard]] FL_API std::optional<std::size_t> last_at(Against against, double place) const;
   // Its value; NaN before the first.
   [[nodiscard]] FL_API double value_at(Against against, double place) const;
+  // How old the value at `place` is: 1 while no later round has ended, else the share of `place` at which it was measured.
+  [[nodiscard]] FL_API double freshness(Against against, double place) const;
   // Where the target was first measured as reached; infinity when it never was.
   [[nodiscard]] FL_API double first_reaching(Against against, double target, Direction direction) const;
 };

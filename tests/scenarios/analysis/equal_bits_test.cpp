@@ -14,8 +14,7 @@ using test::MadeStore;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// `none` spends 100 bits a round, `top` 10, for four rounds each; at 40 bits `none` is still at its start.
-// With ten rounds of `none` measured at every 10 bits the values used are fresh.
+// A start and then rounds of equal bits, each of which multiplies the value.
 std::vector<std::pair<std::uint64_t, double>> falling(std::uint64_t bits, std::size_t rounds, double first, double factor) {
   std::vector<std::pair<std::uint64_t, double>> curve = {{0, first}};
   for (std::size_t r = 1; r <= rounds; ++r) curve.emplace_back(bits, curve.back().second * factor);
@@ -57,16 +56,29 @@ TEST(EqualBits, NoClaimWhereTheIntervalContainsZero) {
   EXPECT_EQ(comparisons[0].why, "the interval contains zero");
 }
 
+// At the budget of 150 bits `none` has played three rounds of 50 and was measured after the second.
 TEST(EqualBits, NoClaimFromOldMeasurements) {
   MadeStore made;
   for (const std::uint64_t seed : {1, 2, 3}) {
-    made.add({"none", "1", seed, RunStatus::done, falling(100, 4, 8 + 0.1 * static_cast<double>(seed), 0.5)});
+    made.add({"none", "1", seed, RunStatus::done, {{0, 8}, {50, 4}, {50, 2 + 0.1 * static_cast<double>(seed)}, {50, NAN}, {50, 1}}});
     made.add({"top", "1", seed, RunStatus::done, falling(10, 15, 8, 0.5)});
   }
   const auto comparisons = compare_at_equal_bits(read_study(made.store()), 0, Against::bits_up);
   EXPECT_EQ(comparisons[0].verdict, Verdict::no_claim);
   EXPECT_NEAR(comparisons[0].measured_share, 100.0 / 150, 1e-12);
   EXPECT_THAT(comparisons[0].why, HasSubstr("measured too rarely: a value is from 66%"));
+}
+
+// Rounds of 100 bits against a budget of 150: the value after the first round is all that the budget buys.
+TEST(EqualBits, CoarseRoundsAreNoOldMeasurements) {
+  MadeStore made;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    made.add({"none", "1", seed, RunStatus::done, falling(100, 4, 8 + 0.1 * static_cast<double>(seed), 0.5)});
+    made.add({"top", "1", seed, RunStatus::done, falling(10, 15, 8, 0.5)});
+  }
+  const auto comparisons = compare_at_equal_bits(read_study(made.store()), 0, Against::bits_up);
+  EXPECT_EQ(comparisons[0].measured_share, 1);
+  EXPECT_EQ(comparisons[0].verdict, Verdict::better);
 }
 
 TEST(EqualBits, SeedsThatOneSideLacksAndRunsThatDiverged) {
