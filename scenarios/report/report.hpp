@@ -11,7 +11,7 @@
 namespace fl {
 
 struct ReportOptions {
-  std::optional<double> target;       // of bits to target, for the first measure; without: equal_bits.hpp's default_target
+  std::optional<double> target{};     // of bits to target, for the first measure; without: equal_bits.hpp's default_target
   std::size_t most_numbers = 150000;  // in all curves together: their points are made fewer when a study is large
 };
 

@@ -20,9 +20,20 @@ function wantsLog(values) {
   return usable.length > 0 && low > 0 && Math.max(...usable) / low > 20;
 }
 
+// Places for the ticks of a log scale: powers of ten, and 2 and 5 between them where there are few.
+function logTicks([low, high]) {
+  const factors = Math.log10(high / low) < 1 ? [1, 2, 3, 5, 7] : Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
+  const step = Math.ceil(Math.log10(high / low) / 7);
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power)
+    for (const factor of factors)
+      if (step <= 1 || power % step === 0) ticks.push(Number(`${factor}e${power}`));
+  return ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+}
+const logAxis = (log, domain) => log ? {values: logTicks(domain), format: "~g"} : {};
+
 const valueAxis = (title, extra = {}) => ({orient: "left", scale: "y", title, grid: true, domain: false, ticks: false, tickCount: 5, ...extra});
 const yScale = (log, domain) => ({name: "y", type: log ? "log" : "linear", domain, range: "height", nice: !log, zero: false, clamp: true});
-const logFormat = (log) => log ? {format: ".0e", labelFlush: false} : {};
 
 // ---- curves --------------------------------------------------------------------------------------------------------------------
 
@@ -46,8 +57,8 @@ function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels,
       yScale(log, domain),
     ],
     axes: [
-      {orient: "bottom", scale: "x", title: xTitle, tickCount: 4, ...(xLabels ? {encode: {labels: {update: {text: {signal: xLabels}}}}} : {})},
-      valueAxis(yTitle, logFormat(log)),
+      {orient: "bottom", scale: "x", title: xTitle, tickCount: 4, ...logAxis(xLog, xDomain), ...(xLabels ? {encode: {labels: {update: {text: {signal: xLabels}}}}} : {})},
+      valueAxis(yTitle, logAxis(log, domain)),
     ],
     marks: [
       {type: "group", from: {facet: {name: "band", data: "bands", groupby: "method"}}, marks: [{
@@ -104,7 +115,8 @@ function relationFigure({title, description, file, points, xTitle, yTitle, log, 
   if (!visible.length) return null;
   const xLog = wantsLog(visible.map((point) => point.x));
   const useLog = log === undefined ? wantsLog(visible.map((point) => point.y)) : log;
-  const ends = useLog ? visible.map((point) => point.y) : visible.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]);
+  const domain = span(useLog ? visible.map((point) => point.y) : visible.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog);
+  const xDomain = span(visible.map((point) => point.x), xLog);
   return figureElement({
     title, description, file,
     methods: DATA.methods.filter((_, m) => shown(state, m)),
@@ -117,10 +129,10 @@ function relationFigure({title, description, file, points, xTitle, yTitle, log, 
         {name: "bars", source: "points", transform: [{type: "filter", expr: "isValid(datum.lo)"}]},
       ],
       scales: [
-        {name: "x", type: xLog ? "log" : "linear", domain: span(visible.map((point) => point.x), xLog), range: "width", padding: 14, zero: false},
-        yScale(useLog, span(ends, useLog)),
+        {name: "x", type: xLog ? "log" : "linear", domain: xDomain, range: "width", padding: 14, zero: false},
+        yScale(useLog, domain),
       ],
-      axes: [{orient: "bottom", scale: "x", title: xTitle, tickCount: 5, ...(xLog ? {format: "~g"} : {})}, valueAxis(yTitle, logFormat(useLog))],
+      axes: [{orient: "bottom", scale: "x", title: xTitle, tickCount: 5, ...logAxis(xLog, xDomain)}, valueAxis(yTitle, logAxis(useLog, domain))],
       marks: [
         {type: "group", from: {facet: {name: "line", data: "points", groupby: ["method", "rest"]}}, marks: [{
           type: "line", from: {data: "line"}, encode: {update: {
@@ -160,7 +172,9 @@ function forestFigure(state, measure, p) {
     });
   if (!rows.length) return null;
   const unit = isAccuracy(measure) ? "percentage points" : `% of the ${methodName(DATA.baseline)} mean`;
-  const reach = Math.max(...rows.flatMap((row) => [row.mean, row.lo, row.hi, row.blo, row.bhi].filter(isKnown).map(Math.abs)));
+  const ends = rows.flatMap((row) => [row.mean, row.lo, row.hi, row.blo, row.bhi].filter(isKnown));
+  const reach = Math.max(...ends.map(Math.abs)) || 1;
+  const domain = [Math.min(-0.15 * reach, 1.08 * Math.min(...ends)), Math.max(0.15 * reach, 1.08 * Math.max(...ends))];
   return figureElement({
     title: panelName(p),
     description: `Difference to ${methodName(DATA.baseline)} in ${unit}; ${measure.lower ? "left" : "right"} of zero is better`,
@@ -172,7 +186,7 @@ function forestFigure(state, measure, p) {
       height: 34 * rows.length + 46,
       data: [{name: "rows", values: rows}, {name: "known", source: "rows", transform: [{type: "filter", expr: "isValid(datum.lo)"}]}],
       scales: [
-        {name: "x", type: reach > 400 ? "symlog" : "linear", constant: 20, domain: [-1.05 * reach || -1, 1.05 * reach || 1], range: "width"},
+        {name: "x", ...(reach > 400 ? {type: "symlog", constant: 20} : {type: "linear"}), domain, range: "width"},
         {name: "rows", type: "band", domain: rows.map((row) => row.method), range: "height"},
       ],
       axes: [
@@ -199,15 +213,17 @@ function forestFigure(state, measure, p) {
 
 // ---- promises ------------------------------------------------------------------------------------------------------------------
 
-// Measured against promised: a dot per level, a tick at what the operator claims.
+// Measured against promised: a dot per level, a tick at what the operator claims. Operators that promise to change nothing are left out.
+const PROMISES_NOTHING_LOST = {kappa: 0, delta: 1, omega: 0};
 function contractFigure(state, {key, title, description, worst}) {
   const rows = DATA.cells.filter((cell) => shown(state, cell.method) && isKnown(cell[key].mean))
     .map((cell) => ({method: methodName(cell.method), panel: cell.panel, value: cell[key].mean, promised: cell.promised[key]}))
-    .filter((row) => isKnown(row.promised));
+    .filter((row) => isKnown(row.promised) && row.promised !== PROMISES_NOTHING_LOST[key]);
   if (!rows.length) return null;
   const used = DATA.methods.filter((name) => rows.some((row) => row.method === name));
   const values = rows.flatMap((row) => [row.value, row.promised]);
   const log = wantsLog(values);
+  const domain = span(log ? values : [0, ...values], log);
   return figureElement({
     title, description, file: fileName("contract", key), methods: used,
     columns: ["method", "panel", "measured", "promised"],
@@ -216,11 +232,11 @@ function contractFigure(state, {key, title, description, worst}) {
       height: 30 * used.length + 46,
       data: [{name: "rows", values: rows}],
       scales: [
-        {name: "x", type: log ? "log" : "linear", domain: span(log ? values : [0, ...values], log), range: "width", nice: !log, padding: 8},
+        {name: "x", type: log ? "log" : "linear", domain, range: "width", nice: !log, padding: 8},
         {name: "rows", type: "band", domain: used, range: "height"},
       ],
       axes: [
-        {orient: "bottom", scale: "x", title: worst, tickCount: 5, grid: true, domain: false, format: "~g"},
+        {orient: "bottom", scale: "x", title: worst, tickCount: 5, grid: true, domain: false, format: "~g", ...logAxis(log, domain)},
         {orient: "left", scale: "rows", domain: false, ticks: false, labelFontSize: 12, labelColor: theme.ink},
       ],
       marks: [

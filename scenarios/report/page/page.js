@@ -49,9 +49,9 @@ function fillOperators() {
     contractFigure(state, {key: "omega", title: "Variance ω", description: "Largest |C(p) − p|²/|p|²; the promise is about its mean, so single rounds may exceed it", worst: "ω"}),
   ]);
   if (!promised) section("operators").append(element("p", {class: "note"}, "These runs do not say what their operators promise; the measured values are below."));
-  const columns = [{title: "level"}, {title: DATA.methodKey}, {title: "mean density", number: true}, {title: "largest |C(p)−p|", number: true}, {title: "smallest δ", number: true}, {title: "largest ω", number: true}];
+  const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "mean density", number: true}, {title: "largest |C(p)−p|", number: true}, {title: "smallest δ", number: true}, {title: "largest ω", number: true}];
   const rows = DATA.cells.filter((cell) => shown(state, cell.method)).sort((a, b) => a.panel - b.panel || a.method - b.method)
-    .map((cell) => [panelName(cell.panel), methodName(cell.method), ...["density", "kappa", "delta", "omega"].map((key) => meanText(cell[key]))]);
+    .map((cell) => [levelName(cell.panel), methodName(cell.method), ...["density", "kappa", "delta", "omega"].map((key) => meanText(cell[key]))]);
   section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"), tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
 }
 

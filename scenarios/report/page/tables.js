@@ -15,20 +15,40 @@ function differenceText(measure, comparison) {
 
 // ---- the answer ----------------------------------------------------------------------------------------------------------------
 
+// Where some comparisons or values lie: "all 3 levels", "partition.alpha = 0.1 and 1".
+function levelsText(list) {
+  if (list.length === DATA.panels.length && list.length > 1) return `all ${list.length} levels`;
+  if (onlyLevels) return `${DATA.levelKey} = ${joined(list.map((one) => levelName(one.panel)))}`;
+  return joined(list.map((one) => panelName(one.panel)));
+}
+
 // A sentence per method: at which levels it is better, worse, or nothing can be said.
 function answerSentences(state, measure) {
   const comparisons = measure.bits[state.bits].comparisons;
-  const levels = (list) => list.length === DATA.panels.length && list.length > 1 ? `all ${list.length} levels` : joined(list.map((c) => panelName(c.panel)));
   return DATA.methods.map((name, m) => {
     const mine = comparisons.filter((c) => c.method === m);
     if (m === DATA.baseline || !mine.length) return null;
     const by = (verdict) => mine.filter((c) => c.verdict === verdict);
     const parts = [];
-    if (by("better").length) parts.push(`better at ${levels(by("better"))}`);
-    if (by("worse").length) parts.push(`worse at ${levels(by("worse"))}`);
-    if (by("no claim").length) parts.push(parts.length ? `no claim at ${levels(by("no claim"))}` : "no claim at any level");
+    if (by("better").length) parts.push(`better at ${levelsText(by("better"))}`);
+    if (by("worse").length) parts.push(`worse at ${levelsText(by("worse"))}`);
+    if (by("no claim").length) parts.push(parts.length ? `no claim at ${levelsText(by("no claim"))}` : "no claim at any level");
     return element("li", {}, element("strong", {}, name), ` against ${methodName(DATA.baseline)}: ${parts.join("; ")}.`);
   }).filter((sentence) => sentence !== null);
+}
+
+// The best value at the budget that all methods of a level reached: a description, since the best is chosen after looking.
+function bestSentence(state, measure) {
+  const best = DATA.panels.map((_, p) => {
+    const values = measure.bits[state.bits].common.filter((at) => at.panel === p && isKnown(at.value.mean));
+    if (values.length < 2) return null;
+    return values.reduce((a, b) => (b.value.mean < a.value.mean) === measure.lower ? b : a);
+  }).filter((at) => at !== null);
+  if (!best.length) return null;
+  const methods = [...new Set(best.map((at) => at.method))];
+  const text = methods.map((m) => `${methodName(m)} at ${levelsText(best.filter((at) => at.method === m))}`).join("; ");
+  return element("p", {class: "note"}, `${measure.lower ? "Lowest" : "Highest"} mean at the bits that all methods reached: ${text}. `
+    + "A description, not a test: fedbits report with --baseline and its label tests the others against it.");
 }
 
 function verdictCell(measure, comparison, cell) {
@@ -62,7 +82,7 @@ function fillAnswer(section, state, measure) {
     element("h2", {}, `Which ${DATA.methodKey.startsWith("compressor") ? "compressor" : "method"} is better at equal bits?`),
     element("p", {class: "note"}, `${measureName(measure)} (${measure.lower ? "lower" : "higher"} is better), each pair of runs cut where the one with fewer ${BITS_NAMES[state.bits]} ended; `
       + `differences to ${methodName(DATA.baseline)} over paired seeds with 95% intervals.`),
-    element("ul", {class: "lead"}, ...answerSentences(state, measure)),
+    element("ul", {class: "lead"}, ...answerSentences(state, measure)), bestSentence(state, measure) ?? "",
     scrolling(verdictTable(state, measure), "Verdicts by method and level"),
     element("p", {class: "note"}, `Family of ${plural(family, "comparison")}: ${measureName(measure)} at equal ${BITS_NAMES[state.bits]}, every method at every level; p-values of paired t-tests, `
       + "corrected by Holm. A claim needs p ≤ 0.05 after the correction and both intervals, Student's and BCa bootstrap, without zero."));
@@ -76,10 +96,10 @@ const changesPanel = (row, above) => row[0] !== above[0];
 function fillEqualBits(section, state, measure) {
   const rows = measure.bits[state.bits].common.filter((at) => shown(state, at.method)).map((at) => {
     const cell = cellOf(at.panel, at.method);
-    return [panelName(at.panel), methodName(at.method), cell.runs, isKnown(at.value.mean) ? short(at.value.mean) : "–", interval(at.value.t, 4), interval(at.value.b, 4),
+    return [levelName(at.panel), methodName(at.method), cell.runs, isKnown(at.value.mean) ? short(at.value.mean) : "–", interval(at.value.t, 4), interval(at.value.b, 4),
       bits(at.budget), isKnown(at.value.mean) ? `${Math.floor(100 * at.share)}%` : "–"];
   });
-  const columns = [{title: "level"}, {title: DATA.methodKey}, {title: "runs"}, {title: measureName(measure), number: true}, {title: "Student 95%", number: true},
+  const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "runs"}, {title: measureName(measure), number: true}, {title: "Student 95%", number: true},
     {title: "BCa 95%", number: true}, {title: BITS_NAMES[state.bits], number: true}, {title: "measured at", number: true}];
   section.append(element("h2", {}, "At equal bits"),
     element("p", {class: "note"}, "All methods of a level at the largest budget that all of their runs of a seed reached. “Measured at” is the smallest share of that budget "
@@ -89,9 +109,9 @@ function fillEqualBits(section, state, measure) {
 
 function fillTarget(section, state, measure) {
   const rows = measure.bits[state.bits].reach.filter((to) => shown(state, to.method)).map((to) => [
-    panelName(to.panel), methodName(to.method), `${to.reached} of ${to.count}`, to.median === "inf" ? "not reached by half" : bits(to.median),
+    levelName(to.panel), methodName(to.method), `${to.reached} of ${to.count}`, to.median === "inf" ? "not reached by half" : bits(to.median),
     isKnown(to.interval[0]) ? `[${bits(to.interval[0])}, ${bits(to.interval[1])}]` : "–"]);
-  const columns = [{title: "level"}, {title: DATA.methodKey}, {title: "reached it", number: true}, {title: `median ${BITS_NAMES[state.bits]}`, number: true}, {title: "95% interval", number: true}];
+  const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "reached it", number: true}, {title: `median ${BITS_NAMES[state.bits]}`, number: true}, {title: "95% interval", number: true}];
   const origin = measure.targetGiven ? "The target was given with --target."
     : `The target is the worst final value of ${methodName(DATA.baseline)}, chosen after the fact: this table describes and tests nothing. --target fixes one beforehand.`;
   section.append(element("h2", {}, "Bits to a target"),
@@ -109,9 +129,9 @@ function tableWithCsv(columns, rows, label, file) {
 
 function fillRuns(section) {
   const measures = DATA.measures.map((measure) => measureName(measure));
-  const columns = [{title: "run"}, {title: "level"}, {title: DATA.methodKey}, {title: "seed", number: true}, {title: "status"}, {title: "rounds", number: true},
+  const columns = [{title: "run"}, {title: levelHead}, {title: DATA.methodKey}, {title: "seed", number: true}, {title: "status"}, {title: "rounds", number: true},
     {title: "bits up", number: true}, {title: "bits down", number: true}, {title: "ζ²", number: true}, ...measures.map((title) => ({title, number: true}))];
-  const place = (run) => [run[1] === null ? "replaced by a later run" : panelName(run[1]), run[2] === null ? "" : methodName(run[2])];
+  const place = (run) => [run[1] === null ? "replaced by a later run" : levelName(run[1]), run[2] === null ? "" : methodName(run[2])];
   const plain = DATA.runs.map((run) => [run[0], ...place(run), ...run.slice(3)]);
   const rows = DATA.runs.map((run) => [run[0].slice(0, 12), ...place(run), String(run[3]), element("span", {class: `status-${run[4]}`}, run[4]), String(run[5]), bits(run[6]), bits(run[7]),
     ...run.slice(8).map((value) => short(value))]);

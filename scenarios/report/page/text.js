@@ -13,6 +13,10 @@ const measureName = (measure) => MEASURE_NAMES[measure.name] || measure.name;
 const isAccuracy = (measure) => measure.name === "test_accuracy";
 const methodName = (index) => DATA.methods[index];
 const panelName = (index) => DATA.panels[index].title;
+// In a table whose column is headed by the axis, the label alone tells the level.
+const onlyLevels = DATA.levelKey !== "" && DATA.panels.every((panel) => panel.rest === "");
+const levelHead = onlyLevels ? DATA.levelKey : "level";
+const levelName = (index) => onlyLevels ? DATA.panels[index].level : panelName(index);
 
 // "inf" stands for infinity in JSON.
 const toNumber = (value) => value === "inf" ? Infinity : value === "-inf" ? -Infinity : value;
