@@ -14,8 +14,8 @@ namespace fl {
 namespace {
 
 struct ReportArguments {
-  std::string store, out;
-  bool text = false;
+  std::string store, out, data;
+  bool text = false, no_splits = false;
   StudyOptions study;
   ReportOptions report;
 };
@@ -31,8 +31,10 @@ void validate(const ReportArguments& arguments) {
 
 int write_page(const Study& study, const ReportArguments& arguments) {
   OutputFile file(arguments.out);
+  ReportOptions options = arguments.report;
+  if (!arguments.no_splits) options.splits = split_pictures(study, DataCatalog(arguments.data));
   try {
-    write_report(study, arguments.report, file.stream());
+    write_report(study, options, file.stream());
     file.close();
     file.rename();
   } catch (const StoreError& error) {
@@ -57,6 +59,8 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_option("STORE", arguments->store, "folder with results.sqlite, or the file")->required();
   command->add_option("-o,--output", arguments->out, "write one HTML page that opens anywhere, without a network");
   command->add_flag("--text", arguments->text, "print the tables");
+  command->add_option("--data", arguments->data, "folder with data sets, to draw who holds what (else as for run)");
+  command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw who holds what");
   command
       ->add_option("--measure", arguments->study.measures, "column of rounds.csv (repeatable; default: f_gap, test_accuracy, train_loss)")
       ->allow_extra_args(false);

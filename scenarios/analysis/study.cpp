@@ -141,7 +141,6 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
   run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
   run.delta = extreme(rows, &RoundRow::measured_delta, smallest);
   run.omega = extreme(rows, &RoundRow::measured_omega, largest);
-  run.record.scenario.clear();
   return run;
 }
 

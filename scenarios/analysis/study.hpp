@@ -28,7 +28,7 @@ struct StudyOptions {
 };
 
 struct StudyRun {
-  RunRecord record{};                  // without the scenario's text
+  RunRecord record{};
   std::vector<RunTrace> traces{};      // one per measure of the study
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // over rounds

@@ -4,15 +4,18 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fl_core/device.hpp"
 #include "scenarios/analysis/study.hpp"
+#include "scenarios/report/split_picture.hpp"
 
 namespace fl {
 
 struct ReportOptions {
-  std::optional<double> target{};     // of bits to target, for the first measure; without: equal_bits.hpp's default_target
-  std::size_t most_numbers = 150000;  // in all curves together: their points are made fewer when a study is large
+  std::optional<double> target{};      // of bits to target, for the first measure; without: equal_bits.hpp's default_target
+  std::vector<SplitPicture> splits{};  // drawn when given
+  std::size_t most_numbers = 150000;   // in all curves together: their points are made fewer when a study is large
 };
 
 // ConfigError when the binary was built without Vega; it names the package.

@@ -187,6 +187,18 @@ Json panels_data(const Study& study) {
   return all;
 }
 
+Json splits_data(const std::vector<SplitPicture>& pictures) {
+  Json all = Json::array();
+  for (const SplitPicture& picture : pictures)
+    all.push_back({{"panels", picture.panels},
+                   {"seed", picture.seed},
+                   {"clients", picture.num_clients},
+                   {"classes", picture.classes},
+                   {"rows", picture.rows},
+                   {"missing", picture.missing}});
+  return all;
+}
+
 }  // namespace
 
 std::string report_data(const Study& study, const ReportOptions& options) {
@@ -198,6 +210,7 @@ std::string report_data(const Study& study, const ReportOptions& options) {
   for (std::size_t measure = 0; measure < study.measures.size(); ++measure)
     data["measures"].push_back(measure_data(study, measure, options, points));
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
+  data["splits"] = splits_data(options.splits);
   data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -63,8 +63,8 @@ function completeSpec(figure, theme, width, forExport) {
   if (forExport) {
     spec.background = theme.paper;
     spec.title = {text: figure.title, subtitle: figure.description, subtitleColor: theme.soft, subtitleFont: FONT, subtitleFontSize: 11, limit: width};
-    spec.legends = [methodLegend(theme, figure.methods)];
-    spec.height += 60;
+    if (figure.methods) spec.legends = [methodLegend(theme, figure.methods)];
+    spec.height += figure.methods ? 60 : 40;
   }
   return spec;
 }

@@ -55,6 +55,14 @@ function fillOperators() {
   section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"), tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
 }
 
+function fillSplits() {
+  if (!DATA.splits.length) return;
+  fillFigures("splits", "Who holds what", "Training rows of each class at each client, for the smallest seed; split again from the stored scenario and checked against the stored hash.",
+    DATA.splits.map((split) => split.missing ? null : splitFigure(split)), {otherwise: "No split can be drawn here."});
+  for (const split of DATA.splits.filter((one) => one.missing))
+    section("splits").append(element("p", {class: "note"}, `${split.panels.map(panelName).join("; ")}: ${split.missing}.`));
+}
+
 function fillMethod() {
   const say = (...texts) => element("p", {}, ...texts);
   section("method").append(element("h2", {}, "How these numbers are made"),
@@ -139,6 +147,8 @@ function start() {
   fillTheme();
   fillToolbar();
   fill();
+  fillSplits();
+  drawAll(section("splits"));
   fillRuns(section("runs"));
   fillMethod();
   document.documentElement.dataset.ready = "yes";

@@ -22,19 +22,24 @@ function levelsText(list) {
   return joined(list.map((one) => panelName(one.panel)));
 }
 
-// A sentence per method: at which levels it is better, worse, or nothing can be said.
+// At which levels a method is better, worse, or nothing can be said.
+function answerText(mine) {
+  const by = (verdict) => mine.filter((c) => c.verdict === verdict);
+  const parts = [];
+  if (by("better").length) parts.push(`better at ${levelsText(by("better"))}`);
+  if (by("worse").length) parts.push(`worse at ${levelsText(by("worse"))}`);
+  if (by("no claim").length) parts.push(parts.length ? `no claim at ${levelsText(by("no claim"))}` : "no claim at any level");
+  return parts.join("; ");
+}
+
+// A sentence for all methods of which the same is to be said.
 function answerSentences(state, measure) {
-  const comparisons = measure.bits[state.bits].comparisons;
-  return DATA.methods.map((name, m) => {
-    const mine = comparisons.filter((c) => c.method === m);
-    if (m === DATA.baseline || !mine.length) return null;
-    const by = (verdict) => mine.filter((c) => c.verdict === verdict);
-    const parts = [];
-    if (by("better").length) parts.push(`better at ${levelsText(by("better"))}`);
-    if (by("worse").length) parts.push(`worse at ${levelsText(by("worse"))}`);
-    if (by("no claim").length) parts.push(parts.length ? `no claim at ${levelsText(by("no claim"))}` : "no claim at any level");
-    return element("li", {}, element("strong", {}, name), ` against ${methodName(DATA.baseline)}: ${parts.join("; ")}.`);
-  }).filter((sentence) => sentence !== null);
+  const texts = new Map();
+  DATA.methods.forEach((name, m) => {
+    const mine = measure.bits[state.bits].comparisons.filter((c) => c.method === m);
+    if (m !== DATA.baseline && mine.length) texts.set(answerText(mine), [...(texts.get(answerText(mine)) ?? []), name]);
+  });
+  return [...texts].map(([text, names]) => element("li", {}, element("strong", {}, joined(names)), ` against ${methodName(DATA.baseline)}: ${text}.`));
 }
 
 // The best value at the budget that all methods of a level reached: a description, since the best is chosen after looking.

@@ -81,6 +81,19 @@ TEST(Report, ThePageNeedsNothingElse) {
     EXPECT_THAT(page, Not(HasSubstr(outside))) << outside;
 }
 
+TEST(Report, ASplitThatCannotBeDrawnSaysWhy) {
+  MadeStore made;
+  add_pair(made, "top", 0.1);  // runs without a scenario
+  const Study study = read_study(made.store());
+  const std::vector<SplitPicture> pictures = split_pictures(study, DataCatalog());
+  ASSERT_EQ(pictures.size(), 1u);
+  EXPECT_EQ(pictures[0].panels, std::vector<std::size_t>{0});
+  EXPECT_NE(pictures[0].missing, "");
+  EXPECT_TRUE(pictures[0].rows.empty());
+  const Json data = Json::parse(report_data(study, {.splits = pictures}));
+  EXPECT_EQ(data["splits"][0]["missing"], pictures[0].missing);
+}
+
 // A study of any size has a page of bounded size: its curves get fewer points.
 TEST(Report, LargeStudiesGetFewerPointsPerCurve) {
   MadeStore made;
