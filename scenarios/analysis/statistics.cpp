@@ -115,8 +115,8 @@ Interval bootstrap_interval(std::span<const double> values, int resamples) {
   const double mean = mean_of(values);
   const std::vector<double> means = resampled_means(values, resamples);
   // Ties count half: the resampled mean has few possible values when there are few seeds.
-  const auto ties = std::ranges::equal_range(means, mean);
-  const double below = static_cast<double>(ties.begin() - means.begin()) + static_cast<double>(ties.size()) / 2;
+  const auto [first, last] = std::equal_range(means.begin(), means.end(), mean);
+  const double below = static_cast<double>(first - means.begin()) + static_cast<double>(last - first) / 2;
   const double z0 = normal_quantile(inside_unit(below / resamples, resamples)), a = acceleration(values, mean);
   const auto end = [&](double tail) {
     const double z = z0 + normal_quantile(tail);

@@ -128,6 +128,10 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
     const root = document.documentElement, press = (button) => button.click();
     for (const round of [1, 2]) document.querySelectorAll(".toolbar button, #theme").forEach(press);
     document.querySelectorAll("details").forEach((details) => { details.open = true; });
+    const figures = [...FIGURES.values()];
+    const saved = figures.map((figure) => new vega.View(vega.parse(completeSpec(figure, THEMES.light, 760, true)), {renderer: "none"}).toSVG());
+    Promise.all(saved).then((all) => { root.dataset.saved = Number(all.every((svg) => svg.startsWith("<svg") && svg.includes("<path"))); });
+    root.dataset.rows = Number(figures.every((figure) => figure.rows().length > 0 && figure.rows().every((row) => row.length === figure.columns.length)));
     setTimeout(() => {
       const plots = [...document.querySelectorAll(".plot")];
       root.dataset.plots = plots.length;
@@ -137,7 +141,7 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
     }, 1500);)");
   EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));
   EXPECT_THAT(seen.dom, Not(HasSubstr("data-plots=\"0\"")));
-  for (const char* good : {"data-plots=", "data-empty=\"0\"", "data-wide=\"0\"", "data-nameless=\"0\""})
+  for (const char* good : {"data-plots=", "data-empty=\"0\"", "data-wide=\"0\"", "data-saved=\"1\"", "data-rows=\"1\"", "data-nameless=\"0\""})
     EXPECT_THAT(seen.dom.substr(0, 600), HasSubstr(good));
   EXPECT_EQ(seen.console, "");
 }
