@@ -90,6 +90,28 @@ void judge(EqualBitsComparison& comparison, Direction direction) {
     comparison.verdict = (paired.difference.mean < 0) == (direction == Direction::lower_is_better) ? Verdict::better : Verdict::worse;
 }
 
+// The panels that share a budget have one name.
+std::string group_of(const Study& study, std::size_t panel, Budget budget) {
+  const Panel& p = study.panels[panel];
+  return budget == Budget::of_panel ? std::to_string(panel) : p.rest;
+}
+
+bool takes_part(const Study& study, const StudyCell& cell, std::size_t measure) { return !study.traces(cell, measure).empty(); }
+
+using CommonBudgets = std::map<std::pair<std::string, std::uint64_t>, double>;  // by group and seed
+
+CommonBudgets common_budgets(const Study& study, std::size_t measure, Against against, Budget budget) {
+  CommonBudgets budgets;
+  for (const StudyCell& cell : study.cells)
+    if (takes_part(study, cell, measure))
+      for (const auto& [seed, run] : runs_by_seed(study, cell)) {
+        const double end = run->traces[measure].end_of(against);
+        const auto [common, is_new] = budgets.try_emplace({group_of(study, cell.panel, budget), seed}, end);
+        common->second = std::min(common->second, end);
+      }
+  return budgets;
+}
+
 }  // namespace
 
 std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::size_t measure, Against against) {
@@ -106,32 +128,25 @@ std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::
   return comparisons;
 }
 
-std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t measure, Against against) {
+std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t measure, Against against, Budget budget) {
+  const CommonBudgets budgets = common_budgets(study, measure, against, budget);
   std::vector<AtCommonBits> results;
-  for (std::size_t p = 0; p < study.panels.size(); ++p) {
-    const auto is_compared = [&](std::size_t cell) { return !study.traces(study.cells[cell], measure).empty(); };
-    std::map<std::uint64_t, double> budgets;
-    for (const std::size_t cell : study.panels[p].cells)
-      if (is_compared(cell))
-        for (const auto& [seed, run] : runs_by_seed(study, study.cells[cell])) {
-          const auto [budget, is_new] = budgets.try_emplace(seed, std::numeric_limits<double>::infinity());
-          budget->second = std::min(budget->second, run->traces[measure].end_of(against));
-        }
+  for (std::size_t p = 0; p < study.panels.size(); ++p)
     for (const std::size_t cell : study.panels[p].cells) {
       AtCommonBits result{.panel = p, .method = study.cells[cell].method};
       std::vector<double> values, bits;
-      if (is_compared(cell))
+      if (takes_part(study, study.cells[cell], measure))
         for (const auto& [seed, run] : runs_by_seed(study, study.cells[cell])) {
-          const Held held = held_at(run->traces[measure], against, budgets[seed]);
+          const double common = budgets.at({group_of(study, p, budget), seed});
+          const Held held = held_at(run->traces[measure], against, common);
           values.push_back(held.value);
-          bits.push_back(budgets[seed]);
+          bits.push_back(common);
           result.measured_share = std::min(result.measured_share, held.share);
         }
       result.value = estimate_mean(values);
       result.budget_bits = estimate_mean(bits);
       results.push_back(result);
     }
-  }
   return results;
 }
 

@@ -46,13 +46,19 @@ struct EqualBitsComparison {
 // All methods but the baseline, in all panels: one family, corrected together by Holm. `against` is one of the kinds of bits.
 [[nodiscard]] FL_API std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::size_t measure, Against against);
 
-// What all methods of a panel have at the budget that all of their runs of a seed reached.
+// Whose runs a common budget is the largest that all of them reached, seed by seed. Cells that are not all done take no part.
+enum class Budget {
+  of_panel,     // all methods of a panel: to compare methods
+  over_levels,  // and all levels, the other axes fixed: to compare levels as well
+};
+
 struct AtCommonBits {
   std::size_t panel = 0, method = 0;
   Estimate value{}, budget_bits{};
   double measured_share = 1;
 };
-[[nodiscard]] FL_API std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t measure, Against against);
+[[nodiscard]] FL_API std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t measure, Against against,
+                                                                     Budget budget);
 
 struct BitsToTarget {
   std::size_t panel = 0, method = 0;

@@ -98,9 +98,9 @@ Json comparisons(const Study& study, std::size_t measure, Against against) {
   return all;
 }
 
-Json common(const Study& study, std::size_t measure, Against against) {
+Json common(const Study& study, std::size_t measure, Against against, Budget budget) {
   Json all = Json::array();
-  for (const AtCommonBits& at : values_at_common_bits(study, measure, against))
+  for (const AtCommonBits& at : values_at_common_bits(study, measure, against, budget))
     all.push_back({{"panel", at.panel},
                    {"method", at.method},
                    {"value", estimate(at.value)},
@@ -132,7 +132,8 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
     data["curves"][key_of(against)] = curves(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); });
   for (const Against against : kBits)
     data["bits"][key_of(against)] = {{"comparisons", comparisons(study, measure, against)},
-                                     {"common", common(study, measure, against)},
+                                     {"common", common(study, measure, against, Budget::of_panel)},
+                                     {"overLevels", common(study, measure, against, Budget::over_levels)},
                                      {"reach", reach(study, measure, against, target)}};
   return data;
 }

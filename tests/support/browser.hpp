@@ -31,12 +31,13 @@ inline Seen open_page(const std::filesystem::path& page, const std::string& scri
   };
   const std::filesystem::path copy = page.string() + ".opened.html";
   std::ofstream(copy, std::ios::binary) << text_of(page) << "<script>" << script << "</script>";
-  const std::string base = page.string(), command = "timeout 120 " + chromium() +
-                                                    " --headless --no-sandbox --disable-gpu --disable-background-networking"
-                                                    " --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir='" +
-                                                    base +
-                                                    ".profile' --window-size=500,900 --virtual-time-budget=10000 --enable-logging=stderr --dump-dom 'file://" +
-                                                    copy.string() + "' > '" + base + ".dom' 2> '" + base + ".log'";
+  const std::string base = page.string(),
+                    command = "timeout 120 " + chromium() +
+                              " --headless --no-sandbox --disable-gpu --disable-background-networking"
+                              " --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir='" +
+                              base +
+                              ".profile' --window-size=500,900 --virtual-time-budget=10000 --enable-logging=stderr --dump-dom 'file://" +
+                              copy.string() + "' > '" + base + ".dom' 2> '" + base + ".log'";
   Seen seen;
   EXPECT_EQ(std::system(command.c_str()), 0) << text_of(base + ".log");
   seen.dom = text_of(base + ".dom");

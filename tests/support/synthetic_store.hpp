@@ -11,10 +11,10 @@
 namespace fl::test {
 
 struct SyntheticSweep {
-  std::uint64_t levels = 5, methods = 20, seeds = 10, rounds = 1000;
+  std::uint64_t levels = 5, methods = 20, seeds = 10, rounds = 1000, evaluate_every = 1;
 };
 
-// Method m sends 1/(m+1) of the bits and converges a little slower for it; every tenth round is evaluated.
+// Method m sends 1/(m+1) of the bits and converges a little slower for it.
 inline std::vector<RoundRow> synthetic_rounds(const SyntheticSweep& sweep, std::uint64_t level, std::uint64_t method, std::uint64_t seed) {
   RandomSequence noise(seed + 100 * level, Purpose::synthetic_data, static_cast<std::uint32_t>(method));
   const double start = 0.6 + 0.05 * noise.normal(), rate = 0.02 / (1 + 0.05 * static_cast<double>(method * level));
@@ -33,7 +33,7 @@ inline std::vector<RoundRow> synthetic_rounds(const SyntheticSweep& sweep, std::
       row.measured_omega = 1 - row.density;
       row.measured_kappa = 0.2;
     }
-    if (r % 10 == 0) {
+    if (r % sweep.evaluate_every == 0) {
       row.f_gap = start * std::exp(-rate * static_cast<double>(r)) + 1e-4 * noise.uniform();
       row.train_loss = row.f_gap + 0.02;
       row.test_accuracy = 0.98 - 0.5 * row.f_gap;

@@ -23,11 +23,11 @@ function fillCurves(measure) {
 
 function fillHeterogeneity(measure) {
   const zeta = (cell) => cell.zeta.mean;
-  const common = measure.bits[state.bits].common.map((at) => ({...estimatePoint(at, at.value), x: zeta(cellOf(at.panel, at.method))}));
+  const common = measure.bits[state.bits].overLevels.map((at) => ({...estimatePoint(at, at.value), x: zeta(cellOf(at.panel, at.method))}));
   const errors = DATA.cells.map((cell) => ({...estimatePoint(cell, cell.totalError), x: zeta(cell)}));
   fillFigures("heterogeneity", "What heterogeneity does",
     "ζ² is the weighted mean over all clients of |∇f_i − ∇f|² at the initial model: measured, whatever knob made it. Mean and 95% interval over the seeds.", [
-      relationFigure({title: `${measureName(measure)} at equal bits`, description: `At the ${BITS_NAMES[state.bits]} that all methods of a level reached`,
+      relationFigure({title: `${measureName(measure)} at equal bits`, description: `At the ${BITS_NAMES[state.bits]} that all methods reached at all levels, seed by seed`,
         file: fileName("zeta", measure.name), points: common, xTitle: "measured ζ²", yTitle: measureName(measure), log: isAccuracy(measure) ? false : undefined, state}),
       relationFigure({title: "Total error", description: "Sum over rounds of the mean squared error that feedback carries, |e|²", file: "fedbits-total-error", points: errors,
         xTitle: "measured ζ²", yTitle: "total error", state}),

@@ -117,12 +117,28 @@ TEST(EqualBits, CommonBudgetOfAPanel) {
   made.add({"none", "1", 1, RunStatus::done, falling(20, 10, 8, 0.5)});
   made.add({"top", "1", 1, RunStatus::done, falling(10, 4, 8, 0.5)});
   made.add({"sign", "1", 1, RunStatus::done, falling(5, 4, 8, 0.5)});
-  const auto values = values_at_common_bits(read_study(made.store()), 0, Against::bits_up);
+  const auto values = values_at_common_bits(read_study(made.store()), 0, Against::bits_up, Budget::of_panel);
   ASSERT_EQ(values.size(), 3u);
   EXPECT_EQ(values[0].value.mean, 4);
   EXPECT_EQ(values[1].value.mean, 2);
   EXPECT_EQ(values[2].value.mean, 0.5);
   EXPECT_EQ(values[0].budget_bits.mean, 20);
+}
+
+// Panel 1 reached 20 bits, panel 2 reached 10: a budget for both is 10. The method that diverged takes no part.
+TEST(EqualBits, CommonBudgetOverLevels) {
+  MadeStore made;
+  made.add({"none", "1", 1, RunStatus::done, falling(5, 4, 8, 0.5)});
+  made.add({"none", "2", 1, RunStatus::done, falling(5, 2, 8, 0.5)});
+  made.add({"bad", "2", 1, RunStatus::diverged, falling(1, 1, 8, 2)});
+  const Study study = read_study(made.store());
+  const auto apart = values_at_common_bits(study, 0, Against::bits_up, Budget::of_panel);
+  const auto together = values_at_common_bits(study, 0, Against::bits_up, Budget::over_levels);
+  ASSERT_EQ(together.size(), 3u);
+  EXPECT_EQ(apart[0].value.mean, 0.5);
+  EXPECT_EQ(together[0].value.mean, 2);
+  EXPECT_EQ(together[1].value.mean, 2);
+  EXPECT_TRUE(std::isnan(together[2].value.mean));
 }
 
 // `top` reaches 1 after 30 bits with seed 1, never with seed 2 (ends at 40), and diverges with seed 3.

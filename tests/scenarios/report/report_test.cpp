@@ -141,7 +141,8 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
     }, 1500);)");
   EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));
   EXPECT_THAT(seen.dom, Not(HasSubstr("data-plots=\"0\"")));
-  for (const char* good : {"data-plots=", "data-empty=\"0\"", "data-wide=\"0\"", "data-saved=\"1\"", "data-rows=\"1\"", "data-nameless=\"0\""})
+  for (const char* good :
+       {"data-plots=", "data-empty=\"0\"", "data-wide=\"0\"", "data-saved=\"1\"", "data-rows=\"1\"", "data-nameless=\"0\""})
     EXPECT_THAT(seen.dom.substr(0, 600), HasSubstr(good));
   EXPECT_EQ(seen.console, "");
 }
