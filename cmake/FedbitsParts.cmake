@@ -24,7 +24,7 @@ add_library(fedbits_third_party INTERFACE)
 target_link_libraries(fedbits_third_party INTERFACE Eigen3::Eigen SQLite::SQLite3 ZLIB::ZLIB spdlog::spdlog)
 
 # Those without a CMake package: a header each. Thrust may be Debian's or the copy inside a CUDA toolkit.
-foreach(header toml++/toml.h CLI/CLI.hpp Random123/philox.h thrust/sort.h)
+foreach(header toml++/toml.h nlohmann/json.hpp CLI/CLI.hpp Random123/philox.h thrust/sort.h)
   string(MAKE_C_IDENTIFIER "FL_INCLUDE_${header}" variable)
   find_path(${variable} ${header} PATHS $ENV{CUDA_PATH}/include/cccl /usr/local/cuda/include/cccl)
   mark_as_advanced(${variable})

@@ -429,6 +429,10 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
   if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", zeta_sq_at_optimum()});
+  const Contract contract = exchange_.channels.front().compressor->contract(exchange_.channels.front().scope);
+  if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
+  if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
+  if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
 }
 
 template <class T>

@@ -16,6 +16,7 @@ void add_run_command(CLI::App& app, const Guard& guard);
 void add_sweep_command(CLI::App& app, const Guard& guard);
 void add_plan_command(CLI::App& app, const Guard& guard);
 void add_export_command(CLI::App& app, const Guard& guard);
+void add_report_command(CLI::App& app, const Guard& guard);
 void add_explain_command(CLI::App& app, const Guard& guard);
 void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);

@@ -5,53 +5,13 @@
 #include <optional>
 
 #include "apps/fedbits/numbers.hpp"
-#include "apps/fedbits/statistics.hpp"
+#include "scenarios/analysis/grid.hpp"
+#include "scenarios/analysis/statistics.hpp"
 
 namespace fl {
 namespace {
 
 constexpr const char* kNoValue = "-";
-
-// The runs of one combination of labels.
-struct Cell {
-  std::vector<std::string> labels;  // one per key
-  std::vector<const RunRecord*> runs;
-  [[nodiscard]] std::size_t count(RunStatus status) const {
-    return static_cast<std::size_t>(std::ranges::count(runs, status, &RunRecord::status));
-  }
-  [[nodiscard]] bool all_done() const { return count(RunStatus::done) == runs.size(); }
-};
-
-struct Grid {
-  std::vector<std::string> keys;  // of the axes but the seed's; the scenario's name before them where there are several
-  std::vector<Cell> cells;        // in the order of their first runs
-};
-
-std::vector<std::string> labels_of(const RunRecord& run, const std::vector<std::string>& keys) {
-  std::vector<std::string> labels;
-  for (const std::string& key : keys) {
-    const auto axis = std::ranges::find(run.axes, key, &AxisLabel::key);
-    labels.push_back(axis != run.axes.end() ? axis->label : key == "name" ? run.name : std::string(kNoValue));
-  }
-  return labels;
-}
-
-Grid group(const std::vector<RunRecord>& records) {
-  Grid grid;
-  const bool many_names = std::ranges::any_of(records, [&](const RunRecord& run) { return run.name != records.front().name; });
-  if (many_names) grid.keys.emplace_back("name");
-  for (const RunRecord& run : records)
-    for (const AxisLabel& axis : run.axes)
-      if (axis.key != "seed" && std::ranges::find(grid.keys, axis.key) == grid.keys.end()) grid.keys.push_back(axis.key);
-  if (grid.keys.empty() && !records.empty()) grid.keys.emplace_back("name");
-  for (const RunRecord& run : records) {
-    std::vector<std::string> labels = labels_of(run, grid.keys);
-    auto cell = std::ranges::find(grid.cells, labels, &Cell::labels);
-    if (cell == grid.cells.end()) cell = grid.cells.insert(cell, Cell{.labels = std::move(labels), .runs = {}});
-    cell->runs.push_back(&run);
-  }
-  return grid;
-}
 
 std::optional<double RunRecord::*> measure_member(const std::string& name) {
   for (const RunColumn& column : kRunColumns)
@@ -60,29 +20,29 @@ std::optional<double RunRecord::*> measure_member(const std::string& name) {
   return std::nullopt;
 }
 
-std::string mean_text(const Cell& cell, double RunRecord::*member) {
+std::string mean_text(const GridCell& cell, double RunRecord::*member) {
   std::vector<double> values;
   for (const RunRecord* run : cell.runs) values.push_back(run->*member);
   const MeanAndHalfWidth result = mean_and_half_width(values);
   return plus_minus(result.mean, result.half_width);
 }
 
-std::string mean_bits(const Cell& cell, std::uint64_t RunRecord::*member) {
+std::string mean_bits(const GridCell& cell, std::uint64_t RunRecord::*member) {
   double sum = 0;
   for (const RunRecord* run : cell.runs) sum += static_cast<double>(run->*member);
   return human_bits(sum / static_cast<double>(cell.runs.size()));
 }
 
 // The cell that differs from `cell` in the baseline's label only.
-const Cell* baseline_of(const Grid& grid, const Cell& cell, std::size_t axis, const std::string& baseline) {
+const GridCell* baseline_of(const Grid& grid, const GridCell& cell, std::size_t axis, const std::string& baseline) {
   std::vector<std::string> labels = cell.labels;
   labels[axis] = baseline;
-  const auto found = std::ranges::find(grid.cells, labels, &Cell::labels);
+  const auto found = std::ranges::find(grid.cells, labels, &GridCell::labels);
   return found == grid.cells.end() ? nullptr : &*found;
 }
 
 // Mean over the seeds that both have of bits(baseline) / bits(cell): how many times fewer bits.
-std::string fewer_bits(const Cell& cell, const Cell* baseline) {
+std::string fewer_bits(const GridCell& cell, const GridCell* baseline) {
   if (baseline == nullptr || !baseline->all_done()) return kNoValue;
   std::vector<double> ratios;
   for (const RunRecord* run : cell.runs)
@@ -93,27 +53,8 @@ std::string fewer_bits(const Cell& cell, const Cell* baseline) {
   return std::isnan(ratio.mean) ? kNoValue : short_text(ratio.mean) + "x";
 }
 
-// "5", or "2/5 diverged, 1/5 interrupted".
-std::string runs_text(const Cell& cell) {
-  std::string total = std::to_string(cell.runs.size());
-  if (cell.all_done()) return total;
-  std::string text;
-  for (const RunStatus status : {RunStatus::diverged, RunStatus::interrupted, RunStatus::failed})
-    if (const std::size_t count = cell.count(status); count > 0)
-      text += (text.empty() ? "" : ", ") + std::to_string(count) + "/" + total + " " + to_string(status);
-  return text;
-}
-
-// The axis that has the baseline among its labels.
-std::optional<std::size_t> baseline_axis(const Grid& grid, const std::string& baseline) {
-  for (const Cell& cell : grid.cells)
-    for (std::size_t axis = 0; axis < grid.keys.size(); ++axis)
-      if (grid.keys[axis] != "name" && cell.labels[axis] == baseline) return axis;
-  return std::nullopt;
-}
-
 // Labels as the row above has them are left out, the last one excepted.
-void add_labels(std::vector<std::string>& row, const Cell& cell, const Cell* above) {
+void add_labels(std::vector<std::string>& row, const GridCell& cell, const GridCell* above) {
   bool same = above != nullptr;
   for (std::size_t axis = 0; axis < cell.labels.size(); ++axis) {
     same = same && axis + 1 < cell.labels.size() && above->labels[axis] == cell.labels[axis];
@@ -125,8 +66,8 @@ void add_labels(std::vector<std::string>& row, const Cell& cell, const Cell* abo
 
 Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options) {
   Table table;
-  const Grid grid = group(records);
-  const std::optional<std::size_t> axis = baseline_axis(grid, options.baseline);
+  const Grid grid = group_by_axes(records);
+  const std::optional<std::size_t> axis = axis_with_label(grid, options.baseline);
   std::vector<double RunRecord::*> members;
 
   for (const std::string& key : grid.keys) table.columns.push_back({one_line(key), Align::left});
@@ -142,8 +83,8 @@ Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOp
   table.columns.push_back({"bits down", Align::right});
   if (axis) table.columns.push_back({"fewer up", Align::right});
 
-  const Cell* above = nullptr;
-  for (const Cell& cell : grid.cells) {
+  const GridCell* above = nullptr;
+  for (const GridCell& cell : grid.cells) {
     // A blank line where the first of several labels changes.
     if (above != nullptr && grid.keys.size() > 1 && above->labels[0] != cell.labels[0]) table.rows.emplace_back();
     std::vector<std::string>& row = table.rows.emplace_back();

@@ -1,13 +1,8 @@
 #include "apps/fedbits/export.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -15,6 +10,7 @@
 #include <vector>
 
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/output_file.hpp"
 #include "fl_core/error.hpp"
 
 namespace fl {
@@ -120,49 +116,6 @@ std::optional<std::string> axis_label(const RunRecord& run, const std::string& k
 }
 
 TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
-
-[[noreturn]] void fail_writing(const fs::path& path, const std::string& reason) {
-  throw StoreError("cannot write " + path.string() + ": " + reason + "; choose a writable place with free space");
-}
-
-// A file that appears under its name when it is complete. A target that is no regular file, a device or a pipe, is written directly.
-class OutputFile {
- public:
-  explicit OutputFile(const fs::path& path) : asked_(path), target_(path) {
-    std::error_code ignored;
-    if (fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
-    direct_ = fs::exists(target_, ignored) && !fs::is_regular_file(target_, ignored);
-    temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
-    errno = 0;
-    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-    if (!stream_) fail_writing(asked_, std::strerror(errno));
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile() {
-    std::error_code ignored;
-    if (!direct_ && !renamed_) fs::remove(temporary_, ignored);
-  }
-
-  [[nodiscard]] std::ostream& stream() { return stream_; }
-  void close() {
-    if (!stream_.flush()) fail_writing(asked_, "not all of it could be written, the disk may be full");
-    stream_.close();
-    if (!stream_) fail_writing(asked_, "it could not be closed, the disk may be full");
-  }
-  void rename() {
-    if (direct_) return;
-    std::error_code error;
-    fs::rename(temporary_, target_, error);
-    if (error) fail_writing(asked_, error.message());
-    renamed_ = true;
-  }
-
- private:
-  fs::path asked_, target_, temporary_;
-  std::ofstream stream_;
-  bool direct_ = false, renamed_ = false;
-};
 
 }  // namespace
 

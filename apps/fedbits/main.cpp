@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
       "  fedbits run study.toml --set partition.alpha=0.1 --set rounds=50 --out results\n"
       "  fedbits plan study.toml\n"
       "  fedbits sweep study.toml --out results --resume\n"
+      "  fedbits report results -o report.html\n"
       "  fedbits export results --rounds rounds.csv --runs runs.csv\n"
       "  fedbits explain 3f2a --out results\n"
       "  fedbits list compressors");
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   fl::add_sweep_command(app, run);
   fl::add_plan_command(app, run);
   fl::add_export_command(app, run);
+  fl::add_report_command(app, run);
   fl::add_explain_command(app, run);
   fl::add_list_command(app, run);
   fl::add_data_command(app, run);

@@ -1,0 +1,51 @@
+#include "apps/fedbits/output_file.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "fl_core/error.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_writing(const fs::path& path, const std::string& reason) {
+  throw StoreError("cannot write " + path.string() + ": " + reason + "; choose a writable place with free space");
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
+  direct_ = fs::exists(target_, ignored) && !fs::is_regular_file(target_, ignored);
+  temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
+  errno = 0;
+  stream_.open(temporary_, std::ios::binary | std::ios::trunc);
+  if (!stream_) fail_writing(asked_, std::strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  std::error_code ignored;
+  if (!direct_ && !renamed_) fs::remove(temporary_, ignored);
+}
+
+void OutputFile::close() {
+  if (!stream_.flush()) fail_writing(asked_, "not all of it could be written, the disk may be full");
+  stream_.close();
+  if (!stream_) fail_writing(asked_, "it could not be closed, the disk may be full");
+}
+
+void OutputFile::rename() {
+  if (direct_) return;
+  std::error_code error;
+  fs::rename(temporary_, target_, error);
+  if (error) fail_writing(asked_, error.message());
+  renamed_ = true;
+}
+
+}  // namespace fl

@@ -1,0 +1,76 @@
+// `fedbits report`: a store as a page with charts and tables, or as tables for the terminal.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/output_file.hpp"
+#include "apps/fedbits/report_text.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/options.hpp"
+#include "scenarios/report/report.hpp"
+
+namespace fl {
+namespace {
+
+struct ReportArguments {
+  std::string store, out, data;
+  bool text = false, no_splits = false;
+  StudyOptions study;
+  ReportOptions report;
+};
+
+// Problems with the options themselves, all at once.
+void validate(const ReportArguments& arguments) {
+  Problems problems;
+  if (arguments.out.empty() && !arguments.text) problems.push_back({"report", "nothing to write; give -o FILE.html, --text, or both"});
+  if (arguments.report.target && !std::isfinite(*arguments.report.target)) problems.push_back({"--target", "must be a finite number"});
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  if (!arguments.out.empty()) require_report_assets();
+}
+
+int write_page(const Study& study, const ReportArguments& arguments) {
+  OutputFile file(arguments.out);
+  ReportOptions options = arguments.report;
+  if (!arguments.no_splits) options.splits = split_pictures(study, DataCatalog(arguments.data));
+  try {
+    write_report(study, options, file.stream());
+    file.close();
+    file.rename();
+  } catch (const StoreError& error) {
+    std::cerr << "fedbits: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
+
+int report(const ReportArguments& arguments) {
+  validate(arguments);
+  const Study study = read_study(RunStore::open(arguments.store, RunStore::Mode::read), arguments.study);
+  if (arguments.text) print_report(study, arguments.report, std::cout);
+  return arguments.out.empty() ? 0 : write_page(study, arguments);
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, const Guard& guard) {
+  auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* command = app.add_subcommand("report", "compare methods at equal bits: a page with charts, or tables");
+  command->add_option("STORE", arguments->store, "folder with results.sqlite, or the file")->required();
+  command->add_option("-o,--output", arguments->out, "write one HTML page that opens anywhere, without a network");
+  command->add_flag("--text", arguments->text, "print the tables");
+  command->add_option("--data", arguments->data, "folder with data sets, to draw who holds what (else as for run)");
+  command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw who holds what");
+  command
+      ->add_option("--measure", arguments->study.measures, "column of rounds.csv (repeatable; default: f_gap, test_accuracy, train_loss)")
+      ->allow_extra_args(false);
+  command->add_option("--baseline", arguments->study.baseline, "label of the method to compare with (default: none, or else the first)");
+  command->add_option("--method", arguments->study.method_axis, "axis that is the method (default: the first compressor axis)");
+  command->add_option("--level", arguments->study.level_axis,
+                      "axis that is the level of heterogeneity (default: the first partition or data axis)");
+  command->add_option("--target", arguments->report.target, "value of the first measure, for bits to target");
+  command->footer("Example: fedbits report fedbits-out -o report.html");
+  command->callback([arguments, guard] { guard([&] { return report(*arguments); }); });
+}
+
+}  // namespace fl

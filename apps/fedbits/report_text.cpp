@@ -1,0 +1,104 @@
+#include "apps/fedbits/report_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/terminal.hpp"
+#include "scenarios/analysis/equal_bits.hpp"
+
+namespace fl {
+namespace {
+
+std::string interval_text(const Interval& interval) {
+  return interval.is_known() ? "[" + short_text(interval.low) + ", " + short_text(interval.high) + "]" : "-";
+}
+
+std::string bits_interval_text(const Interval& interval) {
+  const auto end = [](double bits) { return std::isinf(bits) ? std::string("never") : human_bits(bits); };
+  return interval.is_known() ? "[" + end(interval.low) + ", " + end(interval.high) + "]" : "-";
+}
+
+// A blank line where the level changes.
+void begin_row(Table& table, const Study& study, std::size_t panel, std::size_t method, std::size_t& last_panel) {
+  if (!table.rows.empty() && panel != last_panel) table.rows.emplace_back();
+  const bool is_new = table.rows.empty() || panel != last_panel;
+  table.rows.push_back({is_new ? one_line(study.panels[panel].title(study.level_key)) : "", one_line(study.methods[method])});
+  last_panel = panel;
+}
+
+Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons) {
+  Table table;
+  table.columns = {{"level", Align::left},
+                   {one_line(study.method_key), Align::left},
+                   {"pairs"},
+                   {"at bits"},
+                   {"value"},
+                   {"baseline"},
+                   {"difference"},
+                   {"Student 95%"},
+                   {"BCa 95%"},
+                   {"p"},
+                   {"p Holm"},
+                   {"verdict", Align::left}};
+  std::size_t panel = 0;
+  for (const EqualBitsComparison& c : comparisons) {
+    begin_row(table, study, c.panel, c.method, panel);
+    std::vector<std::string>& row = table.rows.back();
+    const PairedDifference& paired = c.paired;
+    const bool tested = c.seeds.size() > 1;
+    for (const std::string& text :
+         {std::to_string(c.seeds.size()), human_bits(c.budget_bits.mean), short_text(c.value.mean), short_text(c.baseline_value.mean),
+          short_text(paired.difference.mean), interval_text(paired.difference.student), interval_text(paired.difference.bootstrap),
+          tested ? short_text(paired.p_value) : "-", tested ? short_text(paired.p_holm) : "-",
+          c.why.empty() ? std::string(to_string(c.verdict)) : "no claim: " + c.why})
+      row.push_back(text);
+  }
+  return table;
+}
+
+Table target_table(const Study& study, const std::vector<BitsToTarget>& targets) {
+  Table table;
+  table.columns = {{"level", Align::left}, {one_line(study.method_key), Align::left}, {"reached it"}, {"median bits"}, {"95%"}};
+  std::size_t panel = 0;
+  for (const BitsToTarget& to : targets) {
+    begin_row(table, study, to.panel, to.method, panel);
+    std::vector<std::string>& row = table.rows.back();
+    row.push_back(std::to_string(to.bits.reached) + " of " + std::to_string(to.bits.count));
+    row.push_back(std::isinf(to.bits.median) ? "not by half" : human_bits(to.bits.median));
+    row.push_back(bits_interval_text(to.bits.interval));
+  }
+  return table;
+}
+
+void print_equal_bits(const Study& study, std::size_t measure, Against against, std::ostream& out) {
+  const std::vector<EqualBitsComparison> comparisons = compare_at_equal_bits(study, measure, against);
+  const auto family = std::ranges::count_if(comparisons, [](const EqualBitsComparison& c) { return c.seeds.size() > 1; });
+  out << study.measures[measure] << " at equal " << to_string(against) << ", compared with " << one_line(study.methods[study.baseline])
+      << " (family of " << family << " comparisons, Holm)\n\n";
+  print(equal_bits_table(study, comparisons), out);
+  out << '\n';
+}
+
+void print_target(const Study& study, std::size_t measure, const ReportOptions& options, std::ostream& out) {
+  const bool is_given = measure == 0 && options.target.has_value();
+  const double target = is_given ? *options.target : default_target(study, measure);
+  if (std::isnan(target)) return;
+  out << "uplink bits until " << study.measures[measure] << " is " << short_text(target)
+      << (is_given ? "" : ", the worst final value of the baseline (chosen after the fact; --target fixes one)") << "\n\n";
+  print(target_table(study, bits_to_target(study, measure, Against::bits_up, target)), out);
+  out << '\n';
+}
+
+}  // namespace
+
+void print_report(const Study& study, const ReportOptions& options, std::ostream& out) {
+  for (const std::string& note : study.notes) out << "note: " << one_line(note) << "\n\n";
+  for (std::size_t measure = 0; measure < study.measures.size(); ++measure) {
+    for (const Against against : {Against::bits_up, Against::bits_both}) print_equal_bits(study, measure, against, out);
+    print_target(study, measure, options, out);
+  }
+}
+
+}  // namespace fl

@@ -1,0 +1,176 @@
+#include "scenarios/analysis/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "fl_core/random.hpp"
+
+namespace fl {
+namespace {
+
+// Beyond this many degrees of freedom the sum is cut off: the quantile differs from that of df = infinity by less than 3e-5.
+constexpr int kMostDegrees = 100'000;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint64_t kBootstrapKey = 0x626f6f7473747270;  // "bootstrp"
+
+// P(|T| <= t) at theta = atan(t / sqrt(degrees)).
+double central_probability(int degrees, double theta) {
+  const double cosine = std::cos(theta), sine = std::sin(theta);
+  const bool odd = degrees % 2 == 1;
+  // odd: cos + 2/3 cos^3 + 2*4/(3*5) cos^5 + ...    even: 1 + 1/2 cos^2 + 1*3/(2*4) cos^4 + ...    up to cos^(degrees - 2)
+  double term = odd ? cosine : 1, sum = degrees > 1 ? term : 0;
+  for (int power = odd ? 3 : 2; power <= degrees - 2; power += 2) {
+    term *= cosine * cosine * (power - 1) / power;
+    sum += term;
+  }
+  return odd ? 2 / std::numbers::pi * (theta + sine * sum) : sine * sum;
+}
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The means of resamples of the values, ascending.
+std::vector<double> resampled_means(std::span<const double> values, int resamples) {
+  RandomSequence draws(RandomStream(kBootstrapKey, static_cast<std::uint32_t>(values.size()), 0));
+  std::vector<double> means(static_cast<std::size_t>(resamples));
+  for (double& mean : means) {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += values[draws.below(values.size())];
+    mean = sum / static_cast<double>(values.size());
+  }
+  std::ranges::sort(means);
+  return means;
+}
+
+// Efron's a, from the means that leave one value out: d_i = (mean - x_i) / (n - 1).
+double acceleration(std::span<const double> values, double mean) {
+  double squares = 0, cubes = 0;
+  for (const double value : values) {
+    const double d = value - mean;
+    squares += d * d;
+    cubes += d * d * d;
+  }
+  return cubes / (6 * std::pow(squares, 1.5));
+}
+
+// Linear between order statistics.
+double quantile_of(const std::vector<double>& ascending, double p) {
+  const double place = p * static_cast<double>(ascending.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, ascending.size() - 1);
+  return std::lerp(ascending[below], ascending[above], place - static_cast<double>(below));
+}
+
+// A probability that has a finite normal quantile.
+double inside_unit(double p, int resamples) { return std::clamp(p, 0.5 / resamples, 1 - 0.5 / resamples); }
+
+}  // namespace
+
+double student_quantile(int degrees, double confidence) {
+  if (degrees > kMostDegrees) degrees = kMostDegrees;
+  double low = 0, high = std::numbers::pi / 2;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (central_probability(degrees, middle) < confidence ? low : high) = middle;
+  }
+  return std::tan((low + high) / 2) * std::sqrt(static_cast<double>(degrees));
+}
+
+double student_p_value(int degrees, double t) {
+  degrees = std::min(degrees, kMostDegrees);
+  if (std::isnan(t)) return 1;
+  return std::clamp(1 - central_probability(degrees, std::atan(std::abs(t) / std::sqrt(static_cast<double>(degrees)))), 0.0, 1.0);
+}
+
+double normal_probability(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+
+double normal_quantile(double p) {
+  double low = -40, high = 40;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (normal_probability(middle) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+MeanAndHalfWidth mean_and_half_width(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  if (values.empty()) return {.mean = kNone, .half_width = kNone};
+  const double mean = mean_of(values);
+  if (values.size() < 2) return {.mean = mean, .half_width = kNone};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double deviation = std::sqrt(squares / (count - 1));
+  return {.mean = mean, .half_width = student_quantile(static_cast<int>(values.size()) - 1) * deviation / std::sqrt(count)};
+}
+
+Interval bootstrap_interval(std::span<const double> values, int resamples) {
+  if (values.size() < 2 || !std::ranges::all_of(values, [](double value) { return std::isfinite(value); })) return {kNone, kNone};
+  const auto [least, most] = std::ranges::minmax(values);
+  if (least == most) return {least, most};
+  const double mean = mean_of(values);
+  const std::vector<double> means = resampled_means(values, resamples);
+  // Ties count half: the resampled mean has few possible values when there are few seeds.
+  const auto [first, last] = std::equal_range(means.begin(), means.end(), mean);
+  const double below = static_cast<double>(first - means.begin()) + static_cast<double>(last - first) / 2;
+  const double z0 = normal_quantile(inside_unit(below / resamples, resamples)), a = acceleration(values, mean);
+  const auto end = [&](double tail) {
+    const double z = z0 + normal_quantile(tail);
+    return quantile_of(means, inside_unit(normal_probability(z0 + z / (1 - a * z)), resamples));
+  };
+  return {end((1 - kConfidence) / 2), end((1 + kConfidence) / 2)};
+}
+
+Estimate estimate_mean(std::span<const double> values) {
+  const MeanAndHalfWidth student = mean_and_half_width(values);
+  return {.count = values.size(),
+          .mean = student.mean,
+          .student = {student.mean - student.half_width, student.mean + student.half_width},
+          .bootstrap = bootstrap_interval(values)};
+}
+
+bool PairedDifference::is_claim() const {
+  const auto leaves_zero_out = [](const Interval& interval) { return interval.is_known() && !interval.contains(0); };
+  return leaves_zero_out(difference.student) && leaves_zero_out(difference.bootstrap) && p_holm <= 1 - kConfidence;
+}
+
+PairedDifference paired_difference(std::span<const double> x, std::span<const double> y) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) differences.push_back(x[i] - y[i]);
+  PairedDifference result{.difference = estimate_mean(differences)};
+  const Estimate& d = result.difference;
+  if (differences.size() < 2 || !d.student.is_known()) return result;
+  const int degrees = static_cast<int>(differences.size()) - 1;
+  const double half_width = d.student.high - d.mean;
+  // t = mean / (s / sqrt(n)), and the half width is a multiple of that denominator.
+  result.p_value = half_width > 0 ? student_p_value(degrees, d.mean / half_width * student_quantile(degrees)) : d.mean == 0 ? 1 : 0;
+  result.p_holm = result.p_value;
+  return result;
+}
+
+std::vector<double> holm_adjusted(std::span<const double> p_values) {
+  const std::size_t m = p_values.size();
+  std::vector<std::size_t> order(m);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return p_values[i]; });
+  std::vector<double> adjusted(m);
+  double largest = 0;
+  for (std::size_t i = 0; i < m; ++i) {
+    largest = std::max(largest, std::min(1.0, static_cast<double>(m - i) * p_values[order[i]]));
+    adjusted[order[i]] = largest;
+  }
+  return adjusted;
+}
+
+void correct_family(std::span<PairedDifference* const> family) {
+  std::vector<double> p_values;
+  for (const PairedDifference* member : family) p_values.push_back(member->p_value);
+  const std::vector<double> adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = adjusted[i];
+}
+
+}  // namespace fl

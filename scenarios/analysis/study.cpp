@@ -1,0 +1,269 @@
+#include "scenarios/analysis/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "fl_core/error.hpp"
+#include "fl_core/options.hpp"
+#include "scenarios/analysis/grid.hpp"
+
+namespace fl {
+namespace {
+
+constexpr std::array kDefaultMeasures = {"f_gap", "test_accuracy", "train_loss"};
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
+// ---- which axis is what --------------------------------------------------------------------------------------------------------
+
+// The first key that begins with one of the prefixes, tried in their order.
+std::string first_beginning(const std::vector<std::string>& keys, const std::vector<std::string>& prefixes, const std::string& except) {
+  for (const std::string& prefix : prefixes)
+    for (const std::string& key : keys)
+      if (key != except && key.starts_with(prefix)) return key;
+  return {};
+}
+
+std::string asked_axis(const std::string& option, const std::string& asked, const std::vector<std::string>& keys, Problems& problems) {
+  if (!asked.empty() && std::ranges::find(keys, asked) == keys.end())
+    problems.push_back({option, "no run has an axis '" + asked + "'; there are " + quoted_list(keys)});
+  return asked;
+}
+
+void choose_axes(Study& study, const std::vector<std::string>& keys, const StudyOptions& options, Problems& problems) {
+  study.method_key = asked_axis("--method", options.method_axis, keys, problems);
+  study.level_key = asked_axis("--level", options.level_axis, keys, problems);
+  if (!study.level_key.empty() && study.level_key == study.method_key)
+    problems.push_back({"--level", "'" + study.level_key + "' is the method already; choose another axis"});
+  if (study.method_key.empty()) study.method_key = first_beginning(keys, {"compressor", "feedback"}, study.level_key);
+  if (study.method_key.empty()) study.method_key = keys.back() == study.level_key ? keys.front() : keys.back();
+  if (study.level_key.empty()) study.level_key = first_beginning(keys, {"partition", "data"}, study.method_key);
+}
+
+// ---- cells and panels ----------------------------------------------------------------------------------------------------------
+
+std::size_t index_of(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+// Where a cell of the grid belongs: its method, and the panel of its other labels.
+struct Place {
+  std::string method, level, rest;
+};
+
+Place place_of(const Grid& grid, const GridCell& cell, const Study& study) {
+  Place place;
+  for (std::size_t axis = 0; axis < grid.keys.size(); ++axis) {
+    const std::string &key = grid.keys[axis], &label = cell.labels[axis];
+    if (key == study.method_key)
+      place.method = label;
+    else if (key == study.level_key)
+      place.level = label;
+    else
+      place.rest += (place.rest.empty() ? "" : ", ") + key + "=" + label;
+  }
+  return place;
+}
+
+// One run per seed, the one stored last; `first` is the record that indices count from.
+void add_runs(StudyCell& cell, const GridCell& from, const RunRecord* first) {
+  std::map<std::uint64_t, std::size_t> by_seed;
+  for (const RunRecord* run : from.runs) by_seed.insert_or_assign(run->seed, static_cast<std::size_t>(run - first));
+  for (const auto& [seed, index] : by_seed) cell.runs.push_back(index);
+  cell.num_repeated = from.runs.size() - by_seed.size();
+}
+
+void arrange(Study& study, const Grid& grid, const RunRecord* first) {
+  std::map<std::pair<std::string, std::string>, std::size_t> panels;
+  for (const GridCell& from : grid.cells) {
+    const Place place = place_of(grid, from, study);
+    const auto [at, is_new] = panels.try_emplace({place.rest, place.level}, study.panels.size());
+    if (is_new) study.panels.push_back({.level = place.level, .rest = place.rest, .cells = {}});
+    StudyCell cell{.method = index_of(study.methods, place.method), .panel = at->second, .runs = {}, .num_repeated = 0};
+    add_runs(cell, from, first);
+    study.panels[at->second].cells.push_back(study.cells.size());
+    study.cells.push_back(std::move(cell));
+  }
+  for (Panel& panel : study.panels) std::ranges::stable_sort(panel.cells, {}, [&](std::size_t cell) { return study.cells[cell].method; });
+}
+
+void note_repeated(Study& study) {
+  const std::size_t repeated = std::accumulate(study.cells.begin(), study.cells.end(), std::size_t{0},
+                                               [](std::size_t sum, const StudyCell& cell) { return sum + cell.num_repeated; });
+  if (repeated > 0)
+    study.notes.push_back(std::to_string(repeated) +
+                          " runs were left out: a later run has the same labels and the same seed but another scenario "
+                          "(give scenarios names of their own, or stores of their own)");
+}
+
+void choose_baseline(Study& study, const std::string& asked, Problems& problems) {
+  const auto found = std::ranges::find(study.methods, asked.empty() ? "none" : asked);
+  if (found != study.methods.end())
+    study.baseline = static_cast<std::size_t>(found - study.methods.begin());
+  else if (!asked.empty())
+    problems.push_back({"--baseline", "'" + asked + "' is no label of " + study.method_key + "; there are " + quoted_list(study.methods)});
+  else
+    study.notes.push_back("there is no method labelled 'none'; the others are compared with '" + study.methods.front() + "'");
+}
+
+// ---- runs ----------------------------------------------------------------------------------------------------------------------
+
+template <class Choose>
+double extreme(const std::vector<RoundRow>& rows, double RoundRow::*member, Choose choose) {
+  double result = kNotMeasured;
+  for (const RoundRow& row : rows)
+    if (!std::isnan(row.*member)) result = std::isnan(result) ? row.*member : choose(result, row.*member);
+  return result;
+}
+
+double mean_of_rounds(const RunTrace& trace) {
+  double sum = 0;
+  for (const double value : trace.value) sum += value;
+  return trace.value.empty() ? kNotMeasured : sum / static_cast<double>(trace.value.size());
+}
+
+StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std::string>& measures) {
+  const std::vector<RoundRow> rows = store.rows(record.run);
+  const auto largest = [](double a, double b) { return std::max(a, b); };
+  const auto smallest = [](double a, double b) { return std::min(a, b); };
+  StudyRun run{.record = std::move(record), .traces = {}, .density = make_trace(rows, "density")};
+  for (const std::string& measure : measures) run.traces.push_back(make_trace(rows, measure));
+  run.mean_density = mean_of_rounds(run.density);
+  run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
+  run.delta = extreme(rows, &RoundRow::measured_delta, smallest);
+  run.omega = extreme(rows, &RoundRow::measured_omega, largest);
+  return run;
+}
+
+void choose_measures(Study& study, const std::vector<std::string>& asked, Problems& problems) {
+  study.measures = asked;
+  if (asked.empty()) study.measures.assign(kDefaultMeasures.begin(), kDefaultMeasures.end());
+  for (const std::string& measure : study.measures)
+    if (!is_measure(measure)) problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv"});
+}
+
+// Measures that no run has are taken out of the study; what was asked for and is not there is an error.
+void drop_unmeasured(Study& study, const StudyOptions& options) {
+  for (std::size_t m = study.measures.size(); m-- > 0;) {
+    if (std::ranges::any_of(study.runs, [m](const StudyRun& run) { return !run.traces[m].value.empty(); })) continue;
+    if (!options.measures.empty()) throw ConfigError("--measure: no run in " + study.source + " has measured '" + study.measures[m] + "'");
+    study.measures.erase(study.measures.begin() + static_cast<std::ptrdiff_t>(m));
+    for (StudyRun& run : study.runs) run.traces.erase(run.traces.begin() + static_cast<std::ptrdiff_t>(m));
+  }
+  if (study.measures.empty())
+    throw ConfigError("no run in " + study.source + " has measured f_gap, test_accuracy or train_loss; name a column with --measure");
+}
+
+}  // namespace
+
+Study read_study(const RunStore& store, const StudyOptions& options) {
+  std::vector<RunRecord> records = store.list();
+  Study study{.source = store.file().string()};
+  if (records.empty()) throw ConfigError("there are no runs in " + study.source + "; `fedbits run FILE --out FOLDER` makes some");
+  const Grid grid = group_by_axes(records);
+  Problems problems;
+  choose_axes(study, grid.keys, options, problems);
+  choose_measures(study, options.measures, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+
+  arrange(study, grid, records.data());
+  choose_baseline(study, options.baseline, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  note_repeated(study);
+  for (RunRecord& record : records) {
+    index_of(study.names, record.name);
+    study.runs.push_back(read_run(store, std::move(record), study.measures));
+  }
+  drop_unmeasured(study, options);
+  return study;
+}
+
+std::string Panel::title(const std::string& level_key) const {
+  std::string text = level.empty() ? "" : level_key + " = " + level;
+  if (!rest.empty()) text += (text.empty() ? "" : ", ") + rest;
+  return text.empty() ? "all runs" : text;
+}
+
+bool Study::all_done(const StudyCell& cell) const {
+  return std::ranges::all_of(cell.runs, [this](std::size_t run) { return runs[run].is_done(); });
+}
+
+std::string Study::runs_text(const StudyCell& cell) const {
+  GridCell counted;
+  for (const std::size_t run : cell.runs) counted.runs.push_back(&runs[run].record);
+  return fl::runs_text(counted);
+}
+
+const StudyCell* Study::find(const Panel& panel, std::size_t method) const {
+  const auto found = std::ranges::find(panel.cells, method, [this](std::size_t cell) { return cells[cell].method; });
+  return found == panel.cells.end() ? nullptr : &cells[*found];
+}
+
+Estimate Study::estimate(const StudyCell& cell, double (*number)(const StudyRun&)) const {
+  std::vector<double> values;
+  for (const std::size_t run : cell.runs) values.push_back(runs[run].is_done() ? number(runs[run]) : kNotMeasured);
+  return estimate_mean(values);
+}
+
+std::vector<const RunTrace*> Study::traces(const StudyCell& cell, std::size_t measure) const {
+  std::vector<const RunTrace*> traces;
+  for (const std::size_t run : cell.runs) traces.push_back(&runs[run].traces[measure]);
+  const bool measured = std::ranges::none_of(traces, [](const RunTrace* trace) { return trace->value.empty(); });
+  return measured && all_done(cell) ? traces : std::vector<const RunTrace*>{};
+}
+
+std::vector<const RunTrace*> Study::density_traces(const StudyCell& cell) const {
+  std::vector<const RunTrace*> traces;
+  for (const std::size_t run : cell.runs) traces.push_back(&runs[run].density);
+  const bool measured = std::ranges::none_of(traces, [](const RunTrace* trace) { return trace->value.empty(); });
+  return measured && all_done(cell) ? traces : std::vector<const RunTrace*>{};
+}
+
+std::vector<CurvePoint> mean_curve(std::span<const RunTrace* const> traces, Against against, const std::vector<double>& grid) {
+  std::vector<CurvePoint> curve;
+  if (traces.empty()) return curve;
+  const double end = std::ranges::min(traces, {}, [&](const RunTrace* trace) { return trace->end_of(against); })->end_of(against);
+  std::vector<double> values(traces.size());
+  const auto add = [&](double x) {
+    for (std::size_t i = 0; i < traces.size(); ++i) values[i] = traces[i]->value_at(against, x);
+    if (std::ranges::none_of(values, [](double value) { return std::isnan(value); })) curve.push_back({x, mean_and_half_width(values)});
+  };
+  for (const double x : grid)
+    if (x < end) add(x);
+  add(end);
+  return curve;
+}
+
+std::vector<double> curve_grid(const Study& study, const Panel& panel, Against against, std::size_t points) {
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (const std::size_t cell : panel.cells)
+    for (const std::size_t run : study.cells[cell].runs)
+      for (const RunTrace& trace : study.runs[run].traces) {
+        last = std::max(last, trace.end_of(against));
+        for (const double x : trace.places(against))
+          if (x > 0) {
+            first = std::min(first, x);
+            break;
+          }
+      }
+  std::vector<double> grid;
+  if (!(last > 0)) return grid;
+  first = std::min(first, last);
+  for (std::size_t i = 0; i < points; ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(points - 1, 1));
+    grid.push_back(against == Against::round ? std::floor(share * last) : first * std::pow(last / first, share));
+  }
+  grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
+  return grid;
+}
+
+}  // namespace fl

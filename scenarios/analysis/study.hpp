@@ -1,0 +1,94 @@
+// A study: the runs of a store, by method and by level of heterogeneity, ready to be compared.
+//
+// One axis of the sweep is the method (which compressor), one the level (how heterogeneous). A panel holds the runs that differ in method
+// and seed only: one level, and one combination of the labels of all other axes. Within a panel runs of equal seed are paired.
+//
+// A run that diverged, failed or was interrupted is counted where it lies, and its cell has no mean: an average over the runs that went
+// well would flatter the method that loses some.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_core/device.hpp"
+#include "scenarios/analysis/statistics.hpp"
+#include "scenarios/analysis/trace.hpp"
+#include "server/run_store.hpp"
+
+namespace fl {
+
+struct StudyOptions {
+  std::vector<std::string> measures{};  // columns of rounds.csv; empty: those of f_gap, test_accuracy and train_loss that any run has
+  std::string baseline{};               // label of the method the others are compared with; empty: "none", or else the first
+  std::string method_axis{};            // key; empty: the first that begins with "compressor", else with "feedback", else the last axis
+  std::string level_axis{};             // key; empty: the first that begins with "partition", else with "data"; may be missing
+};
+
+struct StudyRun {
+  RunRecord record{};
+  std::vector<RunTrace> traces{};      // one per measure of the study
+  RunTrace density{};                  // elements sent / (clients * P)
+  double mean_density = kNotMeasured;  // over rounds
+  // The worst of all rounds and clients, in the unit of the compressor's input.
+  double kappa = kNotMeasured, delta = kNotMeasured, omega = kNotMeasured;
+  [[nodiscard]] bool is_done() const { return record.status == RunStatus::done; }
+};
+
+struct StudyCell {
+  std::size_t method = 0, panel = 0;  // into Study::methods and Study::panels
+  std::vector<std::size_t> runs{};    // into Study::runs; one per seed, seeds ascending
+  std::size_t num_repeated = 0;       // runs left out since a later one has the same place and seed
+};
+
+struct Panel {
+  std::string level{};               // label on the level axis; "" without one
+  std::string rest{};                // the other axes, "key=label, ..."; "" when there are none
+  std::vector<std::size_t> cells{};  // into Study::cells, in the order of the methods
+  [[nodiscard]] FL_API std::string title(const std::string& level_key) const;
+};
+
+struct Study {
+  std::string source{};              // the store's file
+  std::vector<std::string> names{};  // of the scenarios
+  std::vector<std::string> measures{};
+  std::string method_key{}, level_key{};  // level_key is empty without a level axis
+  std::vector<std::string> methods{};     // labels, in the order of their first runs
+  std::size_t baseline = 0;               // into methods
+  std::vector<Panel> panels{};
+  std::vector<StudyCell> cells{};
+  std::vector<StudyRun> runs{};      // in the order of the store
+  std::vector<std::string> notes{};  // what a reader has to know: repeated runs, choices made for him
+
+  [[nodiscard]] FL_API bool all_done(const StudyCell& cell) const;
+  // "5", or "2/5 diverged".
+  [[nodiscard]] FL_API std::string runs_text(const StudyCell& cell) const;
+  // The panel's cell of a method, or null.
+  [[nodiscard]] FL_API const StudyCell* find(const Panel& panel, std::size_t method) const;
+  // The traces of a measure, one per seed; none for a cell that is not all done or where a run was never measured.
+  [[nodiscard]] FL_API std::vector<const RunTrace*> traces(const StudyCell& cell, std::size_t measure) const;
+  [[nodiscard]] FL_API std::vector<const RunTrace*> density_traces(const StudyCell& cell) const;
+  // Of one number per run, over the seeds of a cell; NaN where a run is not done or was not measured.
+  [[nodiscard]] FL_API Estimate estimate(const StudyCell& cell, double (*number)(const StudyRun&)) const;
+};
+
+// ConfigError with all problems at once: an unknown measure, axis or baseline, a store without runs.
+[[nodiscard]] FL_API Study read_study(const RunStore& store, const StudyOptions& options = {});
+
+// A mean over the seeds of a cell, with Student's 95% interval.
+struct CurvePoint {
+  double x = 0;
+  MeanAndHalfWidth y;
+};
+
+// The mean of step functions on a common grid, one trace per seed. It ends where the first of the runs ends, so that every mean is over all
+// of them, and has no points before all of them were measured.
+[[nodiscard]] FL_API std::vector<CurvePoint> mean_curve(std::span<const RunTrace* const> traces, Against against,
+                                                        const std::vector<double>& grid);
+
+// The grid of a panel: evenly spaced rounds, or bits in equal ratios from the smallest first message to the largest total.
+[[nodiscard]] FL_API std::vector<double> curve_grid(const Study& study, const Panel& panel, Against against, std::size_t points);
+
+}  // namespace fl

@@ -1,0 +1,33 @@
+// How long until something is reached, where some never reach it: bits to a target accuracy.
+//
+//   S(t) = prod over t_i <= t of (1 - d_i / n_i),   n_i runs still going at t_i, d_i of which reach it there      (Kaplan-Meier)
+//   Var log(-log S) = sum d_i / (n_i (n_i - d_i)) / (log S)^2                                                      (Greenwood)
+//
+// A run that ends before it reaches the target is censored: it tells that more was needed than it had, and a mean over the runs that
+// reached it would be too small. The median is the first t with S(t) <= 1/2; its 95% interval holds the t at which the log-log interval of
+// S(t) contains 1/2. E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53 (1958); R. Brookmeyer
+// and J. Crowley, "A confidence interval for the median survival time", Biometrics 38 (1982).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "fl_core/device.hpp"
+#include "scenarios/analysis/statistics.hpp"
+
+namespace fl {
+
+struct ReachTime {
+  double time = 0;       // when it was reached, or when the run ended; infinity: it never will be (a run that diverged)
+  bool reached = false;  // false: censored at `time`
+};
+
+struct ReachSummary {
+  std::size_t count = 0, reached = 0;
+  double median = 0;    // infinity: half of the runs never got there
+  Interval interval{};  // of the median; `high` may be infinity; unknown (NaN) for fewer than two runs
+};
+
+[[nodiscard]] FL_API ReachSummary reach_summary(std::span<const ReachTime> runs);
+
+}  // namespace fl

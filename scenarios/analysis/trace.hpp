@@ -1,0 +1,58 @@
+// One run's measure against rounds and against bits.
+//
+// Between two measurements the value is the one measured last (a step function that is right-continuous): what somebody who stops there
+// knows. Bits are cumulative, all clients together; those of the downlink include the catch-up of absent clients.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fl_core/device.hpp"
+#include "server/run_record.hpp"
+
+namespace fl {
+
+// What a measure is followed against.
+enum class Against { round, bits_up, bits_both };
+inline constexpr std::array kAgainst = {Against::round, Against::bits_up, Against::bits_both};
+[[nodiscard]] constexpr const char* to_string(Against against) {
+  switch (against) {
+    case Against::round: return "rounds";
+    case Against::bits_up: return "uplink bits";
+    case Against::bits_both: return "bits up and down";
+  }
+  return "rounds";
+}
+
+enum class Direction { lower_is_better, higher_is_better };
+
+struct RunTrace {
+  std::array<std::vector<double>, kAgainst.size()> x;  // [measurements] each, ascending: where it was measured
+  std::vector<double> value;                           // [measurements]
+  // [measurements] each: where the round after it ended, infinity after the last round. Before that place the value is up to date.
+  std::array<std::vector<double>, kAgainst.size()> next;
+  std::array<double, kAgainst.size()> end{};  // where the run ended, measured there or not
+
+  [[nodiscard]] const std::vector<double>& places(Against against) const { return x[static_cast<std::size_t>(against)]; }
+  [[nodiscard]] double end_of(Against against) const { return end[static_cast<std::size_t>(against)]; }
+
+  // The place in `value` of the last measurement at or before `place`; none before the first.
+  [[nodiscard]] FL_API std::optional<std::size_t> last_at(Against against, double place) const;
+  // Its value; NaN before the first.
+  [[nodiscard]] FL_API double value_at(Against against, double place) const;
+  // How old the value at `place` is: 1 while no later round has ended, else the share of `place` at which it was measured.
+  [[nodiscard]] FL_API double freshness(Against against, double place) const;
+  // Where the target was first measured as reached; infinity when it never was.
+  [[nodiscard]] FL_API double first_reaching(Against against, double target, Direction direction) const;
+};
+
+// The measure named as a column of rounds.csv; ConfigError for another name. What was not measured leaves no point.
+[[nodiscard]] FL_API RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure);
+
+[[nodiscard]] FL_API bool is_measure(std::string_view name);
+[[nodiscard]] FL_API Direction direction_of(std::string_view measure);
+
+}  // namespace fl

@@ -1,0 +1,288 @@
+// The charts, each as a figure: what is drawn, in which units, and the same as rows.
+"use strict";
+
+const BIT_LABELS = "replace(format(datum.value, '~s'), regexp('([kMGTPE]?)$'), ' $1bit')";
+const shown = (state, index) => state.methods.has(index);
+
+// The span of values for a scale; a log scale sees only what is above zero.
+function span(values, log) {
+  const usable = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
+  if (!usable.length) return log ? [0.1, 1] : [0, 1];
+  let low = Math.min(...usable), high = Math.max(...usable);
+  if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
+  return [low, high];
+}
+
+// Log where the values are positive and far apart.
+function wantsLog(values) {
+  const usable = values.filter(Number.isFinite);
+  const low = Math.min(...usable);
+  return usable.length > 0 && low > 0 && Math.max(...usable) / low > 20;
+}
+
+// Places for the ticks of a log scale: powers of ten, and 2 and 5 between them where there are few.
+function logTicks([low, high]) {
+  const factors = Math.log10(high / low) < 1 ? [1, 2, 3, 5, 7] : Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
+  const step = Math.ceil(Math.log10(high / low) / 7);
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power)
+    for (const factor of factors)
+      if (step <= 1 || power % step === 0) ticks.push(Number(`${factor}e${power}`));
+  return ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+}
+const logAxis = (log, domain) => log ? {values: logTicks(domain), format: "~g"} : {};
+
+const valueAxis = (title, extra = {}) => ({orient: "left", scale: "y", title, grid: true, domain: false, ticks: false, tickCount: 5, ...extra});
+const yScale = (log, domain) => ({name: "y", type: log ? "log" : "linear", domain, range: "height", nice: !log, zero: false, clamp: true});
+
+// ---- curves --------------------------------------------------------------------------------------------------------------------
+
+// One line of a panel as points; the last one lies where its shortest run ended.
+function curvePoints(curve, line) {
+  return line.y.map((y, i) => {
+    const last = i + 1 === line.y.length;
+    return {method: methodName(line.m), x: last ? line.end : curve.x[line.from + i], y, lo: line.lo ? line.lo[i] : null, hi: line.hi ? line.hi[i] : null};
+  }).filter((point) => isKnown(point.y));
+}
+
+function curveSpec(points, {log, xLog, xTitle, yTitle, domain, xDomain, xLabels, height}) {
+  return (theme) => ({
+    height,
+    data: [
+      {name: "points", values: points},
+      {name: "bands", source: "points", transform: [{type: "filter", expr: "isValid(datum.lo) && isValid(datum.hi)"}]},
+    ],
+    scales: [
+      {name: "x", type: xLog ? "log" : "linear", domain: xDomain, range: "width", clamp: true, nice: false},
+      yScale(log, domain),
+    ],
+    axes: [
+      {orient: "bottom", scale: "x", title: xTitle, tickCount: 4, ...logAxis(xLog, xDomain), ...(xLabels ? {encode: {labels: {update: {text: {signal: xLabels}}}}} : {})},
+      valueAxis(yTitle, logAxis(log, domain)),
+    ],
+    marks: [
+      {type: "group", from: {facet: {name: "band", data: "bands", groupby: "method"}}, marks: [{
+        type: "area", from: {data: "band"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "lo"}, y2: {scale: "y", field: "hi"}, fill: {scale: "color", field: "method"},
+          fillOpacity: {value: theme.name === "dark" ? 0.22 : 0.15}, interpolate: {value: "step-after"},
+        }}}]},
+      {type: "group", from: {facet: {name: "line", data: "points", groupby: "method"}}, marks: [{
+        type: "line", from: {data: "line"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 2},
+          strokeDash: {scale: "dash", field: "method"}, interpolate: {value: "step-after"},
+        }}}]},
+      {type: "symbol", from: {data: "points"}, interactive: points.length < 1500, encode: {update: {
+        x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 70}, opacity: {value: 0}, fill: {scale: "color", field: "method"},
+        tooltip: {signal: "datum.method + ': ' + format(datum.y, '.4g')" + (xLabels ? " + ' at ' + format(datum.x, '.3s') + 'bit'" : " + ' at round ' + datum.x")},
+      }}},
+    ],
+  });
+}
+
+// A figure per panel; all panels share the axes, so that levels can be compared by eye.
+function curveFigures(state, panels, {against, name, file, log, yTitle}) {
+  const all = panels.map((curve) => curve.lines.filter((line) => shown(state, line.m)).flatMap((line) => curvePoints(curve, line)));
+  const flat = all.flat();
+  const useLog = log === undefined ? wantsLog(flat.map((point) => point.y)) : log;
+  const domain = span(flat.map((point) => point.y), useLog);
+  if (!useLog) {
+    const ends = flat.flatMap((point) => [point.lo, point.hi]).filter(isKnown);
+    domain[0] = Math.min(domain[0], ...ends);
+    domain[1] = Math.max(domain[1], ...ends);
+    if (name === "test accuracy") domain[1] = Math.min(domain[1], 1);
+  }
+  const xLog = against !== "round";
+  const xDomain = span(flat.map((point) => point.x), xLog);
+  return all.map((points, p) => points.length === 0 ? null : figureElement({
+    title: panelName(p),
+    description: `${name} against ${BITS_NAMES[against]}`,
+    file: fileName(file, against, DATA.panels[p].title),
+    methods: DATA.methods.filter((_, m) => shown(state, m)),
+    spec: curveSpec(points, {
+      log: useLog, xLog, domain, xDomain, yTitle, height: 220, xTitle: against === "round" ? "round" : `${BITS_NAMES[against]}, all clients together`,
+      xLabels: against === "round" ? null : BIT_LABELS,
+    }),
+    columns: ["method", against === "round" ? "round" : "bits", "mean", "low95", "high95"],
+    rows: () => points.map((point) => [point.method, point.x, point.y, point.lo, point.hi]),
+  })).filter((figure) => figure !== null);
+}
+
+// ---- against heterogeneity -----------------------------------------------------------------------------------------------------
+
+// Points with an interval, joined per method in the order of x.
+function relationFigure({title, description, file, points, xTitle, yTitle, log, state}) {
+  const visible = points.filter((point) => shown(state, point.m) && isKnown(point.x) && isKnown(point.y)).map((point) => ({...point, method: methodName(point.m)}));
+  if (!visible.length) return null;
+  const xLog = wantsLog(visible.map((point) => point.x));
+  const useLog = log === undefined ? wantsLog(visible.map((point) => point.y)) : log;
+  const domain = span(useLog ? visible.map((point) => point.y) : visible.flatMap((point) => [point.y, point.lo ?? point.y, point.hi ?? point.y]), useLog);
+  const xDomain = span(visible.map((point) => point.x), xLog);
+  return figureElement({
+    title, description, file,
+    methods: DATA.methods.filter((_, m) => shown(state, m)),
+    columns: ["method", "panel", xTitle, yTitle, "low95", "high95"],
+    rows: () => visible.map((point) => [point.method, panelName(point.panel), point.x, point.y, point.lo, point.hi]),
+    spec: () => ({
+      height: 280,
+      data: [
+        {name: "points", values: visible, transform: [{type: "collect", sort: {field: "x"}}]},
+        {name: "bars", source: "points", transform: [{type: "filter", expr: "isValid(datum.lo)"}]},
+      ],
+      scales: [
+        {name: "x", type: xLog ? "log" : "linear", domain: xDomain, range: "width", padding: 14, zero: false},
+        yScale(useLog, domain),
+      ],
+      axes: [{orient: "bottom", scale: "x", title: xTitle, tickCount: 5, ...logAxis(xLog, xDomain)}, valueAxis(yTitle, logAxis(useLog, domain))],
+      marks: [
+        {type: "group", from: {facet: {name: "line", data: "points", groupby: ["method", "rest"]}}, marks: [{
+          type: "line", from: {data: "line"}, encode: {update: {
+            x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 1.5},
+            strokeDash: {scale: "dash", field: "method"}, strokeOpacity: {value: 0.6},
+          }}}]},
+        {type: "rule", from: {data: "bars"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "lo"}, y2: {scale: "y", field: "hi"}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 1.5},
+        }}},
+        {type: "symbol", from: {data: "points"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 55}, fill: {scale: "color", field: "method"},
+          tooltip: {signal: "datum.method + ': ' + format(datum.y, '.4g')"},
+        }}},
+      ],
+    }),
+  });
+}
+
+const estimatePoint = (cell, estimate) => ({
+  panel: cell.panel, m: cell.method, rest: DATA.panels[cell.panel].rest, y: estimate.mean, lo: estimate.t[0], hi: estimate.t[1],
+});
+
+// ---- differences ---------------------------------------------------------------------------------------------------------------
+
+// A forest plot: the difference to the baseline in percent of the baseline (points of accuracy), Student's interval, BCa below it.
+function forestFigure(state, measure, p) {
+  const factor = (comparison) => isAccuracy(measure) ? 100 : 100 / Math.abs(comparison.base.mean || 1);
+  const rows = measure.bits[state.bits].comparisons
+    .filter((c) => c.panel === p && shown(state, c.method) && isKnown(c.difference.mean))
+    .map((c) => {
+      const scale = factor(c);
+      return {
+        method: methodName(c.method), mean: c.difference.mean * scale, lo: isKnown(c.difference.t[0]) ? c.difference.t[0] * scale : null,
+        hi: isKnown(c.difference.t[1]) ? c.difference.t[1] * scale : null, blo: isKnown(c.difference.b[0]) ? c.difference.b[0] * scale : null,
+        bhi: isKnown(c.difference.b[1]) ? c.difference.b[1] * scale : null, claim: c.verdict !== "no claim", verdict: c.verdict, p: c.p, holm: c.holm, n: c.difference.n,
+      };
+    });
+  if (!rows.length) return null;
+  const unit = isAccuracy(measure) ? "percentage points" : `% of the ${methodName(DATA.baseline)} mean`;
+  const ends = rows.flatMap((row) => [row.mean, row.lo, row.hi, row.blo, row.bhi].filter(isKnown));
+  const reach = Math.max(...ends.map(Math.abs)) || 1;
+  const domain = [Math.min(-0.15 * reach, 1.08 * Math.min(...ends)), Math.max(0.15 * reach, 1.08 * Math.max(...ends))];
+  return figureElement({
+    title: panelName(p),
+    description: `Difference to ${methodName(DATA.baseline)} in ${unit}; ${measure.lower ? "left" : "right"} of zero is better`,
+    file: fileName("differences", measure.name, DATA.panels[p].title),
+    methods: rows.map((row) => row.method),
+    columns: ["method", "mean", "student_low", "student_high", "bca_low", "bca_high", "p", "p_holm", "pairs", "verdict"],
+    rows: () => rows.map((row) => [row.method, row.mean, row.lo, row.hi, row.blo, row.bhi, row.p, row.holm, row.n, row.verdict]),
+    spec: (theme) => ({
+      height: 34 * rows.length + 46,
+      data: [{name: "rows", values: rows}, {name: "known", source: "rows", transform: [{type: "filter", expr: "isValid(datum.lo)"}]}],
+      scales: [
+        {name: "x", ...(reach > 400 ? {type: "symlog", constant: 20} : {type: "linear"}), domain, range: "width"},
+        {name: "rows", type: "band", domain: rows.map((row) => row.method), range: "height"},
+      ],
+      axes: [
+        {orient: "bottom", scale: "x", title: isAccuracy(measure) ? "difference (percentage points)" : "difference (%)", tickCount: 5, grid: true, domain: false},
+        {orient: "left", scale: "rows", domain: false, ticks: false, labelFontSize: 12, labelColor: theme.ink},
+      ],
+      marks: [
+        {type: "rule", encode: {update: {x: {scale: "x", value: 0}, y: {value: 0}, y2: {signal: "height"}, stroke: {value: theme.soft}}}},
+        {type: "rule", from: {data: "known"}, encode: {update: {
+          x: {scale: "x", field: "lo"}, x2: {scale: "x", field: "hi"}, y: {scale: "rows", field: "method", band: 0.42}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 3},
+        }}},
+        {type: "rule", from: {data: "known"}, encode: {update: {
+          x: {scale: "x", field: "blo"}, x2: {scale: "x", field: "bhi"}, y: {scale: "rows", field: "method", band: 0.66}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 1.25},
+        }}},
+        {type: "symbol", from: {data: "rows"}, encode: {update: {
+          x: {scale: "x", field: "mean"}, y: {scale: "rows", field: "method", band: 0.42}, size: {value: 80}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 2},
+          fill: [{test: "datum.claim", scale: "color", field: "method"}, {value: theme.paper}],
+          tooltip: {signal: "datum.method + ': ' + datum.verdict"},
+        }}},
+      ],
+    }),
+  });
+}
+
+// ---- promises ------------------------------------------------------------------------------------------------------------------
+
+// Measured against promised: a dot per level, a tick at what the operator claims. Operators that promise to change nothing are left out.
+const PROMISES_NOTHING_LOST = {kappa: 0, delta: 1, omega: 0};
+function contractFigure(state, {key, title, description, worst}) {
+  const rows = DATA.cells.filter((cell) => shown(state, cell.method) && isKnown(cell[key].mean))
+    .map((cell) => ({method: methodName(cell.method), panel: cell.panel, value: cell[key].mean, promised: cell.promised[key]}))
+    .filter((row) => isKnown(row.promised) && row.promised !== PROMISES_NOTHING_LOST[key]);
+  if (!rows.length) return null;
+  const used = DATA.methods.filter((name) => rows.some((row) => row.method === name));
+  const values = rows.flatMap((row) => [row.value, row.promised]);
+  const log = wantsLog(values);
+  const domain = span(log ? values : [0, ...values], log);
+  return figureElement({
+    title, description, file: fileName("contract", key), methods: used,
+    columns: ["method", "panel", "measured", "promised"],
+    rows: () => rows.map((row) => [row.method, panelName(row.panel), row.value, row.promised]),
+    spec: (theme) => ({
+      height: 30 * used.length + 46,
+      data: [{name: "rows", values: rows}],
+      scales: [
+        {name: "x", type: log ? "log" : "linear", domain, range: "width", nice: !log, padding: 8},
+        {name: "rows", type: "band", domain: used, range: "height"},
+      ],
+      axes: [
+        {orient: "bottom", scale: "x", title: worst, tickCount: 5, grid: true, domain: false, format: "~g", ...logAxis(log, domain)},
+        {orient: "left", scale: "rows", domain: false, ticks: false, labelFontSize: 12, labelColor: theme.ink},
+      ],
+      marks: [
+        {type: "symbol", from: {data: "rows"}, encode: {update: {
+          x: {scale: "x", field: "promised"}, y: {scale: "rows", field: "method", band: 0.5}, shape: {value: "stroke"}, angle: {value: 90}, size: {value: 500},
+          stroke: {value: theme.ink}, strokeWidth: {value: 2}, tooltip: {signal: "'promised ' + format(datum.promised, '.4g')"},
+        }}},
+        {type: "symbol", from: {data: "rows"}, encode: {update: {
+          x: {scale: "x", field: "value"}, y: {scale: "rows", field: "method", band: 0.5}, size: {value: 60}, fill: {scale: "color", field: "method"}, fillOpacity: {value: 0.75},
+          tooltip: {signal: "datum.method + ' measured ' + format(datum.value, '.4g')"},
+        }}},
+      ],
+    }),
+  });
+}
+
+// ---- splits --------------------------------------------------------------------------------------------------------------------
+
+// Clients across, classes down; the darker (in the dark: the brighter), the more rows.
+function splitFigure(split) {
+  const cells = split.rows.flatMap((counts, client) => counts.map((rows, c) => ({client, name: split.classes[c], rows})));
+  const most = Math.max(...cells.map((cell) => cell.rows));
+  const clients = split.rows.length < split.clients ? `the first ${split.rows.length} of ${split.clients} clients` : plural(split.clients, "client");
+  return figureElement({
+    title: split.panels.map(panelName).join("; "),
+    description: `${clients}, ${split.classes.length} classes; from no rows (pale) to ${most} (full), seed ${split.seed}`,
+    file: fileName("split", panelName(split.panels[0])),
+    methods: null,
+    columns: ["client", "class", "rows"],
+    rows: () => cells.map((cell) => [cell.client, cell.name, cell.rows]),
+    spec: (theme) => ({
+      height: Math.min(26 * split.classes.length, 320) + 46,
+      data: [{name: "cells", values: cells}],
+      scales: [
+        {name: "x", type: "band", domain: split.rows.map((_, client) => client), range: "width", paddingInner: 0.06},
+        {name: "classes", type: "band", domain: split.classes, range: "height", paddingInner: 0.06},
+        {name: "shade", type: "linear", domain: [0, most], range: [theme.grid, theme.name === "dark" ? "#7cc4f4" : "#00518a"], interpolate: "lab"},
+      ],
+      axes: [
+        {orient: "bottom", scale: "x", title: "client", domain: false, ticks: false, labelOverlap: "greedy", labelSeparation: 8},
+        {orient: "left", scale: "classes", title: "class", domain: false, ticks: false},
+      ],
+      marks: [{type: "rect", from: {data: "cells"}, encode: {update: {
+        x: {scale: "x", field: "client"}, width: {scale: "x", band: 1}, y: {scale: "classes", field: "name"}, height: {scale: "classes", band: 1},
+        fill: {scale: "shade", field: "rows"}, tooltip: {signal: "'client ' + datum.client + ', class ' + datum.name + ': ' + datum.rows + ' rows'"},
+      }}}],
+    }),
+  });
+}

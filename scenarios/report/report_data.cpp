@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/analysis/equal_bits.hpp"
+#include "scenarios/report/report.hpp"
+
+namespace fl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostPoints = 96, kFewestPoints = 12;  // of a curve
+constexpr std::array kBits = {Against::bits_up, Against::bits_both};
+constexpr std::array kKeys = {"round", "up", "both"};  // of kAgainst
+
+const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
+
+// A number with as many significant digits as a chart can show; null when unknown; "inf" for a time that was never reached.
+Json number(double value, int digits = 5) {
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return std::strtod(text, nullptr);
+}
+
+Json interval(const Interval& interval) { return Json::array({number(interval.low), number(interval.high)}); }
+
+Json estimate(const Estimate& estimate) {
+  return {{"n", estimate.count}, {"mean", number(estimate.mean)}, {"t", interval(estimate.student)}, {"b", interval(estimate.bootstrap)}};
+}
+
+// ---- curves --------------------------------------------------------------------------------------------------------------------
+
+// {method, first place on the panel's grid, means and interval ends; the last of them lies at `end`, where the first run ended}.
+Json line(std::size_t method, const std::vector<CurvePoint>& curve, const std::vector<double>& grid) {
+  const auto from = std::ranges::find(grid, curve.front().x) - grid.begin();
+  Json y = Json::array(), low = Json::array(), high = Json::array();
+  for (const CurvePoint& point : curve) {
+    y.push_back(number(point.y.mean, 4));
+    low.push_back(number(point.y.mean - point.y.half_width, 4));
+    high.push_back(number(point.y.mean + point.y.half_width, 4));
+  }
+  Json result = {{"m", method}, {"from", from}, {"end", number(curve.back().x, 6)}, {"y", std::move(y)}};
+  if (std::isnan(curve.front().y.half_width)) return result;
+  result["lo"] = std::move(low);
+  result["hi"] = std::move(high);
+  return result;
+}
+
+template <class TracesOf>
+Json panel_curves(const Study& study, const Panel& panel, Against against, std::size_t points, TracesOf traces_of) {
+  const std::vector<double> grid = curve_grid(study, panel, against, points);
+  Json lines = Json::array(), xs = Json::array();
+  for (const double x : grid) xs.push_back(number(x, 6));
+  for (const std::size_t index : panel.cells) {
+    const std::vector<const RunTrace*> traces = traces_of(study.cells[index]);
+    const std::vector<CurvePoint> curve = mean_curve(traces, against, grid);
+    if (!curve.empty()) lines.push_back(line(study.cells[index].method, curve, grid));
+  }
+  return {{"x", std::move(xs)}, {"lines", std::move(lines)}};
+}
+
+template <class TracesOf>
+Json curves(const Study& study, Against against, std::size_t points, TracesOf traces_of) {
+  Json panels = Json::array();
+  for (const Panel& panel : study.panels) panels.push_back(panel_curves(study, panel, against, points, traces_of));
+  return panels;
+}
+
+std::size_t points_per_curve(const Study& study, std::size_t most_numbers) {
+  const std::size_t num_curves = study.cells.size() * (study.measures.size() * kAgainst.size() + 1);
+  return std::clamp(most_numbers / (3 * std::max<std::size_t>(num_curves, 1)), kFewestPoints, kMostPoints);
+}
+
+// ---- comparisons ---------------------------------------------------------------------------------------------------------------
+
+Json comparisons(const Study& study, std::size_t measure, Against against) {
+  Json all = Json::array();
+  for (const EqualBitsComparison& c : compare_at_equal_bits(study, measure, against)) {
+    Json differences = Json::array();
+    for (std::size_t i = 0; i < c.seeds.size(); ++i) differences.push_back(Json::array({c.seeds[i], number(c.differences[i])}));
+    all.push_back({{"panel", c.panel},
+                   {"method", c.method},
+                   {"difference", estimate(c.paired.difference)},
+                   {"p", number(c.paired.p_value, 4)},
+                   {"holm", number(c.paired.p_holm, 4)},
+                   {"value", estimate(c.value)},
+                   {"base", estimate(c.baseline_value)},
+                   {"budget", number(c.budget_bits.mean)},
+                   {"share", number(c.measured_share, 3)},
+                   {"pairs", std::move(differences)},
+                   {"verdict", to_string(c.verdict)},
+                   {"why", c.why}});
+  }
+  return all;
+}
+
+Json common(const Study& study, std::size_t measure, Against against, Budget budget) {
+  Json all = Json::array();
+  for (const AtCommonBits& at : values_at_common_bits(study, measure, against, budget))
+    all.push_back({{"panel", at.panel},
+                   {"method", at.method},
+                   {"value", estimate(at.value)},
+                   {"budget", number(at.budget_bits.mean)},
+                   {"share", number(at.measured_share, 3)}});
+  return all;
+}
+
+Json reach(const Study& study, std::size_t measure, Against against, double target) {
+  Json all = Json::array();
+  for (const BitsToTarget& to : bits_to_target(study, measure, against, target))
+    all.push_back({{"panel", to.panel},
+                   {"method", to.method},
+                   {"count", to.bits.count},
+                   {"reached", to.bits.reached},
+                   {"median", number(to.bits.median)},
+                   {"interval", interval(to.bits.interval)}});
+  return all;
+}
+
+Json measure_data(const Study& study, std::size_t measure, const ReportOptions& options, std::size_t points) {
+  const bool is_given = measure == 0 && options.target.has_value();
+  const double target = is_given ? *options.target : default_target(study, measure);
+  Json data = {{"name", study.measures[measure]},
+               {"lower", direction_of(study.measures[measure]) == Direction::lower_is_better},
+               {"target", number(target, 4)},
+               {"targetGiven", is_given}};
+  for (const Against against : kAgainst)
+    data["curves"][key_of(against)] = curves(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); });
+  for (const Against against : kBits)
+    data["bits"][key_of(against)] = {{"comparisons", comparisons(study, measure, against)},
+                                     {"common", common(study, measure, against, Budget::of_panel)},
+                                     {"overLevels", common(study, measure, against, Budget::over_levels)},
+                                     {"reach", reach(study, measure, against, target)}};
+  return data;
+}
+
+// ---- cells and runs ------------------------------------------------------------------------------------------------------------
+
+// What the operator claims, from the constants that a run was resolved to; null where it claims nothing or an old run did not say.
+Json promised(const RunRecord& record, const std::string& name) {
+  const auto found = std::ranges::find(record.constants, "promised_" + name, &ResolvedConstant::name);
+  return found == record.constants.end() ? Json(nullptr) : number(found->value);
+}
+
+Json cell_data(const Study& study, const StudyCell& cell) {
+  Json data = {{"panel", cell.panel},
+               {"method", cell.method},
+               {"runs", study.runs_text(cell)},
+               {"done", study.all_done(cell)},
+               {"zeta", estimate(study.estimate(cell, [](const StudyRun& run) { return run.record.zeta_sq; }))},
+               {"totalError", estimate(study.estimate(cell, [](const StudyRun& run) { return run.record.total_error; }))},
+               {"density", estimate(study.estimate(cell, [](const StudyRun& run) { return run.mean_density; }))},
+               {"kappa", estimate(study.estimate(cell, [](const StudyRun& run) { return run.kappa; }))},
+               {"delta", estimate(study.estimate(cell, [](const StudyRun& run) { return run.delta; }))},
+               {"omega", estimate(study.estimate(cell, [](const StudyRun& run) { return run.omega; }))}};
+  for (const char* name : {"kappa", "delta", "omega"}) data["promised"][name] = promised(study.runs[cell.runs.front()].record, name);
+  return data;
+}
+
+// One array per run, in the order of `runColumns`; the place is {panel, method}, or null for a run that a later one replaced.
+Json runs_data(const Study& study) {
+  std::vector<const StudyCell*> cell_of(study.runs.size(), nullptr);
+  for (const StudyCell& cell : study.cells)
+    for (const std::size_t run : cell.runs) cell_of[run] = &cell;
+  Json all = Json::array();
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const RunRecord& record = study.runs[i].record;
+    Json row = {record.run,    nullptr,        nullptr,          record.seed,           to_string(record.status),
+                record.rounds, record.bits_up, record.bits_down, number(record.zeta_sq)};
+    if (cell_of[i] != nullptr) {
+      row[1] = cell_of[i]->panel;
+      row[2] = cell_of[i]->method;
+    }
+    for (const RunTrace& trace : study.runs[i].traces) row.push_back(trace.value.empty() ? Json(nullptr) : number(trace.value.back()));
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+Json panels_data(const Study& study) {
+  Json all = Json::array();
+  for (const Panel& panel : study.panels)
+    all.push_back({{"title", panel.title(study.level_key)}, {"level", panel.level}, {"rest", panel.rest}});
+  return all;
+}
+
+Json splits_data(const std::vector<SplitPicture>& pictures) {
+  Json all = Json::array();
+  for (const SplitPicture& picture : pictures)
+    all.push_back({{"panels", picture.panels},
+                   {"seed", picture.seed},
+                   {"clients", picture.num_clients},
+                   {"classes", picture.classes},
+                   {"rows", picture.rows},
+                   {"missing", picture.missing}});
+  return all;
+}
+
+}  // namespace
+
+std::string report_data(const Study& study, const ReportOptions& options) {
+  const std::size_t points = points_per_curve(study, options.most_numbers);
+  Json data = {{"names", study.names},         {"source", study.source},   {"version", FL_VERSION},      {"methodKey", study.method_key},
+               {"levelKey", study.level_key},  {"methods", study.methods}, {"baseline", study.baseline}, {"notes", study.notes},
+               {"panels", panels_data(study)}, {"resamples", kResamples},  {"runs", runs_data(study)},   {"measures", Json::array()},
+               {"cells", Json::array()}};
+  for (std::size_t measure = 0; measure < study.measures.size(); ++measure)
+    data["measures"].push_back(measure_data(study, measure, options, points));
+  for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
+  data["splits"] = splits_data(options.splits);
+  data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
+  return data.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace fl

@@ -1,0 +1,66 @@
+// Stores of made-up runs: a sweep whose curves, bits and endings a test chooses.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "server/run_store.hpp"
+
+namespace fl::test {
+
+// A run of a method at a level; the rounds are given as {bits up of the round, value}, from round 0 on, whose bits are 0.
+struct MadeRun {
+  std::string method, level;
+  std::uint64_t seed = 1;
+  RunStatus status = RunStatus::done;
+  std::vector<std::pair<std::uint64_t, double>> rounds{};
+};
+
+// A folder of its own, taken away at the end, with a store in it.
+class MadeStore {
+ public:
+  MadeStore() {
+    std::string name = (std::filesystem::temp_directory_path() / "fedbits_study_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data()) == nullptr ? "" : name;
+    store_.emplace_back(RunStore::open(folder_, RunStore::Mode::create));
+  }
+  MadeStore(const MadeStore&) = delete;
+  MadeStore& operator=(const MadeStore&) = delete;
+  ~MadeStore() {
+    store_.clear();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // f_gap is the value of each round; the downlink costs twice the uplink's bits.
+  void add(const MadeRun& made) {
+    RunRecord record{.run = "run" + std::to_string(++count_), .name = "made", .seed = made.seed, .status = made.status};
+    record.axes = {{"partition.alpha", made.level}, {"compressor.up", made.method}};
+    std::vector<RoundRow> rows;
+    for (const auto& [bits, value] : made.rounds) {
+      RoundRow row{.round = rows.size(), .clients = 2};
+      row.bits_up = bits;
+      row.bits_down = 2 * bits;
+      row.f_gap = value;
+      record.bits_up += bits;
+      record.bits_down += 2 * bits;
+      record.f_gap = value;
+      rows.push_back(row);
+    }
+    record.rounds = rows.empty() ? 0 : rows.size() - 1;
+    store_.front().append(record, rows);
+  }
+  [[nodiscard]] const RunStore& store() const { return store_.front(); }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+  std::vector<RunStore> store_;
+  int count_ = 0;
+};
+
+}  // namespace fl::test

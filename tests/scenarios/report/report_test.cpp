@@ -1,0 +1,169 @@
+#include "scenarios/report/report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "scenarios/report/assets.hpp"
+#include "tests/scenarios/analysis/synthetic_study.hpp"
+#include "tests/support/browser.hpp"
+#include "tests/support/synthetic_store.hpp"
+
+namespace fl {
+namespace {
+
+using test::MadeStore;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+// Two methods at one level, three seeds, with round 0 at 8.
+void add_pair(MadeStore& made, const std::string& method, double last) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const double start = 8 + 0.01 * static_cast<double>(seed);
+    made.add({"none", "1", seed, RunStatus::done, {{0, start}, {10, start / 2}, {10, start / 4}}});
+    made.add({method, "1", seed, RunStatus::done, {{0, start}, {5, start / 3}, {5, last * start}}});
+  }
+}
+
+std::string page_of(const Study& study) {
+  std::ostringstream out;
+  write_report(study, {}, out);
+  return out.str();
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+TEST(Report, DataHoldEstimatesCurvesAndRuns) {
+  MadeStore made;
+  add_pair(made, "top", 0.1);
+  made.add({"bad", "1", 1, RunStatus::diverged, {{0, 8}, {5, 1e9}}});
+  const Json data = Json::parse(report_data(read_study(made.store()), {.target = 3.0}));
+  EXPECT_EQ(data["methods"], Json({"none", "top", "bad"}));
+  EXPECT_EQ(data["runs"].size(), 7u);
+  const Json& measure = data["measures"].at(0);
+  EXPECT_EQ(measure["name"], "f_gap");
+  EXPECT_EQ(measure["target"], 3.0);
+  EXPECT_EQ(measure["targetGiven"], true);
+  EXPECT_EQ(measure["curves"]["round"][0]["lines"].size(), 2u);  // none for the method that diverged
+  const Json& top = measure["bits"]["up"]["comparisons"].at(0);
+  EXPECT_EQ(top["verdict"], "better");
+  EXPECT_EQ(top["difference"]["n"], 3);
+  EXPECT_NEAR(top["value"]["mean"].get<double>(), 0.802, 1e-9);
+  EXPECT_EQ(measure["bits"]["up"]["comparisons"].at(1)["why"], "1/1 diverged");
+  EXPECT_TRUE(measure["bits"]["up"]["comparisons"].at(1)["difference"]["mean"].is_null());
+  EXPECT_EQ(measure["bits"]["up"]["reach"].at(2)["median"], "inf");
+}
+
+TEST(Report, LabelsStayText) {
+  FL_NEED_VEGA();
+  MadeStore made;
+  add_pair(made, "</script><script>alert(1)</script>", 0.1);
+  const std::string page = page_of(read_study(made.store()));
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_EQ(count_of(page, "</script>"), 3u);
+}
+
+TEST(Report, ThePageNeedsNothingElse) {
+  FL_NEED_VEGA();
+  MadeStore made;
+  add_pair(made, "top", 0.1);
+  const std::string page = page_of(read_study(made.store()));
+  for (const char* outside :
+       {" src=", "<link rel=\"stylesheet\"", "@import", "url(http", "<!--STYLE", "<!--DATA", "<!--SCRIPTS", "<!--VEGA"})
+    EXPECT_THAT(page, Not(HasSubstr(outside))) << outside;
+}
+
+TEST(Report, ASplitThatCannotBeDrawnSaysWhy) {
+  MadeStore made;
+  add_pair(made, "top", 0.1);  // runs without a scenario
+  const Study study = read_study(made.store());
+  const std::vector<SplitPicture> pictures = split_pictures(study, DataCatalog());
+  ASSERT_EQ(pictures.size(), 1u);
+  EXPECT_EQ(pictures[0].panels, std::vector<std::size_t>{0});
+  EXPECT_NE(pictures[0].missing, "");
+  EXPECT_TRUE(pictures[0].rows.empty());
+  const Json data = Json::parse(report_data(study, {.splits = pictures}));
+  EXPECT_EQ(data["splits"][0]["missing"], pictures[0].missing);
+}
+
+// A study of any size has a page of bounded size: its curves get fewer points.
+TEST(Report, LargeStudiesGetFewerPointsPerCurve) {
+  MadeStore made;
+  RunStore store = RunStore::open(made.folder(), RunStore::Mode::create);
+  test::fill_synthetic(store, {.levels = 2, .methods = 5, .seeds = 3, .rounds = 200});
+  const Study study = read_study(store);
+  const std::string all = report_data(study, {}), few = report_data(study, {.most_numbers = 1000});
+  EXPECT_LT(few.size(), all.size() / 2);
+  EXPECT_EQ(Json::parse(few)["measures"][0]["curves"]["round"][0]["x"].size(), 12u);
+  EXPECT_EQ(Json::parse(all)["measures"].size(), 3u);
+}
+
+// ---- in a browser --------------------------------------------------------------------------------------------------------------
+
+struct Sample {
+  std::string label;
+  void (*fill)(MadeStore&);
+};
+void PrintTo(const Sample& sample, std::ostream* out) { *out << sample.label; }
+
+class ReportInABrowser : public testing::TestWithParam<Sample> {};
+
+// Every button of the toolbar is pressed twice; then each place for a chart has one, and nothing was complained about.
+TEST_P(ReportInABrowser, EveryChartIsDrawn) {
+  FL_NEED_VEGA();
+  FL_NEED_BROWSER();
+  MadeStore made;
+  GetParam().fill(made);
+  const std::filesystem::path file = made.folder() / "report.html";
+  std::ofstream(file, std::ios::binary) << page_of(read_study(made.store()));
+  const test::Seen seen = test::open_page(file, R"(
+    const root = document.documentElement, press = (button) => button.click();
+    for (const round of [1, 2]) document.querySelectorAll(".toolbar button, #theme").forEach(press);
+    document.querySelectorAll("details").forEach((details) => { details.open = true; });
+    const figures = [...FIGURES.values()];
+    const saved = figures.map((figure) => new vega.View(vega.parse(completeSpec(figure, THEMES.light, 760, true)), {renderer: "none"}).toSVG());
+    Promise.all(saved).then((all) => { root.dataset.saved = Number(all.every((svg) => svg.startsWith("<svg") && svg.includes("<path"))); });
+    root.dataset.rows = Number(figures.every((figure) => figure.rows().length > 0 && figure.rows().every((row) => row.length === figure.columns.length)));
+    setTimeout(() => {
+      const plots = [...document.querySelectorAll(".plot")];
+      root.dataset.plots = plots.length;
+      root.dataset.empty = plots.filter((plot) => !plot.querySelector("svg path, svg line")).length;
+      root.dataset.wide = Number(root.scrollWidth > root.clientWidth);
+      root.dataset.nameless = [...document.querySelectorAll("button")].filter((button) => !(button.ariaLabel || button.textContent)).length;
+    }, 1500);)");
+  EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));
+  EXPECT_THAT(seen.dom, Not(HasSubstr("data-plots=\"0\"")));
+  for (const char* good :
+       {"data-plots=", "data-empty=\"0\"", "data-wide=\"0\"", "data-saved=\"1\"", "data-rows=\"1\"", "data-nameless=\"0\""})
+    EXPECT_THAT(seen.dom.substr(0, 600), HasSubstr(good));
+  EXPECT_EQ(seen.console, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, ReportInABrowser,
+                         testing::Values(Sample{"Pairs", [](MadeStore& made) { add_pair(made, "top", 0.1); }},
+                                         Sample{"SingleRun",
+                                                [](MadeStore& made) {
+                                                  made.add({"top", "1", 1, RunStatus::done, {{0, 8}, {5, 4}}});
+                                                }},
+                                         Sample{"SomeDiverged",
+                                                [](MadeStore& made) {
+                                                  add_pair(made, "top", 0.1);
+                                                  made.add({"bad", "1", 1, RunStatus::diverged, {{0, 8}, {5, INFINITY}}});
+                                                }},
+                                         Sample{"ManyMethods",
+                                                [](MadeStore& made) {
+                                                  for (int m = 0; m < 12; ++m)
+                                                    add_pair(made, "method <" + std::to_string(m) + ">", 0.1 + m);
+                                                }}),
+                         [](const auto& sample) { return sample.param.label; });
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,55 @@
+// A page as a browser without a screen and without a network sees it. Tests that need one skip where Chromium is not installed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace fl::test {
+
+struct Seen {
+  std::string dom;      // after the scripts have run
+  std::string console;  // lines that the page wrote: warnings and errors
+};
+
+inline std::string chromium() {
+  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"})
+    if (std::filesystem::exists(path)) return path;
+  return {};
+}
+
+// Opens the page, with `script` run at its end; the browser's own files go beside it.
+inline Seen open_page(const std::filesystem::path& page, const std::string& script = {}) {
+  const auto text_of = [](const std::filesystem::path& file) {
+    std::stringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+  };
+  const std::filesystem::path copy = page.string() + ".opened.html";
+  std::ofstream(copy, std::ios::binary) << text_of(page) << "<script>" << script << "</script>";
+  const std::string base = page.string(),
+                    command = "timeout 120 " + chromium() +
+                              " --headless --no-sandbox --disable-gpu --disable-background-networking"
+                              " --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir='" +
+                              base +
+                              ".profile' --window-size=500,900 --virtual-time-budget=10000 --enable-logging=stderr --dump-dom 'file://" +
+                              copy.string() + "' > '" + base + ".dom' 2> '" + base + ".log'";
+  Seen seen;
+  EXPECT_EQ(std::system(command.c_str()), 0) << text_of(base + ".log");
+  seen.dom = text_of(base + ".dom");
+  std::istringstream log(text_of(base + ".log"));
+  for (std::string line; std::getline(log, line);)
+    if (line.find("CONSOLE") != std::string::npos) seen.console += line + "\n";
+  return seen;
+}
+
+}  // namespace fl::test
+
+#define FL_NEED_BROWSER() \
+  if (::fl::test::chromium().empty()) GTEST_SKIP() << "TOOL MISSING: chromium"
+#define FL_NEED_VEGA() \
+  if (::fl::report_assets().vega.empty()) GTEST_SKIP() << "TOOL MISSING: libjs-vega when fedbits was built"
