@@ -119,6 +119,13 @@ std::optional<std::string> axis_label(const RunRecord& run, const std::string& k
   return std::nullopt;
 }
 
+// "a.so=<sha256> b.so=<sha256>"
+std::string plugins_text(const RunRecord& run) {
+  std::string text;
+  for (const PluginUse& plugin : run.plugins) text += (text.empty() ? "" : " ") + plugin.name + "=" + plugin.sha256;
+  return text;
+}
+
 TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
 
 [[noreturn]] void fail_writing(const fs::path& path, const std::string& reason) {
@@ -194,11 +201,15 @@ void write_runs(const RunStore& store, bool reproducible, TableFormat format, st
   for (const RunColumn& column : kRunColumns) header.emplace_back(column.name);
   for (const std::string& key : keys) header.push_back(axis_column(key));
   header.emplace_back("split_hash");
+  // Only where a plug-in was used: exports of other stores stay what they were.
+  const bool with_plugins = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.plugins.empty(); });
+  if (with_plugins) header.emplace_back("plugins");
   TableWriter table(out, format, std::move(header));
   for (const RunRecord& run : runs) {
     for (const RunColumn& column : kRunColumns) std::visit([&](auto member) { table.cell(run.*member); }, column.member);
     for (const std::string& key : keys) table.cell(axis_label(run, key));
     table.cell(run.split_hash);
+    if (with_plugins) table.cell(plugins_text(run));
     table.end_row();
   }
   table.end_table();
