@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checks/findings.hpp"
+#include "checks/message_form.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/layer_table.hpp"
@@ -200,8 +201,8 @@ Scope phase_scope(const Compressor<T>& compressor, const Scope& scope, int phase
   return {.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length};
 }
 
-// Sends a block (clients first .. first+count-1 of it) through every phase; between phases `shared` moves by the mean of the messages
-// when the whole block is sent at once. `state_in_place` writes the new state over e.
+// Sends a block (clients first .. first+count-1 of it) through every phase and throws Broken for a message that is not well-formed; between
+// phases `shared` moves by the mean of the messages when the whole block is sent at once. `state_in_place` writes the new state over e.
 template <class T>
 class Sender {
  public:
@@ -252,6 +253,7 @@ class Sender {
       compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
       if (compressor_.num_phases() == 1) cpu::send_excluded(exec_, input, scope_, state.slice(first, count), part);
     }
+    for (const Payload<T>& message : messages) demand_well_formed(message, phase_scope(compressor_, scope_, phase));
     return messages;
   }
 

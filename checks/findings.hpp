@@ -3,11 +3,18 @@
 
 #include <cstddef>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace fl::checks {
+
+// What a part did so wrong that looking further makes no sense; the text is the finding.
+class Broken : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 // Counts everything that is wrong and keeps the first few texts: a part that is wrong once is usually wrong everywhere.
 class Findings {
@@ -49,6 +56,8 @@ class Place {
   void guard(const Work& work) {
     try {
       work();
+    } catch (const Broken& broken) {
+      fail(broken.what());
     } catch (const std::exception& error) {
       fail(std::string("threw: ") + error.what());
     } catch (...) {

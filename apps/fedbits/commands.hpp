@@ -17,5 +17,6 @@ void add_export_command(CLI::App& app, const Guard& guard);
 void add_explain_command(CLI::App& app, const Guard& guard);
 void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);
+void add_check_command(CLI::App& app, const Guard& guard);
 
 }  // namespace fl
