@@ -118,7 +118,6 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
       {"version.so", "built for fedbits 0.0.9, but this is fedbits "},
       {"library.so", "built for compiler ABI libunknown"},
       {"cut.so", "it c"},  // cannot be loaded, or crashes in the attempt
-      ,
       {plugin("throws"), "it threw while it was loaded: no licence was found"},
       {plugin("crashes"), "it crashed while it was loaded: Killed"},
       {plugin("exits"), "it ended the process while it was loaded"},
