@@ -208,8 +208,10 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
   start.bits_up_published = start.bits_up_entropy = 0;
   evaluate(start);
   result.rows.push_back(start);
+  bool goes_on = !callback || callback(start);
+  if (!goes_on) status = RunStatus::interrupted;
 
-  for (std::uint32_t r = 1; r <= scenario_.rounds; ++r) {
+  for (std::uint32_t r = 1; r <= scenario_.rounds && goes_on; ++r) {
     RoundRow row;
     row.round = r;
     const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
@@ -219,6 +221,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
     if (measured) measure(row);
     if (evaluated) evaluate(row);
     result.rows.push_back(row);
+    goes_on = !callback || callback(row);
     double total = 0;
     for (const double g : round_->estimate()) total += g;
     if (!std::isfinite(total) || (evaluated && !std::isfinite(row.train_loss))) {
@@ -226,10 +229,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback) {
       break;
     }
     if (evaluated && should_stop(row)) break;
-    if (callback && !callback(row)) {
-      status = RunStatus::interrupted;
-      break;
-    }
+    if (!goes_on) status = RunStatus::interrupted;
   }
   finish(result, status);
   result.record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

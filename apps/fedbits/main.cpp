@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   fl::add_list_command(app, run);
   fl::add_data_command(app, run);
   fl::add_check_command(app, run);
+  fl::add_completion_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

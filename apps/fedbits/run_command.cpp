@@ -10,6 +10,7 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
+#include "apps/fedbits/json.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
@@ -33,7 +34,7 @@ void on_signal(int signal) {
 }
 
 struct RunArguments {
-  std::string file, out = "./fedbits-out", data, device = "cpu";
+  std::string file, out = "./fedbits-out", data, device = "cpu", log_json;
   std::vector<std::string> settings, plugins;
   int threads = 0;
   std::uint32_t block = 0;
@@ -63,21 +64,23 @@ std::optional<RunRecord> stored_record(const std::string& hash, const std::vecto
 
 // Runs one cell, or takes it from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
-                   CellRunner& runner, RunStore& store, Progress& progress) {
+                   CellRunner& runner, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
   if (!arguments.again) {
     if (std::optional<RunRecord> stored = stored_record(hash, used, store)) {
       spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
+      for (const RoundRow& row : store.rows(hash)) log.add(hash, row);
       return *std::move(stored);
     }
   }
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
   RunResult result = runner.run(cell, [&](const RoundRow& row) {
+    log.add(hash, row);
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
-    progress.update(row.round, text);
+    if (row.round > 0) progress.update(row.round, text);
     return g_signal == 0;
   });
   progress.finish();
@@ -105,6 +108,7 @@ int run(const RunArguments& arguments) {
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   store.probe_writable();
+  JsonLog log(arguments.log_json);
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
@@ -112,7 +116,7 @@ int run(const RunArguments& arguments) {
   bool all_done = true;
   for (std::size_t i = 0; i < cells.size() && g_signal == 0; ++i) {
     try {
-      records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, store, progress));
+      records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, store, progress, log));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -145,6 +149,7 @@ void add_run_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads, "threads (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
+  command->add_option("--log-json", arguments->log_json, "a line of JSON for each measured round, as soon as it is over");
   command->add_flag("--materialise", arguments->materialise, "encode and decode every message instead of computing its length");
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
   command->add_flag("-q,--quiet", arguments->quiet, "print errors only");
