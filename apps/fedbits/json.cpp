@@ -41,7 +41,7 @@ JsonLog::JsonLog(const std::string& file) : file_(file) {
 }
 
 void JsonLog::add(const std::string& run, const RoundRow& row) {
-  const bool is_measured = !std::isnan(row.train_loss) || !std::isnan(row.error_norm_sq);
+  const bool is_measured = !std::isnan(row.train_loss) || !std::isnan(row.compensated_norm_sq);
   if (file_.empty() || !is_measured) return;
   out_ << "{\"run\":" << json_text(run);
   for (const RoundColumn& column : kRoundColumns) {
