@@ -15,10 +15,10 @@ namespace fl {
 // The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w -
 // offset_i.
 template <class T>
-[[nodiscard]] BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
+[[nodiscard]] FL_API BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
 
 template <class T>
-class LocalUpdate {
+class FL_API LocalUpdate {
  public:
   virtual ~LocalUpdate() = default;
   [[nodiscard]] virtual std::vector<std::string> vectors() const { return {"model"}; }

@@ -92,7 +92,7 @@ class FL_API SecondOrder {
 };
 
 template <class T>
-class Model {
+class FL_API Model {
  public:
   virtual ~Model() = default;
 

@@ -20,7 +20,7 @@ struct SamplingOptions {
   bool replacement = true;
   std::string sample_file;  // replays a published sampling: line r, column i = the local row of client i in round r
 };
-void describe(Schema& schema, SamplingOptions& options);
+FL_API void describe(Schema& schema, SamplingOptions& options);
 
 // Which rows: all, or those of a round and a local step.
 struct Sample {
@@ -30,7 +30,7 @@ struct Sample {
 };
 
 template <class T>
-class GradientOracle {
+class FL_API GradientOracle {
  public:
   // Keeps references. Throws ConfigError for an unusable sample file (missing, a row that a client does not have, too few rounds).
   GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,

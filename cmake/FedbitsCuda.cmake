@@ -31,30 +31,10 @@ endif()
 set_source_files_properties(fl_core/buffer.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 # Warning 554 is about BatchView's conversion to a view of constants, which a requires-clause takes away where it would be to itself.
-if(FL_NATIVE)
-  set(FL_CUDA_HOST_LEVEL -march=native)
-else()
-  set(FL_CUDA_HOST_LEVEL -march=x86-64-v3)
-endif()
 set(FL_CUDA_OPTIONS --fmad=false "SHELL:-Werror all-warnings" "SHELL:-diag-suppress 554"
-  "SHELL:-Xcompiler -ffp-contract=off,-Wall,-Wextra,-Werror,${FL_CUDA_HOST_LEVEL}")
+  "SHELL:-Xcompiler -ffp-contract=off,-Wall,-Wextra,-Werror,${FL_LEVEL}")
 
-# fedbits_add_plugin(TARGET [CUDA_ONLY] SOURCE...): compiles each plug-in file into TARGET as C++ and once more as CUDA, through a wrapper
-# that includes it. (The LANGUAGE property instead would turn both copies into CUDA.) Also for targets outside this project.
-function(fedbits_add_plugin target)
-  cmake_parse_arguments(PLUGIN "CUDA_ONLY" "" "" ${ARGN})
-  foreach(source ${PLUGIN_UNPARSED_ARGUMENTS})
-    cmake_path(ABSOLUTE_PATH source NORMALIZE)
-    get_filename_component(name ${source} NAME_WE)
-    set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/cu/${target}/${name}.cu)
-    file(CONFIGURE OUTPUT ${wrapper} CONTENT "#define FL_DEVICE_NS cuda\n#define FL_DEVICE_IS_CUDA\n#include \"${source}\"\n" @ONLY)
-    target_sources(${target} PRIVATE ${wrapper})
-    if(NOT PLUGIN_CUDA_ONLY)
-      target_sources(${target} PRIVATE ${source})
-    endif()
-  endforeach()
-  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${FL_CUDA_OPTIONS}>")
-endfunction()
+include(FedbitsCudaCopies)
 
 # Operators are the files of compressors/ that register something; the rest of the folder belongs to the host.
 file(GLOB candidates CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compressors/*.cpp)
@@ -71,9 +51,9 @@ add_library(fedbits_cuda OBJECT ${verbs})
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(fedbits_cuda PRIVATE FL_WITH_CUDA)
 target_compile_options(fedbits_cuda PRIVATE
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Werror;-ffp-contract=off;${FL_CUDA_HOST_LEVEL}>")
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Werror;-ffp-contract=off;${FL_LEVEL}>")
 target_link_libraries(fedbits_cuda PRIVATE CUDA::cudart_static)
-fedbits_add_plugin(fedbits_cuda CUDA_ONLY ${operators})
+fedbits_add_cuda_copies(fedbits_cuda ${operators})
 
 set(FL_CUDA_PARTS $<BUILD_INTERFACE:fedbits_cuda> CUDA::cudart_static)
 

@@ -9,10 +9,11 @@ target_compile_definitions(fedbits_flags INTERFACE FL_VERSION="${PROJECT_VERSION
 target_compile_options(fedbits_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fopenmp-simd -fno-trapping-math>)
 if(FL_NATIVE)
-  target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+  set(FL_LEVEL -march=native)
 else()
-  target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
+  set(FL_LEVEL -march=x86-64-v3)
 endif()
+target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${FL_LEVEL}>)
 if(FL_SANITIZE)
   target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(fedbits_flags INTERFACE -fsanitize=${FL_SANITIZE})

@@ -42,7 +42,7 @@ struct CompressContext {
 };
 
 template <class T>
-class Compressor {
+class FL_API Compressor {
  public:
   virtual ~Compressor() = default;
 

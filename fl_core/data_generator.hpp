@@ -11,7 +11,7 @@
 namespace fl {
 
 template <class T>
-class DataGenerator {
+class FL_API DataGenerator {
  public:
   virtual ~DataGenerator() = default;
   // The same seed gives the same data in both precisions, up to the rounding of the values. The set comes with its natural partition

@@ -19,7 +19,7 @@ struct PartitionRequest {
   std::uint64_t seed = 1;
 };
 
-class Partitioner {
+class FL_API Partitioner {
  public:
   virtual ~Partitioner() = default;
   // Every row once, no client empty, the same split for the same seed. Throws ConfigError when the request cannot be met; never loops.

@@ -79,6 +79,13 @@ void Registry::add(const std::string& role, const std::string& name, Device devi
                 "; rename one of them");
 }
 
+std::vector<std::string> Registry::roles() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> result;
+  for (const auto& [role, _] : impl_->roles) result.push_back(role);
+  return result;
+}
+
 std::vector<std::string> Registry::names(const std::string& role) const {
   const std::lock_guard lock(impl_->mutex);
   std::vector<std::string> result;

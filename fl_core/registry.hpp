@@ -31,6 +31,7 @@ class FL_API Registry {
   void describe(PartInfo info, Options defaults);
   void add(const std::string& role, const std::string& name, Device device, Precision precision, std::any factory);
 
+  [[nodiscard]] std::vector<std::string> roles() const;  // those that have a part, sorted
   // Names of a role, sorted; those that exist for a device and precision when asked.
   [[nodiscard]] std::vector<std::string> names(const std::string& role) const;
   [[nodiscard]] bool contains(const std::string& role, const std::string& name) const;

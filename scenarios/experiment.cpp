@@ -210,8 +210,6 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
       plan.resume && !plan.file.empty() && load_checkpoint(plan, at, [&](Archive& archive) { persist(archive, result.rows); });
   constexpr std::int64_t kMostReserved = 1 << 20;
   result.rows.reserve(static_cast<std::size_t>(std::min(scenario_.rounds, kMostReserved)) + 1);
-  if (!resumed) result.rows.push_back(row_of_start());
-
   using Clock = std::chrono::steady_clock;
   const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   const double before = at.seconds;
@@ -224,12 +222,20 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   };
 
   RunStatus status = RunStatus::done;
-  for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds; ++r) {
+  bool goes_on = true;
+  const auto tell = [&] { goes_on = !callback || callback(result.rows.back()); };
+  if (!resumed) {
+    result.rows.push_back(row_of_start());
+    tell();
+    if (!goes_on) status = RunStatus::interrupted;
+  }
+  for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
     result.rows.push_back(play(r));
     const RoundRow& row = result.rows.back();
+    tell();
     if (has_diverged(row)) status = RunStatus::diverged;
     if (status == RunStatus::diverged || (is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
-    if (callback && !callback(row)) {
+    if (!goes_on) {
       status = RunStatus::interrupted;
       break;
     }

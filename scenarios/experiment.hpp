@@ -48,7 +48,7 @@ struct Calibration {
   }
 };
 
-// Called after every round with the latest row; returning false ends the run as interrupted.
+// Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
 template <class T>

@@ -87,7 +87,7 @@ std::string SweepRunner::work(std::size_t number, const Report& report) {
 void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events) {
   ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) { return work(cell, report); });
   const auto keep = [&](std::size_t cell, RunResult result) {
-    if (events.describe_machine) events.describe_machine(result.record);
+    if (events.describe) events.describe(cell, result.record);
     store.append(result.record, result.rows);
     if (is_finished(result.record.status)) remove_checkpoint(checkpoint_of(cells_[cell]));
     if (events.ended) events.ended(cell, result.record);

@@ -44,8 +44,8 @@ struct SweepEvents {
   std::function<void(std::size_t cell, const RunProgress&)> progress;
   std::function<void(std::size_t cell, const RunRecord&)> ended;  // after it was stored
   std::function<void()> tick;
-  std::function<int()> signal;                       // the signal that asks for the end, 0 = none
-  std::function<void(RunRecord&)> describe_machine;  // adds what is recorded of the machine
+  std::function<int()> signal;                                 // the signal that asks for the end, 0 = none
+  std::function<void(std::size_t cell, RunRecord&)> describe;  // adds what is recorded of the machine and of plug-ins
 };
 
 class FL_API SweepRunner {

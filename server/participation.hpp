@@ -19,7 +19,7 @@ struct RoundPlan {
   std::vector<double> cohort_weight, population_weight;
 };
 
-class Participation {
+class FL_API Participation {
  public:
   virtual ~Participation() = default;
   // How many clients a round has at most.

@@ -77,6 +77,12 @@ struct ResolvedConstant {
   double value = kNotMeasured;
 };
 
+// A plug-in that a run used: the file's name without its folder, and the SHA-256 of its bytes.
+struct PluginUse {
+  std::string name{}, sha256{};
+  bool operator==(const PluginUse&) const = default;
+};
+
 // One run, as a whole.
 struct RunRecord {
   std::string run{};   // hash of the resolved scenario
@@ -99,6 +105,7 @@ struct RunRecord {
   std::string message{};          // why it failed
   std::vector<AxisLabel> axes{};  // in the order of the scenario file
   std::vector<ResolvedConstant> constants{};
+  std::vector<PluginUse> plugins{};  // that the scenario's parts came from; none for most runs
 };
 
 struct RoundColumn {

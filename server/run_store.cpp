@@ -164,6 +164,11 @@ void probe_folder(const fs::path& folder) {
   clean();
 }
 
+// Stores without a run from a plug-in lack the table, so that they are the same as before there were plug-ins.
+bool has_plugin_table(Database& database) {
+  return database.integer("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='plugins'") > 0;
+}
+
 // The stored status and id of a run.
 struct Place {
   std::uint64_t id = 0;
@@ -186,6 +191,10 @@ void erase(Database& database, std::uint64_t id) {
     statement.bind(0, id);
     statement.run();
   }
+  if (!has_plugin_table(database)) return;
+  Statement plugins = database.prepare("DELETE FROM plugins WHERE run_id=?");
+  plugins.bind(0, id);
+  plugins.run();
 }
 
 // A new run takes the next id; one that is replaced keeps its own.
@@ -215,6 +224,21 @@ void insert_lists(Database& database, std::uint64_t id, const RunRecord& record)
     constant.bind(2, std::string_view(record.constants[i].name));
     constant.bind(3, record.constants[i].value);
     constant.run();
+  }
+}
+
+void insert_plugins(Database& database, std::uint64_t id, const std::vector<PluginUse>& plugins) {
+  if (plugins.empty()) return;
+  database.execute(
+      "CREATE TABLE IF NOT EXISTS plugins(run_id INTEGER NOT NULL,position INTEGER NOT NULL,name TEXT NOT NULL,sha256 TEXT NOT NULL,"
+      "PRIMARY KEY(run_id,position)) WITHOUT ROWID");
+  Statement statement = database.prepare("INSERT INTO plugins VALUES(?,?,?,?)");
+  for (std::uint64_t i = 0; i < plugins.size(); ++i) {
+    statement.bind(0, id);
+    statement.bind(1, i);
+    statement.bind(2, std::string_view(plugins[i].name));
+    statement.bind(3, std::string_view(plugins[i].sha256));
+    statement.run();
   }
 }
 
@@ -281,6 +305,10 @@ struct RunStore::State {
     Statement constant = database->prepare("SELECT name,value FROM constants WHERE run_id=? ORDER BY position");
     constant.bind(0, id);
     while (constant.step()) record.constants.push_back({constant.text(0), constant.real(1)});
+    if (!has_plugin_table(*database)) return record;
+    Statement plugin = database->prepare("SELECT name,sha256 FROM plugins WHERE run_id=? ORDER BY position");
+    plugin.bind(0, id);
+    while (plugin.step()) record.plugins.push_back({plugin.text(0), plugin.text(1)});
     return record;
   }
 };
@@ -324,6 +352,7 @@ RunStore::Appended RunStore::append(const RunRecord& record, const std::vector<R
   if (place) erase(database, place->id);
   const std::uint64_t id = insert_record(database, place, record);
   insert_lists(database, id, record);
+  insert_plugins(database, id, record.plugins);
   insert_rounds(database, id, rows);
   transaction.commit();
   state_->has_schema = true;

@@ -3,6 +3,7 @@
 //   runs(id, run, name, ..., scenario, version, ...)      one row per run; `run` is the hash of the resolved scenario
 //   axes(run_id, position, key, label)                    where the run lies in its sweep
 //   constants(run_id, position, name, value)              what rules were resolved to
+//   plugins(run_id, position, name, sha256)               which plug-ins its parts came from; made with the first run that has one
 //   rounds(run_id, round, clients, ...)                   one row per round; an unmeasured value is NULL
 //
 // A run is written when it ends, summary and rounds in one transaction, so the file holds whole runs whenever the process dies: `kill -9`

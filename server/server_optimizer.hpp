@@ -11,7 +11,7 @@
 namespace fl {
 
 template <class T>
-class ServerOptimizer {
+class FL_API ServerOptimizer {
  public:
   virtual ~ServerOptimizer() = default;
   // model [P] moves along estimate [P]; step_size is gamma when the estimate is a gradient, 1 when it is a step or an update.

@@ -20,5 +20,7 @@ void add_report_command(CLI::App& app, const Guard& guard);
 void add_explain_command(CLI::App& app, const Guard& guard);
 void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);
+void add_check_command(CLI::App& app, const Guard& guard);
+void add_completion_command(CLI::App& app, const Guard& guard);  // describes the commands that are there by then
 
 }  // namespace fl

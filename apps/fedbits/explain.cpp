@@ -52,6 +52,7 @@ std::vector<Line> origin(const RunRecord& record) {
                              {"compiler", record.compiler},
                              {"threads", std::to_string(record.threads)}};
   add_measured(lines, "seconds", record.seconds);
+  for (const PluginUse& plugin : record.plugins) lines.push_back({"plugin", plugin.name + " sha256 " + plugin.sha256});
   return lines;
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/fedbits/json.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/output_file.hpp"
 #include "fl_core/error.hpp"
@@ -23,29 +24,6 @@ std::string csv_text(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
-}
-
-std::string json_text(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-      quoted += escape;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
-std::string json_number(double value) {
-  if (std::isnan(value)) return "null";
-  if (std::isinf(value)) return value > 0 ? "1e999" : "-1e999";
-  return exact_text(value);
 }
 
 // Rows of named cells in one of the formats. The header is fixed at construction; a row is begun, filled cell by cell and ended.
@@ -115,6 +93,13 @@ std::optional<std::string> axis_label(const RunRecord& run, const std::string& k
   return std::nullopt;
 }
 
+// "a.so=<sha256> b.so=<sha256>"
+std::string plugins_text(const RunRecord& run) {
+  std::string text;
+  for (const PluginUse& plugin : run.plugins) text += (text.empty() ? "" : " ") + plugin.name + "=" + plugin.sha256;
+  return text;
+}
+
 TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
 
 }  // namespace
@@ -147,11 +132,15 @@ void write_runs(const RunStore& store, bool reproducible, TableFormat format, st
   for (const RunColumn& column : kRunColumns) header.emplace_back(column.name);
   for (const std::string& key : keys) header.push_back(axis_column(key));
   header.emplace_back("split_hash");
+  // Only where a plug-in was used: exports of other stores stay what they were.
+  const bool with_plugins = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.plugins.empty(); });
+  if (with_plugins) header.emplace_back("plugins");
   TableWriter table(out, format, std::move(header));
   for (const RunRecord& run : runs) {
     for (const RunColumn& column : kRunColumns) std::visit([&](auto member) { table.cell(run.*member); }, column.member);
     for (const std::string& key : keys) table.cell(axis_label(run, key));
     table.cell(run.split_hash);
+    if (with_plugins) table.cell(plugins_text(run));
     table.end_row();
   }
   table.end_table();

@@ -3,9 +3,11 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
 
 namespace fl {
@@ -83,12 +85,22 @@ int data(const std::string& folder, bool verify) {
 }  // namespace
 
 void add_list_command(CLI::App& app, const Guard& guard) {
-  auto what = std::make_shared<std::string>();
+  struct Arguments {
+    std::string what;
+    std::vector<std::string> plugins;
+  };
+  auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
-  command->add_option("WHAT", *what,
+  command->add_option("WHAT", arguments->what,
                       "compressors, feedbacks, models, partitioners, local-updates, participations, servers, data or reference");
   command->footer("Example: fedbits list compressors");
-  command->callback([what, guard] { guard([&] { return list(*what); }); });
+  add_plugin_option(*command, arguments->plugins);
+  command->callback([arguments, guard] {
+    guard([&] {
+      static_cast<void>(load_plugins(arguments->plugins));
+      return list(arguments->what);
+    });
+  });
 }
 
 void add_data_command(CLI::App& app, const Guard& guard) {

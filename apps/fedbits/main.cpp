@@ -62,6 +62,8 @@ int main(int argc, char** argv) {
   fl::add_explain_command(app, run);
   fl::add_list_command(app, run);
   fl::add_data_command(app, run);
+  fl::add_check_command(app, run);
+  fl::add_completion_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

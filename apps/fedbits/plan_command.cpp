@@ -15,9 +15,11 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/error.hpp"
+#include "scenarios/plugins.hpp"
 #include "scenarios/sweep_runner.hpp"
 
 namespace fl {
@@ -26,7 +28,7 @@ namespace {
 
 struct PlanArguments {
   std::string file, data;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugins;
   int jobs = 0;
   double seconds = 0.2;
 };
@@ -109,6 +111,7 @@ Table table_of(const std::vector<Cell>& cells, const std::vector<Combination>& c
 
 int plan(const PlanArguments& arguments) {
   choose_log_level(false, 0);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   SweepRunner runner(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), {});
   runner.check();
@@ -144,6 +147,7 @@ void add_plan_command(CLI::App& app, const Guard& guard) {
   command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
   command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  add_plugin_option(*command, arguments->plugins);
   command->add_option("-j,--jobs", arguments->jobs, "runs at a time, for the prediction of time (default: all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", arguments->seconds, "how long each combination is tried")

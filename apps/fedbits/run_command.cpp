@@ -8,13 +8,16 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
+#include "apps/fedbits/json.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/experiment.hpp"
+#include "scenarios/plugins.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/run_store.hpp"
 
@@ -23,8 +26,8 @@ namespace fl {
 namespace {
 
 struct RunArguments {
-  std::string file, out = "./fedbits-out", data, device = "cpu";
-  std::vector<std::string> settings;
+  std::string file, out = "./fedbits-out", data, device = "cpu", log_json;
+  std::vector<std::string> settings, plugins;
   int threads = 0;
   std::uint32_t block = 0;
   bool quiet = false, again = false, materialise = false;
@@ -45,26 +48,41 @@ std::string progress_text(const RoundRow& row) {
   return "loss " + short_text(row.train_loss) + (std::isnan(row.test_accuracy) ? "" : "  accuracy " + short_text(row.test_accuracy));
 }
 
+// The stored record of a cell, if it would end the same way again: finished, and made by the same plug-ins.
+std::optional<RunRecord> stored_record(const std::string& hash, const std::vector<PluginUse>& plugins, const RunStore& store) {
+  if (!store.has_finished(hash)) return std::nullopt;
+  RunRecord record = store.record(hash);
+  if (record.plugins == plugins) return record;
+  spdlog::warn("{} is in the store, made by another build of its plug-ins: it is repeated", hash);
+  return std::nullopt;
+}
+
 // Runs one cell, or takes it from the store. Returns its record.
-RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, CellRunner& runner, RunStore& store,
-                   Progress& progress) {
+RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
+                   CellRunner& runner, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
-  if (!arguments.again && store.has_finished(hash)) {
-    spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
-    return store.load(hash).record;
+  const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
+  if (!arguments.again) {
+    if (std::optional<RunRecord> stored = stored_record(hash, used, store)) {
+      spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
+      for (const RoundRow& row : store.rows(hash)) log.add(hash, row);
+      return *std::move(stored);
+    }
   }
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
   const auto show = [&](const RoundRow& row) {
+    log.add(hash, row);
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
-    progress.update(row.round, text);
+    if (row.round > 0) progress.update(row.round, text);
     return caught_signal() == 0;
   };
   const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
   RunResult result = runner.run(cell, show, checkpoint);
   progress.finish();
   describe_machine(result.record);
+  result.record.plugins = used;
   store.append(result.record, result.rows);
   if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
   return result.record;
@@ -73,6 +91,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
 int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
@@ -83,12 +102,13 @@ int run(const RunArguments& arguments) {
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   store.probe_writable();
+  JsonLog log(arguments.log_json);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
   for (std::size_t i = 0; i < cells.size() && caught_signal() == 0; ++i) {
     try {
-      records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, runner, store, progress));
+      records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, store, progress, log));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -114,12 +134,14 @@ void add_run_command(CLI::App& app, const Guard& guard) {
   CLI::App* command = app.add_subcommand("run", "run every cell of a scenario file; stored results are shown, not repeated");
   command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
+  add_plugin_option(*command, arguments->plugins);
   command->add_option("--out", arguments->out, "folder for results.sqlite")->capture_default_str();
   command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
   command->add_option("--device", arguments->device, "cpu, cuda or auto")->capture_default_str();
   command->add_option("--threads", arguments->threads, "threads (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
+  command->add_option("--log-json", arguments->log_json, "a line of JSON for each measured round, as soon as it is over");
   command->add_flag("--materialise", arguments->materialise, "encode and decode every message instead of computing its length");
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
   command->add_flag("--resume", arguments->checkpoints.resume, "runs that were interrupted go on from their checkpoints");

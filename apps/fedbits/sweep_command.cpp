@@ -16,9 +16,11 @@
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
+#include "scenarios/plugins.hpp"
 #include "scenarios/sweep_runner.hpp"
 
 namespace fl {
@@ -29,7 +31,7 @@ namespace fs = std::filesystem;
 
 struct SweepArguments {
   std::string file, out = "./fedbits-out", data, device = "cpu", shard;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugins;
   int jobs = 0;
   CheckpointArguments checkpoints;
   bool list = false, quiet = false, again = false;
@@ -137,6 +139,7 @@ int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
   const SweepShard shard = parse_shard(arguments.shard);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   if (arguments.list) return list_cells(arguments, shard);
   const std::string folder = folder_of(arguments, shard);
   const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -179,7 +182,10 @@ int sweep(const SweepArguments& arguments) {
   };
   events.tick = [&] { table.tick(); };
   events.signal = caught_signal;
-  events.describe_machine = describe_machine;
+  events.describe = [&](std::size_t cell, RunRecord& record) {
+    describe_machine(record);
+    record.plugins = plugins_used(runner.cells()[cell].scenario, plugins);
+  };
   try {
     runner.run(pending, store, events);
   } catch (const StoreError& error) {
@@ -252,6 +258,7 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
   CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file in parallel, one run per core");
   command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
+  add_plugin_option(*command, arguments->plugins);
   command->add_option("--out", arguments->out, "folder for results.sqlite")->capture_default_str();
   command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
   command->add_option("--device", arguments->device, "cpu, cuda or auto")->capture_default_str();

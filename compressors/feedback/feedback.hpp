@@ -52,7 +52,7 @@ struct Send {
 };
 
 template <class T>
-class Feedback {
+class FL_API Feedback {
  public:
   virtual ~Feedback() = default;
 

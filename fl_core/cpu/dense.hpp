@@ -12,14 +12,14 @@ namespace fl::cpu {
 
 // Values of all segments, one after another, rounded to the wire format; state from the rounded values. out: [K] payloads, cleared.
 template <class T>
-void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, WireValue wire, const StateWrite<T>& state,
-                std::span<Payload<T>* const> out);
+FL_API void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, WireValue wire, const StateWrite<T>& state,
+                       std::span<Payload<T>* const> out);
 
 // Values of the excluded tensors, as they are, into Payload::excluded; they leave no error, so their state becomes 0. Called once per
 // message by whoever drives the operator, never by operators; where the state lies over a term of the input, before or after them alike.
 template <class T>
-void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
-                   std::span<Payload<T>* const> out);
+FL_API void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                          std::span<Payload<T>* const> out);
 
 extern template void dense_rows<float>(const Exec&, const Affine<float>&, const Scope&, WireValue, const StateWrite<float>&,
                                        std::span<Payload<float>* const>);

@@ -16,8 +16,8 @@ namespace fl::cpu {
 
 // out: [K] payloads whose index, counts and num_sent say which entries; values are added. factor: [S]
 template <class T>
-void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out);
+FL_API void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out);
 
 // A uniformly random set of k[s] positions in every segment of every client, ascending, into index, counts and num_sent of the payloads.
 //
@@ -25,8 +25,8 @@ void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, s
 // (key, client, round, s), t = floor(pair * (j+1) / 2^64), so that every device draws the same set. More than n/2 entries are the
 // complement of a drawn set. O(k + n/64). Bentley, Floyd, "A sample of brilliance", Communications of the ACM 30, 1987.
 template <class T>
-void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
-                        std::span<Payload<T>* const> out);
+FL_API void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                               std::span<Payload<T>* const> out);
 
 extern template void gather_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const float>, WireValue,
                                         const StateWrite<float>&, std::span<Payload<float>* const>);

@@ -20,13 +20,13 @@ namespace fl::cpu {
 
 // k: [S], entries to keep in each segment; out: [K] payloads, cleared.
 template <class T>
-void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
-                WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out);
+FL_API void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
+                       WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out);
 
 // out[k,s] = the order statistic of |p| in the segment at rank ceil(q*n) from below (at least 1): q = 0 the smallest, q = 1 the largest
 // magnitude. out: [K,S]
 template <class T>
-void quantile_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, double q, T* out);
+FL_API void quantile_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, double q, T* out);
 
 extern template void top_k_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const std::uint32_t>, TieRule, WireValue,
                                        const StateWrite<float>&, std::span<Payload<float>* const>);

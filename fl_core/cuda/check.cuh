@@ -13,7 +13,7 @@
 namespace fl::cuda {
 
 // Throws DeviceError unless the status is cudaSuccess.
-void check(cudaError_t status, const char* expression, const char* file, int line);
+FL_API void check(cudaError_t status, const char* expression, const char* file, int line);
 #define FL_CUDA_CHECK(expression) ::fl::cuda::check((expression), #expression, __FILE__, __LINE__)
 
 [[nodiscard]] inline cudaStream_t stream_of(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }

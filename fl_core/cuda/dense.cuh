@@ -12,8 +12,8 @@ namespace fl::cuda {
 
 // Values of all segments, one after another, rounded to the wire format; state from the rounded values. out: [K] payloads, cleared.
 template <class T>
-void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, WireValue wire, const StateWrite<T>& state,
-                std::span<Payload<T>* const> out);
+FL_API void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, WireValue wire, const StateWrite<T>& state,
+                       std::span<Payload<T>* const> out);
 
 // Values of the excluded tensors, as they are, into Payload::excluded; they leave no error, so their state becomes 0. Called once per
 // message by whoever drives the operator, never by operators.

@@ -16,13 +16,13 @@ namespace fl::cuda {
 
 // out: [K] payloads whose index, counts and num_sent say which entries; values are added. factor: [S], on the host
 template <class T>
-void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out);
+FL_API void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out);
 
 // A uniformly random set of k[s] positions in every segment of every client, ascending, into index, counts and num_sent of the payloads.
 // Floyd's method takes one draw after another: the host draws (fl_core/cpu/gather.hpp, the same sets) and the positions are copied.
 template <class T>
-void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
-                        std::span<Payload<T>* const> out);
+FL_API void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                               std::span<Payload<T>* const> out);
 
 }  // namespace fl::cuda

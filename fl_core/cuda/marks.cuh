@@ -16,8 +16,8 @@ inline constexpr std::size_t kMarkWords = kReduceTile / 32;  // words of a tile;
 // mark: [K, num_tiles, kMarkWords]. Fills counts, index and value of the payloads and settles the state of what is sent; where there is a
 // state, its rows hold p. Waits for the counts, because they decide how much memory a message takes.
 template <class T>
-void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame);
+FL_API void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame);
 
 extern template void send_marked<float>(const Exec&, const Affine<float>&, const ScopePlan&, const std::uint32_t*, WireValue,
                                         const StateWrite<float>&, std::span<Payload<float>* const>, Workspace::Frame&);

@@ -81,24 +81,24 @@ template <class T>
 }
 
 // Copies host memory into the frame. `from` may go away at once: pageable memory is staged before the call returns.
-[[nodiscard]] const void* upload_bytes(const Exec& exec, const void* from, std::size_t bytes, Workspace::Frame& frame);
+[[nodiscard]] FL_API const void* upload_bytes(const Exec& exec, const void* from, std::size_t bytes, Workspace::Frame& frame);
 template <class U>
 [[nodiscard]] const U* upload(const Exec& exec, std::span<const U> from, Workspace::Frame& frame) {
   return static_cast<const U*>(upload_bytes(exec, from.data(), from.size_bytes(), frame));
 }
 
-[[nodiscard]] ScopePlan plan_segments(const Exec& exec, std::span<const Segment> segments, Workspace::Frame& frame);
+[[nodiscard]] FL_API ScopePlan plan_segments(const Exec& exec, std::span<const Segment> segments, Workspace::Frame& frame);
 
 template <class T>
-[[nodiscard]] const PayloadRow<T>* upload_rows(const Exec& exec, std::span<Payload<T>* const> out, Workspace::Frame& frame);
+[[nodiscard]] FL_API const PayloadRow<T>* upload_rows(const Exec& exec, std::span<Payload<T>* const> out, Workspace::Frame& frame);
 
 extern template const PayloadRow<float>* upload_rows<float>(const Exec&, std::span<Payload<float>* const>, Workspace::Frame&);
 extern template const PayloadRow<double>* upload_rows<double>(const Exec&, std::span<Payload<double>* const>, Workspace::Frame&);
 
 // Declares levels in every message, makes room for them and says where they lie.
 template <class T>
-[[nodiscard]] const PayloadRow<T>* prepare_levels(const Exec& exec, const ScopePlan& plan, const LevelFormat& format, LevelWidth width,
-                                                  std::span<Payload<T>* const> out, Workspace::Frame& frame);
+[[nodiscard]] FL_API const PayloadRow<T>* prepare_levels(const Exec& exec, const ScopePlan& plan, const LevelFormat& format,
+                                                         LevelWidth width, std::span<Payload<T>* const> out, Workspace::Frame& frame);
 extern template const PayloadRow<float>* prepare_levels<float>(const Exec&, const ScopePlan&, const LevelFormat&, LevelWidth,
                                                                std::span<Payload<float>* const>, Workspace::Frame&);
 extern template const PayloadRow<double>* prepare_levels<double>(const Exec&, const ScopePlan&, const LevelFormat&, LevelWidth,

@@ -13,6 +13,6 @@ namespace fl::cuda {
 // Each message holds raw native values at listed positions, and `state` (residual rule) has been written for them, so it is 0 there.
 // Afterwards the message holds signs and scales [S], and the state is value - sign * scale at the sent positions.
 template <class T>
-void ternarise_rows(const Exec& exec, const Scope& scope, const StateWrite<T>& state, std::span<Payload<T>* const> messages);
+FL_API void ternarise_rows(const Exec& exec, const Scope& scope, const StateWrite<T>& state, std::span<Payload<T>* const> messages);
 
 }  // namespace fl::cuda

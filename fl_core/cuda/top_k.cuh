@@ -20,8 +20,8 @@ namespace fl::cuda {
 
 // k: [S] on the host, entries to keep in each segment; out: [K] payloads, cleared.
 template <class T>
-void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
-                WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out);
+FL_API void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
+                       WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out);
 
 // out[k,s] = the order statistic of |p| in the segment at rank ceil(q*n) from below (at least 1): q = 0 the smallest, q = 1 the largest
 // magnitude. out: [K,S] on the device

@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "fl_core/device.hpp"
+
 namespace fl {
 
 // Throws ConfigError when `bytes` is more than the memory of this machine: "<what> would take X GiB of memory, the machine has Y GiB;
 // <way_out>".
-void require_memory(double bytes, const std::string& what, const std::string& way_out);
+FL_API void require_memory(double bytes, const std::string& what, const std::string& way_out);
 
 }  // namespace fl

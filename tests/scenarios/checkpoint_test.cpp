@@ -81,6 +81,8 @@ std::string text_of(const Method& m, const std::string& precision) {
          "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
 }
 
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
 RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t stop_after) {
   CellRunner runner(DataCatalog(""), {.threads = 2, .block = 2});
   return runner.run(
@@ -103,13 +105,13 @@ class EveryMethod : public CheckpointTest, public testing::WithParamInterface<Me
 TEST_P(EveryMethod, GoesOnAsIfItHadNotStopped) {
   for (const std::string precision : {"float32", "float64"}) {
     const std::string text = text_of(GetParam(), precision);
-    const RunResult undisturbed = run(text, {}, 0);
+    const RunResult undisturbed = run(text, {}, kNever);
     ASSERT_EQ(undisturbed.record.status, RunStatus::done);
     for (const std::uint64_t stop : {1, 6, 13}) {
       EXPECT_EQ(run(text, plan_, stop).record.status, RunStatus::interrupted);
       CheckpointPlan resumed = plan_;
       resumed.resume = true;
-      expect_same(run(text, resumed, 0), undisturbed);
+      expect_same(run(text, resumed, kNever), undisturbed);
       fs::remove(plan_.file);
     }
   }
@@ -128,15 +130,15 @@ TEST(Checkpoint, MethodsCoverEveryFeedbackAndLocalUpdate) {
 // Stopped after every single round: many resumptions add up to one run.
 TEST_F(CheckpointTest, AnyNumberOfStops) {
   const std::string text = text_of(methods()[3], "float64");
-  const RunResult undisturbed = run(text, {}, 0);
+  const RunResult undisturbed = run(text, {}, kNever);
   plan_.resume = true;
   for (std::uint64_t stop = 1; stop < 14; ++stop) ASSERT_EQ(run(text, plan_, stop).record.status, RunStatus::interrupted);
-  expect_same(run(text, plan_, 0), undisturbed);
+  expect_same(run(text, plan_, kNever), undisturbed);
 }
 
 TEST_F(CheckpointTest, ComesEverySoManyRounds) {
   plan_.every_rounds = 4;
-  (void)run(text_of(methods()[1], "float32"), plan_, 0);
+  (void)run(text_of(methods()[1], "float32"), plan_, kNever);
   CheckpointHeader header{.run = to_hex(parse_cells(text_of(methods()[1], "float32"), "test.toml").at(0).hash)};
   plan_.resume = true;
   std::vector<std::byte> rest;

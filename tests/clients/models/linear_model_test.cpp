@@ -220,6 +220,13 @@ TEST(Quadratic, KnownValuesAndRefusals) {
   EXPECT_FALSE(make_model<double>("quadratic", {}, saddle)->is_convex());
 }
 
+TEST(Regulariser, Value) {
+  const std::vector<double> x = {0.5, -2, 0, 3};
+  double squares = 0, bounded = 0;
+  for (const double v : x) squares += v * v, bounded += v * v / (1 + v * v);
+  EXPECT_NEAR((Regulariser{0.3, 0.2}.value(x.data(), x.size())), 0.15 * squares + 0.2 * bounded, 1e-14);
+}
+
 TEST(Regulariser, DerivativesAndConvexity) {
   const Regulariser both{0.3, 0.2};
   for (const double x : {-3.0, -1.0, -0.2, 0.0, 0.5, 1.0, 2.5}) {

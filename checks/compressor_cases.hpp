@@ -1,5 +1,5 @@
-// What the property tests loop over: every registered compressor with its default options and with the sets of a table, in every scope
-// that it serves, on inputs that are chosen to hurt.
+// What the checks of a compressor loop over: its default options and, for built-in ones, the sets of a table, in every scope that it
+// serves, on inputs that are chosen to hurt.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "checks/findings.hpp"
+#include "checks/message_form.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/layer_table.hpp"
@@ -21,7 +23,7 @@
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
 
-namespace fl::test {
+namespace fl::checks {
 
 using Settings = std::vector<std::pair<std::string, Value>>;
 
@@ -64,24 +66,21 @@ struct Case {
   Options options;
 };
 
-inline std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const std::string& name : Registry::instance().names("compressor")) {
-    const Options defaults = Registry::instance().default_options("compressor", name);
-    cases.push_back({name, name, defaults});
-    const auto extra = extra_options().find(name);
-    if (extra == extra_options().end()) continue;
-    for (const Settings& settings : extra->second) {
-      Case c{name, name, defaults};
-      for (const auto& [key, value] : settings) {
-        Schema schema = c.options.schema();
-        Field* field = schema.find(key);
-        if (field == nullptr) throw Error("the table names an option that does not exist: " + name + "." + key);
-        if (const auto refused = field->assign(value)) throw Error(name + "." + key + " " + *refused);
-        c.label += " " + key + "=" + to_string(value);
-      }
-      cases.push_back(std::move(c));
+inline std::vector<Case> cases_of(const std::string& name) {
+  const Options defaults = Registry::instance().default_options("compressor", name);
+  std::vector<Case> cases = {{name, name, defaults}};
+  const auto extra = extra_options().find(name);
+  if (extra == extra_options().end()) return cases;
+  for (const Settings& settings : extra->second) {
+    Case c{name, name, defaults};
+    for (const auto& [key, value] : settings) {
+      Schema schema = c.options.schema();
+      Field* field = schema.find(key);
+      if (field == nullptr) throw Error("the table names an option that does not exist: " + name + "." + key);
+      if (const auto refused = field->assign(value)) throw Error(name + "." + key + " " + *refused);
+      c.label += " " + key + "=" + to_string(value);
     }
+    cases.push_back(std::move(c));
   }
   return cases;
 }
@@ -202,8 +201,8 @@ Scope phase_scope(const Compressor<T>& compressor, const Scope& scope, int phase
   return {.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length};
 }
 
-// Sends a block (clients first .. first+count-1 of it) through every phase; between phases `shared` moves by the mean of the messages
-// when the whole block is sent at once. `state_in_place` writes the new state over e.
+// Sends a block (clients first .. first+count-1 of it) through every phase and throws Broken for a message that is not well-formed; between
+// phases `shared` moves by the mean of the messages when the whole block is sent at once. `state_in_place` writes the new state over e.
 template <class T>
 class Sender {
  public:
@@ -254,6 +253,7 @@ class Sender {
       compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
       if (compressor_.num_phases() == 1) cpu::send_excluded(exec_, input, scope_, state.slice(first, count), part);
     }
+    for (const Payload<T>& message : messages) demand_well_formed(message, phase_scope(compressor_, scope_, phase));
     return messages;
   }
 
@@ -292,14 +292,48 @@ class Sender {
   Exec exec_;
 };
 
-// Calls visit(case, compressor, scope label, scope) for everything there is to test.
+// A compressor with its options in a scope that it serves.
+template <class T>
+struct Subject {
+  using Number = T;
+  const Case& c;
+  Compressor<T>& compressor;
+  const Scope& scope;
+  Place& place;
+};
+
 template <class T, class Visit>
-void for_each_case(Visit visit) {
-  for (const Case& c : all_cases()) {
-    const auto compressor = make<T>(c);
-    for (const NamedScope& named : all_scopes())
-      if (const auto scope = served(*compressor, named.scope)) visit(c, *compressor, named.label, *scope);
+void visit_in(const std::string& part, Findings& findings, const Visit& visit) {
+  for (const Case& c : cases_of(part)) {
+    Place outside(findings, c.label + ", " + to_string(kPrecisionOf<T>));
+    outside.guard([&] {
+      const auto compressor = make<T>(c);
+      for (const NamedScope& named : all_scopes()) {
+        const auto scope = served(*compressor, named.scope);
+        if (!scope) continue;
+        Place place(findings, c.label + ", " + to_string(kPrecisionOf<T>) + ", scope " + named.label);
+        place.guard([&] { visit(Subject<T>{c, *compressor, *scope, place}); });
+      }
+    });
   }
 }
 
-}  // namespace fl::test
+// Calls visit(subject) for all that there is to check, in both precisions. What it throws is a finding.
+template <class Visit>
+void for_each_subject(const std::string& part, Findings& findings, const Visit& visit) {
+  visit_in<float>(part, findings, visit);
+  visit_in<double>(part, findings, visit);
+}
+
+// The same for each of some shapes of input: visit(subject, shape).
+template <class Visit>
+void for_each_input(const std::string& part, Findings& findings, std::span<const Shape> shapes, const Visit& visit) {
+  for_each_subject(part, findings, [&](const auto& subject) {
+    for (const Shape shape : shapes) {
+      Place place = subject.place.inside(std::string(to_string(shape)) + " input");
+      visit(Subject<typename std::decay_t<decltype(subject)>::Number>{subject.c, subject.compressor, subject.scope, place}, shape);
+    }
+  });
+}
+
+}  // namespace fl::checks

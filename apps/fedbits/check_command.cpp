@@ -1,0 +1,102 @@
+// `fedbits check`: the checks that built-in parts are tested with, on any part, above all on one that a plug-in brings.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/plugin_option.hpp"
+#include "checks/check.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/plugins.hpp"
+
+namespace fl {
+
+namespace {
+
+struct CheckArguments {
+  std::vector<std::string> names, plugins, only;
+};
+
+std::vector<PartName> all_parts() {
+  std::vector<PartName> parts;
+  for (const std::string& role : Registry::instance().roles())
+    for (const std::string& name : Registry::instance().names(role)) parts.push_back({role, name});
+  return parts;
+}
+
+// Parts of that name, in any role; ConfigError with the nearest name where there are none.
+std::vector<PartName> parts_named(const std::string& name) {
+  std::vector<PartName> found, all = all_parts();
+  std::ranges::copy_if(all, std::back_inserter(found), [&](const PartName& part) { return part.name == name; });
+  if (!found.empty()) return found;
+  std::vector<std::string> known;
+  for (const PartName& part : all) known.push_back(part.name);
+  const std::string near = nearest_name(name, known);
+  throw ConfigError("check: there is no part '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                    " `fedbits list` shows all");
+}
+
+// The parts that are named, else those of the plug-ins.
+std::vector<PartName> parts_to_check(const CheckArguments& arguments, const std::vector<Plugin>& plugins) {
+  std::vector<PartName> parts;
+  for (const std::string& name : arguments.names) std::ranges::copy(parts_named(name), std::back_inserter(parts));
+  if (arguments.names.empty())
+    for (const Plugin& plugin : plugins) std::ranges::copy(plugin.parts, std::back_inserter(parts));
+  if (parts.empty()) throw ConfigError("check: nothing to check; name a part, give --plugin FILE.so, or both");
+  return parts;
+}
+
+void require_known_checks(const std::vector<std::string>& only, const std::vector<PartName>& parts) {
+  std::vector<std::string> known;
+  for (const PartName& part : parts)
+    for (const checks::Check& check : checks::checks_of(part.role)) known.push_back(check.name);
+  for (const std::string& name : only) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string near = nearest_name(name, known);
+    throw ConfigError("--only: these parts have no check '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+}
+
+// One line for a check that passes; what was found otherwise.
+bool run_check(const PartName& part, const checks::Check& check) {
+  std::cout << "  " << check.name << std::flush;  // before it runs: a part that crashes has said where
+  checks::Findings findings;
+  checks::Place(findings, part.name).guard([&] { check.run(part.name, findings); });
+  std::cout << (findings.empty() ? ": ok, " : ": FAILED, ") << check.promise << '\n';
+  for (const std::string& text : findings.texts()) std::cout << "      " << text << '\n';
+  if (findings.count() > findings.texts().size()) std::cout << "      and " << findings.count() - findings.texts().size() << " more\n";
+  return findings.empty();
+}
+
+int check(const CheckArguments& arguments) {
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  const std::vector<PartName> parts = parts_to_check(arguments, plugins);
+  require_known_checks(arguments.only, parts);
+  int num_run = 0, num_failed = 0;
+  for (const PartName& part : parts) {
+    const std::vector<checks::Check> checks = checks::checks_of(part.role);
+    std::cout << part.role << ' ' << part.name << (checks.empty() ? ": there are no checks for this role\n" : "\n");
+    for (const checks::Check& check : checks) {
+      if (!arguments.only.empty() && std::ranges::find(arguments.only, check.name) == arguments.only.end()) continue;
+      ++num_run;
+      num_failed += run_check(part, check) ? 0 : 1;
+    }
+  }
+  std::cout << num_run << " checks, " << num_failed << " failed\n";
+  return num_failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, const Guard& guard) {
+  auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* command = app.add_subcommand("check", "hold parts to what every part of their role must do; for parts of your own");
+  command->add_option("PART", arguments->names, "names of parts (default: all that the plug-ins bring)");
+  add_plugin_option(*command, arguments->plugins);
+  command->add_option("--only", arguments->only, "run these checks alone (repeatable)")->allow_extra_args(false);
+  command->footer("Example: fedbits check --plugin ./nearest_level.so\nExit code: 0 all is well, 1 a check failed, 2 bad input");
+  command->callback([arguments, guard] { guard([&] { return check(*arguments); }); });
+}
+
+}  // namespace fl

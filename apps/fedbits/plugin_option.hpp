@@ -1,0 +1,16 @@
+// --plugin FILE.so, the same for every command that reads the registry.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace fl {
+
+// Adds the option; the command calls load_plugins(files) before anything else.
+void add_plugin_option(CLI::App& command, std::vector<std::string>& files);
+
+}  // namespace fl

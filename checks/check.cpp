@@ -1,0 +1,14 @@
+#include "checks/check.hpp"
+
+namespace fl::checks {
+
+std::vector<Check> checks_of(const std::string& role) {
+  if (role == "model") return model_checks();
+  if (role == "partitioner") return partitioner_checks();
+  if (role != "compressor") return {};
+  std::vector<Check> checks = compressor_checks();
+  checks.insert(checks.end(), contract_checks().begin(), contract_checks().end());
+  return checks;
+}
+
+}  // namespace fl::checks

@@ -1,0 +1,212 @@
+// What every compressor must do, whatever it promises about errors.
+#include <array>
+#include <cstring>
+
+#include "checks/check.hpp"
+#include "checks/compressor_cases.hpp"
+#include "compressors/codec/codec.hpp"
+
+namespace fl::checks {
+namespace {
+
+template <class S>
+using NumberOf = typename std::decay_t<S>::Number;
+
+// Equal bits, so that NaN equals itself and -0 differs from 0.
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+template <class T>
+bool equal(const std::vector<T>& a, const std::vector<T>& b) {  // as numbers
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+template <class T>
+std::vector<std::byte> encoded(const Payload<T>& message, const Scope& scope) {
+  const codec::Channel<T> channel{&message, &scope};
+  std::vector<std::byte> bytes;
+  codec::encode<T>(std::span(&channel, 1), bytes);
+  return bytes;
+}
+
+// The message that a receiver reads from the bytes; false where it cannot.
+template <class T>
+bool decode(const std::vector<std::byte>& bytes, const Scope& scope, std::size_t length, Payload<T>& decoded, Place& place) {
+  Payload<T>* const targets[] = {&decoded};
+  const Scope* const scopes[] = {&scope};
+  const std::size_t lengths[] = {length};
+  const auto read = codec::decode<T>(bytes, scopes, lengths, targets);
+  if (!read.ok()) place.fail("the encoded message cannot be decoded: " + read.error().reason);
+  return read.ok();
+}
+
+// ---- the checks --------------------------------------------------------------------------------------------------------------
+
+void serves(const std::string& part, Findings& findings) {
+  int served_scopes = 0;
+  Findings others;  // are told by the other checks
+  for_each_subject(part, others, [&](const auto& subject) { served_scopes += subject.c.label == subject.c.name ? 1 : 0; });
+  Place(findings, part).expect(served_scopes > 0, "with its default options it serves no scope");
+}
+
+void messages(const std::string& part, Findings& findings) {
+  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+    using T = NumberOf<decltype(s)>;
+    Block<T> block(shape, 2, s.scope.P, 11);
+    const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 2);
+    for (int phase = 0; phase < s.compressor.num_phases(); ++phase)
+      for (const Payload<T>& message : outcome.messages[static_cast<std::size_t>(phase)]) {
+        const Scope own = phase_scope(s.compressor, s.scope, phase);
+        s.place.expect(s.compressor.published_bits(message, own) >= 0, "published_bits is negative or NaN");
+      }
+    const WireValue values = outcome.messages.back()[0].values;
+    if (values != WireValue::levels && values != kNativeWire<T>) return;  // a narrower format may overflow
+    const bool finite = std::all_of(outcome.c.begin(), outcome.c.end(), [](T c) { return std::isfinite(c); });
+    s.place.expect(finite, "a finite input became NaN or infinity");
+  });
+}
+
+void residual(const std::string& part, Findings& findings) {
+  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+    using T = NumberOf<decltype(s)>;
+    Block<T> block(shape, 3, s.scope.P, 12), again(shape, 3, s.scope.P, 12);
+    std::vector<T> expected = block.p();
+    Sender<T> sender(s.compressor, s.scope);
+    const Outcome<T> outcome = sender.send(block, StateRule::residual, false, 3);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = expected[i] - outcome.c[i];
+    s.place.expect(equal(outcome.state, expected), "the new state is not the input minus the decoded message");
+    const bool in_place = same_bits(sender.send(again, StateRule::residual, true, 3).state, outcome.state);
+    s.place.expect(in_place, "the new state is another one where it is written over the input");
+  });
+}
+
+void zeroed(const std::string& part, Findings& findings) {
+  for_each_subject(part, findings, [](const auto& s) {
+    using T = NumberOf<decltype(s)>;
+    if (s.compressor.num_phases() > 1) return;
+    Block<T> block(Shape::random, 2, s.scope.P, 13);
+    std::vector<T> expected = block.p();
+    const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::zero_where_sent, true, 2);
+    for (std::size_t k = 0; k < 2; ++k) zero_where_sent(outcome.messages[0][k], s.scope, expected.data() + k * s.scope.P);
+    s.place.expect(equal(outcome.state, expected), "zero_where_sent does not leave the entries that were not sent, and those alone");
+  });
+}
+
+void untouched(const std::string& part, Findings& findings) {
+  for_each_subject(part, findings, [](const auto& s) {
+    using T = NumberOf<decltype(s)>;
+    Block<T> block(Shape::random, 2, s.scope.P, 14);
+    const Block<T> before = block;
+    const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 2);
+    s.place.expect(same_bits(block.e, before.e) && same_bits(block.g, before.g), "the input was written to");
+    const bool silent = std::all_of(outcome.state.begin(), outcome.state.end(), [](T x) { return x == T(-77); });
+    s.place.expect(silent, "a state was written where none was asked for");
+  });
+}
+
+// The messages of the same block from a compressor of its own, and in blocks of one and of two clients.
+void blocks(const std::string& part, Findings& findings) {
+  constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
+  for_each_input(part, findings, kSome, [](const auto& s, Shape shape) {
+    using T = NumberOf<decltype(s)>;
+    Block<T> together(shape, 5, s.scope.P, 15), again = together, alone = together, pairs = together;
+    Sender<T> sender(s.compressor, s.scope);
+    const auto other = make<T>(s.c);
+    const Outcome<T> a = sender.send(together, StateRule::residual, true, 5), b = sender.send(alone, StateRule::residual, true, 1),
+                     d = sender.send(pairs, StateRule::residual, false, 2),
+                     e = Sender<T>(*other, s.scope).send(again, StateRule::residual, true, 5);
+    s.place.expect(same_bits(a.state, e.state), "the same input gives another state a second time");
+    s.place.expect(same_bits(a.state, b.state) && same_bits(a.state, d.state), "the state depends on the size of blocks");
+    for (std::size_t phase = 0; phase < a.messages.size(); ++phase) {
+      const Scope own = phase_scope(s.compressor, s.scope, static_cast<int>(phase));
+      for (std::size_t k = 0; k < 5; ++k) {
+        const auto bytes = encoded(a.messages[phase][k], own);
+        s.place.expect(bytes == encoded(e.messages[phase][k], own), "the same input gives another message a second time");
+        const bool alike = bytes == encoded(b.messages[phase][k], own) && bytes == encoded(d.messages[phase][k], own);
+        s.place.expect(alike, "the message depends on the size of blocks");
+      }
+    }
+  });
+}
+
+void bits(const std::string& part, Findings& findings) {
+  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+    using T = NumberOf<decltype(s)>;
+    Block<T> block(shape, 1, s.scope.P, 16);
+    const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 1);
+    for (int phase = 0; phase < s.compressor.num_phases(); ++phase) {
+      const Payload<T>& message = outcome.messages[static_cast<std::size_t>(phase)][0];
+      const Scope own = phase_scope(s.compressor, s.scope, phase);
+      const codec::Channel<T> channel{&message, &own};
+      const std::vector<std::byte> bytes = encoded(message, own);
+      s.place.expect(codec::encoded_bits<T>(std::span(&channel, 1)) == 8 * bytes.size(), "the counted bits are not those of the encoding");
+      Payload<T> decoded;
+      if (!decode(bytes, own, message.length, decoded, s.place)) return;
+      std::vector<T> sent(message.length), received(message.length);
+      write_dense(message, own, sent.data());
+      write_dense(decoded, own, received.data());
+      s.place.expect(same_bits(sent, received), "decoding gives other numbers than were encoded");
+    }
+  });
+}
+
+// Fifty rounds of EF14 at the client and of h += c at both ends, the server reading bytes only.
+void both_ends(const std::string& part, Findings& findings) {
+  for_each_subject(part, findings, [](const auto& s) {
+    using T = NumberOf<decltype(s)>;
+    if (s.compressor.num_phases() > 1) return;
+    const std::size_t P = s.scope.P;
+    const T gain = T(0.3);
+    std::vector<T> client(P, T(0)), server(P, T(0)), error(P, T(0)), rebuilt(P, T(0)), received(P);
+    for (std::uint32_t round = 0; round < 50; ++round) {
+      Block<T> block(Shape::random, 1, P, 100 + round);
+      block.e = error;
+      const std::vector<T> p = block.p();
+      const Outcome<T> outcome = Sender<T>(s.compressor, s.scope, round).send(block, StateRule::residual, true, 1);
+      error = outcome.state;
+      add_scaled(outcome.messages[0][0], s.scope, gain, client.data());
+      Payload<T> decoded;
+      if (!decode(encoded(outcome.messages[0][0], s.scope), s.scope, P, decoded, s.place)) return;
+      add_scaled(decoded, s.scope, gain, server.data());
+      write_dense(decoded, s.scope, received.data());
+      for (std::size_t j = 0; j < P; ++j) rebuilt[j] = p[j] - received[j];
+      if (!s.place.expect(equal(error, rebuilt), "the client's error is not what the server can rebuild from bytes")) return;
+      if (!s.place.expect(same_bits(client, server), "client and server drift apart")) return;
+    }
+  });
+}
+
+void nan(const std::string& part, Findings& findings) {
+  for_each_subject(part, findings, [](const auto& s) {
+    using T = NumberOf<decltype(s)>;
+    for (const T bad : {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
+                        std::numeric_limits<T>::max()})
+      for (const bool everywhere : {false, true}) {
+        Place place = s.place.inside(std::to_string(bad) + (everywhere ? " everywhere" : " in places"));
+        Block<T> block(Shape::random, 1, s.scope.P, 17);
+        for (std::size_t j = 0; j < s.scope.P; ++j)
+          if (everywhere || j % 5 == 0) block.e[j] = bad;
+        place.guard([&] { static_cast<void>(Sender<T>(s.compressor, s.scope).send(block, StateRule::residual, true, 1)); });
+      }
+  });
+}
+
+}  // namespace
+
+const std::vector<Check>& compressor_checks() {
+  static const std::vector<Check> checks = {
+      {"serves", "with its default options it serves at least one scope", serves},
+      {"messages", "messages are well-formed, and finite for finite inputs", messages},
+      {"residual", "the new state is the input minus the decoded message, bit for bit", residual},
+      {"zero_where_sent", "momentum factor masking clears what was sent and nothing else", zeroed},
+      {"untouched", "the input is not written to, nor a state that nobody asked for", untouched},
+      {"blocks", "messages and state do not depend on blocks, and are the same a second time", blocks},
+      {"bits", "the counted bits are those of the encoded bytes, and decoding gives the same numbers", bits},
+      {"both_ends", "fifty rounds of feedback leave client and server with the same numbers", both_ends},
+      {"nan", "NaN and infinity in the input leave the message well-formed", nan},
+  };
+  return checks;
+}
+
+}  // namespace fl::checks

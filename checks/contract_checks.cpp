@@ -1,0 +1,170 @@
+// A compressor keeps the contract it states: pointwise claims exactly, expectations by Monte Carlo over 500 clients with equal inputs.
+// Tolerances of the latter are 6 standard errors (and a Bernstein term for rare events): a sound operator fails one claim with probability
+// below 1e-8.
+#include <array>
+
+#include "checks/check.hpp"
+#include "checks/compressor_cases.hpp"
+
+namespace fl::checks {
+namespace {
+
+constexpr std::uint32_t kDraws = 500;
+constexpr double kStandardErrors = 6;
+
+double dot(const double* x, const double* y, std::size_t n) {
+  double sum = 0;
+  for (std::size_t j = 0; j < n; ++j) sum += x[j] * y[j];
+  return sum;
+}
+
+template <class T>
+double largest_magnitude(const std::vector<T>& p) {
+  double largest = 0;
+  for (const T x : p) largest = std::max(largest, std::fabs(static_cast<double>(x)));
+  return largest;
+}
+
+// Contract::domain says where a claim holds, in words; here the same as a test of the input. Of parts that are not built in only the
+// words are known: one that states a domain is held to its contract where numbers are of moderate size.
+template <class T>
+bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p) {
+  const double largest = largest_magnitude(p);
+  const bool fp16 = c.label.find("fp16") != std::string::npos, fp32 = c.label.find("fp32") != std::string::npos;
+  if (fp16 && (largest > 6e4 || (largest > 0 && largest < 1e-3))) return false;
+  if (fp16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p11) return false;
+  if (fp32 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;
+  if (c.name == "scaled_integer") return largest < 15;
+  if (c.name == "qsgd" || c.name == "natural") return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
+  if (extra_options().contains(c.name) || contract.domain.empty()) return true;
+  return largest == 0 || (largest > 1e-3 && largest < 1e3);
+}
+
+struct Sample {
+  double mean = 0, standard_error = 0;
+};
+Sample sample_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  Sample s;
+  for (const double v : values) s.mean += v / n;
+  double variance = 0;
+  for (const double v : values) variance += (v - s.mean) * (v - s.mean) / (n - 1);
+  s.standard_error = std::sqrt(variance / n);
+  return s;
+}
+
+// One input many times, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
+template <class T>
+struct Draws {
+  Draws(Compressor<T>& compressor, const Scope& scope, Shape shape, std::uint32_t draws) : P(scope.P), block(shape, draws, P, 21) {
+    for (std::uint32_t k = 1; k < draws; ++k) {
+      std::copy_n(block.e.begin(), P, block.e.begin() + static_cast<std::ptrdiff_t>(k * P));
+      std::copy_n(block.g.begin(), P, block.g.begin() + static_cast<std::ptrdiff_t>(k * P));
+    }
+    p = block.p();
+    p.resize(P);
+    const double largest = largest_magnitude(p) > 0 ? largest_magnitude(p) : 1;
+    double sum = 0;
+    for (const T x : p) sum += std::pow(static_cast<double>(x) / largest, 2);
+    norm = largest * std::sqrt(sum);
+    const Outcome<T> outcome = Sender<T>(compressor, scope).send(block, StateRule::none, false, draws);
+    const double unit = norm > 0 ? norm : 1;
+    for (std::size_t i = 0; i < outcome.c.size(); ++i)
+      error.push_back((static_cast<double>(outcome.c[i]) - static_cast<double>(p[i % P])) / unit);
+    for (std::uint32_t k = 0; k < draws; ++k) squared.push_back(dot(&error[k * P], &error[k * P], P));
+  }
+  std::size_t P;
+  Block<T> block;
+  std::vector<T> p;
+  double norm = 0;
+  std::vector<double> error, squared;  // [draws,P], [draws]: relative
+};
+
+// Rounding in computing c and c - p, and in adding up many of them.
+template <class T>
+double rounding() {
+  return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) + 1e-12;
+}
+
+void claims(const std::string& part, Findings& findings) {
+  for_each_subject(part, findings, [](const auto& s) {
+    const Contract contract = s.compressor.contract(s.scope);
+    if (contract.kappa) s.place.expect(*contract.kappa >= 0, "kappa must be a number of at least 0");
+    if (contract.delta) s.place.expect(*contract.delta > 0 && *contract.delta <= 1, "delta must be above 0 and at most 1");
+    if (contract.omega) s.place.expect(*contract.omega >= 0, "omega must be a number of at least 0");
+  });
+}
+
+template <class T>
+void check_pointwise(const Contract& contract, const Draws<T>& draws, Place& place) {
+  for (const double squared : draws.squared) {
+    const double error = std::sqrt(squared);
+    if (contract.delta && contract.delta_holds == Contract::Holds::pointwise)
+      if (!place.at_most(error, std::sqrt(std::max(0.0, 1 - *contract.delta)) + rounding<T>(), "|C(x)-x| / |x| (delta)")) return;
+    if (contract.kappa && contract.kappa_holds == Contract::Holds::pointwise && draws.norm > 0)
+      if (!place.at_most(error * draws.norm, *contract.kappa + rounding<T>() * draws.norm, "|C(x)-x| (kappa)")) return;
+  }
+}
+
+void pointwise(const std::string& part, Findings& findings) {
+  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+    using T = typename std::decay_t<decltype(s)>::Number;
+    const Contract contract = s.compressor.contract(s.scope);
+    const Draws<T> draws(s.compressor, s.scope, shape, 20);
+    if (in_domain(s.c, contract, draws.p)) check_pointwise(contract, draws, s.place);
+  });
+}
+
+template <class T>
+void check_mean_error(const Contract& contract, const Draws<T>& draws, Place& place) {
+  const Sample s = sample_of(draws.squared);
+  const double slack = kStandardErrors * s.standard_error + rounding<T>();
+  if (contract.omega) place.at_most(s.mean, *contract.omega + slack, "the mean of |C(x)-x|^2 / |x|^2 (omega)");
+  if (contract.delta) place.at_most(s.mean, 1 - *contract.delta + slack, "the mean of |C(x)-x|^2 / |x|^2 (delta)");
+  if (contract.kappa) place.at_most(s.mean, std::pow(*contract.kappa / draws.norm, 2) + slack, "the mean of |C(x)-x|^2 / |x|^2 (kappa)");
+}
+
+// Projections of c - p on the signs of p and on random directions have mean 0.
+template <class T>
+void check_unbiased(double omega, const Draws<T>& draws, Place& place) {
+  RandomSequence random(3, Purpose::synthetic_data);
+  for (int direction = 0; direction < 4; ++direction) {
+    std::vector<double> v(draws.P), projected;
+    for (std::size_t j = 0; j < draws.P; ++j) v[j] = direction == 0 ? (draws.p[j] < 0 ? -1.0 : 1.0) : random.normal();
+    for (std::uint32_t k = 0; k < kDraws; ++k) projected.push_back(dot(&draws.error[k * draws.P], v.data(), draws.P));
+    const Sample s = sample_of(projected);
+    const double length = std::sqrt(dot(v.data(), v.data(), draws.P));
+    const double rare = std::sqrt(omega) * length / kDraws;
+    const double bound = kStandardErrors * (s.standard_error + rare) + rounding<T>() * length;
+    if (!place.at_most(std::fabs(s.mean), bound, "the bias E C(x) - x in a direction (omega claims none)")) return;
+  }
+}
+
+void expectations(const std::string& part, Findings& findings) {
+  constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
+  for_each_input(part, findings, kSome, [](const auto& s, Shape shape) {
+    using T = typename std::decay_t<decltype(s)>::Number;
+    const Contract contract = s.compressor.contract(s.scope);
+    const bool expected_delta = contract.delta && contract.delta_holds == Contract::Holds::in_expectation;
+    const bool expected_kappa = contract.kappa && contract.kappa_holds == Contract::Holds::in_expectation;
+    if (!contract.omega && !expected_delta && !expected_kappa) return;
+    const Draws<T> draws(s.compressor, s.scope, shape, kDraws);
+    if (!in_domain(s.c, contract, draws.p) || draws.norm == 0) return;
+    check_mean_error(contract, draws, s.place);
+    const bool is_unbiased = contract.omega && contract.domain.find("unbiased up to") == std::string::npos;
+    if (is_unbiased) check_unbiased(*contract.omega, draws, s.place);
+  });
+}
+
+}  // namespace
+
+const std::vector<Check>& contract_checks() {
+  static const std::vector<Check> checks = {
+      {"claims", "kappa, delta and omega are numbers in their ranges", claims},
+      {"pointwise", "claims that hold for every draw do, on nine shapes of input", pointwise},
+      {"expectations", "claims in expectation hold, and an unbiased operator has no bias", expectations},
+  };
+  return checks;
+}
+
+}  // namespace fl::checks

@@ -1,0 +1,64 @@
+// Whether a message is well-formed: what everyone who reads it relies on, checked before anyone does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "checks/findings.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/payload.hpp"
+
+namespace fl::checks {
+
+inline void demand(bool holds, const char* fault) {
+  if (!holds) throw Broken(fault);
+}
+
+// Ascending positions, each in its segment, as many as were counted.
+template <class T>
+void demand_list(const Payload<T>& message, const Scope& scope) {
+  demand(message.counts.size() == scope.segments.size(), "a sparse message needs a count for each segment");
+  demand(message.index.size() == message.num_sent, "num_sent is not the number of positions");
+  std::size_t i = 0;
+  for (std::size_t s = 0; s < scope.segments.size(); ++s)
+    for (std::uint32_t n = 0; n < message.counts[s]; ++n, ++i) {
+      demand(i < message.num_sent, "the counts add up to more than num_sent");
+      const std::uint32_t j = message.index[i];
+      demand(j >= scope.segments[s].begin && j < scope.segments[s].end, "a position lies outside its segment");
+      demand(n == 0 || j > message.index[i - 1], "positions do not ascend");
+    }
+  demand(i == message.num_sent, "the counts add up to less than num_sent");
+}
+
+// As many levels as entries, each within the bits of the format.
+template <class T>
+void demand_levels(const Payload<T>& message, const Scope& scope) {
+  const LevelFormat& format = message.level_format;
+  demand(message.level_bytes.size() == message.num_sent * static_cast<std::size_t>(message.level_width), "there are not num_sent levels");
+  demand(message.scale.size() == (format.has_scale ? scope.segments.size() : 0), "there is not one scale for each segment");
+  for (std::size_t i = 0; i < message.num_sent; ++i) {
+    const std::int64_t code = std::int64_t{message.level(i)} - format.min_level;
+    if (code < 0 || code >= (std::int64_t{1} << format.bits))
+      throw Broken("level " + std::to_string(message.level(i)) + " does not fit its format");
+  }
+}
+
+// Throws Broken with what is wrong.
+template <class T>
+void demand_well_formed(const Payload<T>& message, const Scope& scope) {
+  std::size_t compressed = 0, excluded = 0;
+  for (const Segment& segment : scope.segments) compressed += segment.size();
+  for (const Segment& segment : scope.excluded) excluded += segment.size();
+  if (message.positions == Positions::list)
+    demand_list(message, scope);
+  else
+    demand(message.num_sent == compressed, "a dense message must send every compressed entry");
+  demand(message.excluded.size() == excluded, "excluded tensors are not beside the message");
+  if (message.values == WireValue::levels)
+    demand_levels(message, scope);
+  else
+    demand(message.value.size() == message.num_sent, "there are not num_sent values");
+}
+
+}  // namespace fl::checks

@@ -1,0 +1,183 @@
+// What the checks of a model loop over: small random problems, dense and sparse, and the model on them with scratch of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/model.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/workspace.hpp"
+
+namespace fl::checks {
+
+// One row as text has it: label and (feature, value) pairs, features from 0.
+struct PlainRow {
+  double label = 0;
+  std::vector<std::pair<std::uint32_t, double>> entries;
+};
+
+template <class U>
+void fill(Buffer<U>& buffer, const std::vector<U>& from) {
+  buffer.resize_discard(from.size());
+  std::copy(from.begin(), from.end(), buffer.begin());
+}
+
+enum class RowStorage { dense, sparse };
+
+// Compressed rows into `data`; no values where all are 1.
+template <class T>
+void store_sparse(const std::vector<PlainRow>& rows, Dataset<T>& data) {
+  std::vector<std::uint64_t> begin{0};
+  std::vector<std::uint32_t> column;
+  std::vector<T> value;
+  bool ones = true;
+  for (const auto& row : rows) {
+    for (const auto& [feature, v] : row.entries) {
+      column.push_back(feature);
+      value.push_back(static_cast<T>(v));
+      ones = ones && v == 1;
+    }
+    begin.push_back(column.size());
+  }
+  fill(data.row_begin, begin);
+  fill(data.column, column);
+  if (!ones) fill(data.value, value);
+}
+
+// Classes are numbered in ascending order of the labels; targets are the labels themselves.
+template <class T>
+Dataset<T> make_dataset(const std::vector<PlainRow>& rows, RowStorage storage, std::size_t features = 0) {
+  Dataset<T> data;
+  data.name = "test";
+  data.num_rows = rows.size();
+  for (const auto& row : rows)
+    for (const auto& [feature, _] : row.entries) features = std::max<std::size_t>(features, feature + 1);
+  data.num_features = features;
+  data.is_sparse = storage == RowStorage::sparse;
+  std::vector<double> labels;
+  for (const auto& row : rows) labels.push_back(row.label);
+  data.target = labels;
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  data.num_classes = labels.size();
+  for (const auto& row : rows)
+    data.label.push_back(static_cast<std::int32_t>(std::lower_bound(labels.begin(), labels.end(), row.label) - labels.begin()));
+  if (data.is_sparse) {
+    store_sparse(rows, data);
+    return data;
+  }
+  data.allocate_dense();
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (const auto& [feature, value] : rows[r].entries) data.dense_row(r)[feature] = static_cast<T>(value);
+  return data;
+}
+
+// Rows with about `density` of the features set; labels 0 .. classes-1 that depend on the features.
+inline std::vector<PlainRow> random_rows(std::size_t m, std::size_t D, std::size_t classes, double density, std::uint64_t seed) {
+  RandomSequence random(seed, Purpose::synthetic_data);
+  std::vector<PlainRow> rows(m);
+  for (auto& row : rows) {
+    double score = 0;
+    for (std::uint32_t j = 0; j < D; ++j) {
+      if (random.uniform() >= density) continue;
+      row.entries.emplace_back(j, random.normal());
+      score += row.entries.back().second * (j % 2 == 0 ? 1 : -1);
+    }
+    const double part = std::clamp(0.5 + 0.2 * (score + random.normal()), 0.0, 0.999);
+    row.label = static_cast<double>(static_cast<std::size_t>(part * static_cast<double>(classes)));
+  }
+  for (std::size_t c = 0; c < classes && c < m; ++c) rows[c].label = static_cast<double>(c);
+  return rows;
+}
+
+// Rows (A, b, c) of quadratics x^T A x / 2 - <b, x> + c with A = B B^T / d.
+inline std::vector<PlainRow> quadratic_rows(std::size_t m, std::size_t d) {
+  RandomSequence random(11, Purpose::synthetic_data);
+  std::vector<PlainRow> rows(m);
+  for (auto& row : rows) {
+    std::vector<double> B(d * d), flat(d * d + d + 1);
+    for (auto& b : B) b = random.normal();
+    for (std::size_t i = 0; i < d; ++i)
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t l = 0; l < d; ++l) flat[i * d + j] += B[i * d + l] * B[j * d + l] / static_cast<double>(d);
+    for (std::size_t i = d * d; i < flat.size(); ++i) flat[i] = random.normal();
+    for (std::uint32_t i = 0; i < flat.size(); ++i) row.entries.emplace_back(i, flat[i]);
+  }
+  return rows;
+}
+
+inline std::vector<std::uint32_t> all_rows(std::size_t m) {
+  std::vector<std::uint32_t> rows(m);
+  std::iota(rows.begin(), rows.end(), 0u);
+  return rows;
+}
+
+// Makes a model with fields set by name, bound to data.
+template <class T>
+std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields,
+                                     const Dataset<T>& data) {
+  Options options = Registry::instance().default_options("model", name);
+  Schema schema = options.schema();
+  for (const auto& [key, value] : fields) {
+    Field* field = schema.find(key);
+    if (field == nullptr) throw Error("no option " + key);
+    if (const auto refused = field->assign(value)) throw Error(key + " " + *refused);
+  }
+  auto model = make_part<Model<T>>("model", name, options, Device::cpu, kPrecisionOf<T>);
+  model->bind(data);
+  return model;
+}
+
+// What a model is tried on.
+struct ModelCase {
+  enum class Data { classes, targets, quadratics };
+  std::string model, label;
+  std::vector<std::pair<std::string, Value>> options = {};
+  Data data = Data::classes;
+  std::size_t num_classes = 2;
+  RowStorage storage = RowStorage::dense;
+};
+
+inline constexpr std::size_t kModelRows = 37;
+
+template <class T>
+Dataset<T> data_for(const ModelCase& c) {
+  if (c.data == ModelCase::Data::quadratics) return make_dataset<T>(quadratic_rows(kModelRows, 13), RowStorage::dense);
+  Dataset<T> data = make_dataset<T>(random_rows(kModelRows, 21, c.num_classes, 0.6, 5), c.storage);
+  if (c.data == ModelCase::Data::targets) data.num_classes = 0;
+  return data;
+}
+
+// A model on its data with scratch, at a random point.
+template <class T>
+struct ModelBench {
+  explicit ModelBench(const ModelCase& c)
+      : data(data_for<T>(c)), model(make_model<T>(c.model, c.options, data)), P(model->layers().size()) {
+    model->set_regulariser(0.3, 0.2);
+    exec.workspace = &workspace;
+  }
+  [[nodiscard]] std::vector<T> point(std::uint64_t seed) const {
+    RandomSequence random(seed, Purpose::start);
+    std::vector<T> x(P);
+    for (auto& v : x) v = static_cast<T>(0.5 * random.normal());
+    return x;
+  }
+  std::vector<T> gradient(const std::vector<T>& x, std::span<const std::uint32_t> rows, double* loss = nullptr) const {
+    std::vector<T> g(P);
+    model->gradient(exec, shared_view(x.data(), 1, P), {&rows, 1}, {g.data(), nullptr, 1, P, P}, loss);
+    return g;
+  }
+  Dataset<T> data;
+  std::unique_ptr<Model<T>> model;
+  std::size_t P;
+  Workspace workspace;
+  Exec exec;
+};
+
+}  // namespace fl::checks

@@ -1,0 +1,261 @@
+// What every model must keep: its gradient is the derivative of its loss, a block is its clients one by one, float follows double, and its
+// Hessian, where there is one, is the derivative of its gradient.
+#include <cmath>
+
+#include "checks/check.hpp"
+#include "checks/model_cases.hpp"
+
+namespace fl::checks {
+namespace {
+
+using Data = ModelCase::Data;
+
+std::vector<ModelCase> built_in_cases(const std::string& name) {
+  if (name == "quadratic") return {{name, name, {}, Data::quadratics}};
+  std::vector<ModelCase> cases = {{name, name}, {name, name + " bias=false", {{"bias", Value{false}}}}};
+  if (name == "logistic_regression") {
+    cases.push_back({.model = name, .label = name + " on 5 classes", .num_classes = 5});
+    cases.push_back({name, name + " multinomial=true bias=false", {{"multinomial", Value{true}}, {"bias", Value{false}}}});
+  }
+  return cases;
+}
+
+// Of a model that is not built in, whatever data it accepts with its default options.
+std::vector<ModelCase> accepted_cases(const std::string& name) {
+  const std::vector<ModelCase> tried = {
+      {.model = name, .label = name + " on 2 classes"},
+      {.model = name, .label = name + " on 2 classes, sparse", .storage = RowStorage::sparse},
+      {.model = name, .label = name + " on 5 classes", .num_classes = 5},
+      {.model = name, .label = name + " on targets", .data = Data::targets},
+      {.model = name, .label = name + " on quadratics", .data = Data::quadratics},
+  };
+  std::vector<ModelCase> accepted;
+  for (const ModelCase& c : tried) {
+    try {
+      static_cast<void>(ModelBench<double>(c));
+      accepted.push_back(c);
+    } catch (const ConfigError&) {
+    }
+  }
+  return accepted;
+}
+
+std::vector<ModelCase> cases_of(const std::string& name) {
+  const bool built_in = name == "quadratic" || name == "logistic_regression" || name == "linear_regression";
+  return built_in ? built_in_cases(name) : accepted_cases(name);
+}
+
+// Calls visit(case, place) for every case; what it throws is a finding.
+template <class Visit>
+void for_each_case(const std::string& part, Findings& findings, const Visit& visit) {
+  Place outside(findings, part);
+  outside.guard([&] {
+    for (const ModelCase& c : cases_of(part)) {
+      Place place(findings, c.label);
+      place.guard([&] { visit(c, place); });
+    }
+  });
+}
+
+// |x - y| <= tolerance (1 + |y|); NaN is not near anything.
+bool near(double x, double y, double tolerance) { return std::abs(x - y) <= tolerance * (1 + std::abs(y)); }
+
+void expect_near(Place& place, double x, double y, double tolerance, const std::string& what) {
+  if (!near(x, y, tolerance)) place.fail(what + ": " + std::to_string(x) + " against " + std::to_string(y));
+}
+
+void accepts(const std::string& part, Findings& findings) {
+  Place place(findings, part);
+  place.guard([&] { place.expect(!cases_of(part).empty(), "it refuses classes, targets and quadratics alike: nothing can be checked"); });
+}
+
+void layers(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<float> bench(c);
+    std::size_t next = 0;
+    for (const Layer& layer : bench.model->layers().layers) {
+      place.expect(layer.begin == next && layer.size() > 0, "layers do not follow one another without gaps");
+      next += layer.size();
+    }
+    std::vector<float> x(bench.P, 7.0f), again(bench.P, 8.0f);
+    bench.model->initial(3, x.data());
+    bench.model->initial(3, again.data());
+    place.expect(x == again, "the same seed gives another initial model");
+  });
+}
+
+void gradient(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> bench(c);
+    const auto rows = all_rows(kModelRows);
+    auto x = bench.point(1);
+    double loss = 0;
+    const auto g = bench.gradient(x, rows, &loss);
+    for (std::size_t j = 0; j < bench.P; ++j) {
+      const double h = 1e-5, at = x[j];
+      double above = 0, below = 0;
+      x[j] = at + h;
+      static_cast<void>(bench.gradient(x, rows, &above));
+      x[j] = at - h;
+      static_cast<void>(bench.gradient(x, rows, &below));
+      x[j] = at;
+      expect_near(place, g[j], (above - below) / (2 * h), 1e-7,
+                  "gradient and finite difference of the loss in parameter " + std::to_string(j));
+    }
+  });
+}
+
+void loss(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> bench(c);
+    const auto rows = all_rows(kModelRows);
+    const auto x = bench.point(2);
+    double loss = 0;
+    static_cast<void>(bench.gradient(x, rows, &loss));
+    std::uint64_t correct = 99;
+    const double sum = bench.model->loss_sum(bench.exec, x.data(), bench.data, rows, &correct);
+    expect_near(place, loss, sum / kModelRows + bench.model->regulariser(x.data()), 1e-12,
+                "gradient()'s loss and loss_sum() / rows + regulariser");
+    place.expect(correct <= kModelRows, "more rows are right than there are");
+  });
+}
+
+void mean(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> bench(c);
+    const auto x = bench.point(3);
+    for (const std::size_t size : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 13u, 37u}) {
+      const auto rows = all_rows(size);
+      const auto g = bench.gradient(x, rows);
+      std::vector<double> mean(bench.P, 0.0);
+      for (const auto row : rows) {
+        const auto one = bench.gradient(x, {&row, 1});
+        for (std::size_t j = 0; j < bench.P; ++j) mean[j] += one[j] / static_cast<double>(size);
+      }
+      for (std::size_t j = 0; j < bench.P; ++j)
+        expect_near(place, g[j], mean[j], 1e-12, "gradient over " + std::to_string(size) + " rows and the mean of single rows");
+    }
+  });
+}
+
+// Clients of many sizes (one without rows), in no order; each at its own point, stored in other rows than its number.
+template <class T>
+void check_block(const ModelCase& c, Place place) {
+  const ModelBench<T> bench(c);
+  const std::vector<std::vector<std::uint32_t>> shards = {{4}, {3, 1, 2}, {}, {9, 8, 7, 6, 5}, all_rows(kModelRows), {30}, {11, 11}, {36}};
+  const auto K = static_cast<std::uint32_t>(shards.size());
+  const std::vector<std::span<const std::uint32_t>> rows(shards.begin(), shards.end());
+  const std::vector<std::uint32_t> slot = {7, 6, 5, 4, 3, 2, 1, 0};
+  const std::size_t stride = bench.P + 3;
+  std::vector<T> x(K * stride), g(K * stride, T(-1));
+  for (std::uint32_t k = 0; k < K; ++k) {
+    const auto own = bench.point(40 + k);
+    std::copy(own.begin(), own.end(), x.begin() + static_cast<std::ptrdiff_t>(slot[k] * stride));
+  }
+  std::vector<double> loss(K);
+  bench.model->gradient(bench.exec, {x.data(), slot.data(), K, bench.P, stride}, rows, {g.data(), slot.data(), K, bench.P, stride},
+                        loss.data());
+  for (std::uint32_t k = 0; k < K; ++k) {
+    Place client =
+        place.inside("client " + std::to_string(k) + " of " + std::to_string(K) + " with " + std::to_string(rows[k].size()) + " rows");
+    double own_loss = 0;
+    const auto own = bench.gradient(bench.point(40 + k), rows[k], &own_loss), silent = bench.gradient(bench.point(40 + k), rows[k]);
+    client.expect(loss[k] == own_loss, "its loss in a block is not its loss alone");
+    client.expect(std::equal(own.begin(), own.end(), &g[slot[k] * stride]),
+                  "its gradient in a block is not its gradient alone, bit for bit");
+    client.expect(silent == own, "asking for the loss changes its gradient");
+    for (std::size_t j = bench.P; j < stride; ++j)
+      client.expect(g[slot[k] * stride + j] == T(-1), "something is written past its gradient");
+  }
+}
+
+void blocks(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, const Place& place) {
+    check_block<double>(c, place.inside("float64"));
+    check_block<float>(c, place.inside("float32"));
+  });
+}
+
+void precision(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> exact(c);
+    const ModelBench<float> rounded(c);
+    const auto x = rounded.point(8);
+    double loss = 0, exact_loss = 0;
+    const auto g = rounded.gradient(x, all_rows(kModelRows), &loss);
+    const auto exact_g = exact.gradient(std::vector<double>(x.begin(), x.end()), all_rows(kModelRows), &exact_loss);
+    expect_near(place, loss, exact_loss, 1e-5, "the loss in float32 and in float64");
+    for (std::size_t j = 0; j < exact.P; ++j) expect_near(place, g[j], exact_g[j], 1e-5, "the gradient in float32 and in float64");
+  });
+}
+
+// The Hessian of a weighted sum of rows against differences of the gradient, as an operator and as a matrix, and its bounds.
+void hessian(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> bench(c);
+    const SecondOrder* loss = bench.model->second_order();
+    if (loss == nullptr) return;
+    const std::size_t P = bench.P;
+    const auto rows = all_rows(kModelRows);
+    std::vector<double> weight(kModelRows);
+    for (std::size_t r = 0; r < kModelRows; ++r) weight[r] = 0.1 + 0.01 * static_cast<double>(r);
+    const RowSet set{rows, weight};
+    const auto x = bench.point(6), v = bench.point(7);
+    std::vector<double> above(P), below(P), Hv(P), H(P * P, 0.5), moved(P);
+    const double h = 1e-5;
+    for (std::size_t j = 0; j < P; ++j) moved[j] = x[j] + h * v[j];
+    static_cast<void>(loss->evaluate(bench.exec, moved.data(), set, above.data()));
+    for (std::size_t j = 0; j < P; ++j) moved[j] = x[j] - h * v[j];
+    static_cast<void>(loss->evaluate(bench.exec, moved.data(), set, below.data()));
+    loss->hessian_times(bench.exec, x.data(), set, v.data(), Hv.data());
+    loss->add_hessian(bench.exec, x.data(), set, H.data());
+    double rayleigh = 0, square = 0;
+    for (std::size_t i = 0; i < P; ++i) {
+      expect_near(place, Hv[i], (above[i] - below[i]) / (2 * h), 1e-6, "hessian_times() and finite differences of the gradient");
+      double row = 0;
+      for (std::size_t j = 0; j < P; ++j) row += (H[i * P + j] - 0.5) * v[j];
+      expect_near(place, row, Hv[i], 1e-11, "add_hessian() and hessian_times()");
+      rayleigh += v[i] * Hv[i], square += v[i] * v[i];
+    }
+    const auto bounds = loss->curvature(set);
+    place.at_most(rayleigh, bounds.largest * square, "the curvature in a direction");
+    place.at_most(bounds.least * square, rayleigh, "the least curvature");
+  });
+}
+
+void second_order(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+    const ModelBench<double> bench(c);
+    const SecondOrder* loss = bench.model->second_order();
+    if (loss == nullptr) return;
+    bench.model->set_regulariser(0, 0);
+    const auto x = bench.point(6);
+    std::vector<double> sum(bench.P);
+    double mean_loss = 0;
+    const auto rows = all_rows(kModelRows);
+    const auto g = bench.gradient(x, rows, &mean_loss);
+    const double total = loss->evaluate(bench.exec, x.data(), {rows}, sum.data());
+    expect_near(place, total, mean_loss * kModelRows, 1e-12, "evaluate() and gradient()'s loss");
+    place.expect(loss->evaluate(bench.exec, x.data(), {rows}, nullptr) == total, "asking for the gradient changes evaluate()");
+    for (std::size_t j = 0; j < bench.P; ++j) expect_near(place, sum[j] / kModelRows, g[j], 1e-12, "evaluate()'s gradient and gradient()");
+  });
+}
+
+}  // namespace
+
+const std::vector<Check>& model_checks() {
+  static const std::vector<Check> checks = {
+      {"accepts", "it accepts classes, targets or quadratics", accepts},
+      {"layers", "layers cover the parameters, and a seed decides the initial model", layers},
+      {"gradient", "the gradient is the derivative of the loss, by finite differences", gradient},
+      {"loss", "the loss is the mean over rows plus the regulariser", loss},
+      {"mean", "the gradient over rows is the mean of those of single rows", mean},
+      {"blocks", "a block of clients gives what each gives alone, bit for bit", blocks},
+      {"precision", "float32 follows float64", precision},
+      {"hessian", "the Hessian, where there is one, is the derivative of the gradient", hessian},
+      {"second_order", "second_order() and gradient() are about the same loss", second_order},
+  };
+  return checks;
+}
+
+}  // namespace fl::checks

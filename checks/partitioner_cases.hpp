@@ -1,0 +1,52 @@
+// What the checks of a partitioner loop over: rows with random labels and a partition of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fl_core/error.hpp"
+#include "fl_core/partitioner.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::checks {
+
+using PartitionerSettings = std::vector<std::pair<std::string, Value>>;
+
+[[nodiscard]] inline std::unique_ptr<Partitioner> make_partitioner(const std::string& name, const PartitionerSettings& settings) {
+  Options options = Registry::instance().default_options("partitioner", name);
+  Schema schema = options.schema();
+  for (const auto& [key, value] : settings) {
+    Field* field = schema.find(key);
+    if (field == nullptr) throw Error("no option " + key);
+    if (const auto refused = field->assign(value)) throw Error(key + " " + *refused);
+  }
+  return make_part<Partitioner>("partitioner", name, options, Device::cpu, Precision::float64);
+}
+
+// A Dirichlet over classes leaves small clients empty; with many clients it needs a smaller demand.
+[[nodiscard]] inline PartitionerSettings lenient_settings(const std::string& name) {
+  return name == "dirichlet_class" ? PartitionerSettings{{"min_rows", Value{std::int64_t{1}}}, {"beta", Value{5.0}}}
+                                   : PartitionerSettings{};
+}
+
+// m rows with random labels, and a natural partition of growing sizes.
+struct Rows {
+  Rows(std::size_t m, std::size_t C, std::size_t n) : num_rows(m), num_classes(C) {
+    RandomSequence random(m, Purpose::synthetic_data);
+    for (std::size_t row = 0; row < m; ++row) label.push_back(static_cast<std::int32_t>(random.below(C)));
+    for (std::size_t i = 0; i <= n; ++i) begin.push_back(i * i * m / (n * n) > i ? i * i * m / (n * n) : i);
+    begin.back() = m;
+  }
+  [[nodiscard]] PartitionRequest request(std::size_t n, std::uint64_t seed = 1) const {
+    return {num_rows, num_classes, label, begin, n, seed};
+  }
+  std::size_t num_rows, num_classes;
+  std::vector<std::int32_t> label;
+  std::vector<std::size_t> begin;
+};
+
+}  // namespace fl::checks

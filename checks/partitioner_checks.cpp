@@ -1,0 +1,111 @@
+// What every partitioner must do, on data with labels, without labels, and with a partition of its own.
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "checks/check.hpp"
+#include "checks/partitioner_cases.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl::checks {
+namespace {
+
+// The split, or nothing where the request is refused with ConfigError.
+bool split_into(std::vector<Shard>& shards, const Partitioner& partitioner, const PartitionRequest& request) {
+  try {
+    shards = partitioner.split(request);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+void check_partition(const std::vector<Shard>& shards, std::size_t num_rows, std::size_t num_clients, Place& place) {
+  if (!place.expect(shards.size() == num_clients, "there are not as many shards as clients")) return;
+  std::vector<int> seen(num_rows, 0);
+  for (const Shard& shard : shards) {
+    place.expect(!shard.empty(), "a client has no rows");
+    place.expect(std::is_sorted(shard.begin(), shard.end()), "a shard's rows do not ascend");
+    for (const std::uint32_t row : shard) {
+      if (!place.expect(row < num_rows, "a row is given out that does not exist")) return;
+      ++seen[row];
+    }
+  }
+  place.expect(std::ranges::find(seen, 0) == seen.end(), "a row is given to no client");
+  place.expect(std::ranges::none_of(seen, [](int n) { return n > 1; }), "a row is given to more than one client");
+}
+
+std::string text_of(const Rows& rows, std::size_t n, std::uint64_t seed) {
+  return std::to_string(rows.num_rows) + " rows, " + std::to_string(rows.num_classes) + " classes, " + std::to_string(n) +
+         " clients, seed " + std::to_string(seed);
+}
+
+void rows_once(const std::string& part, Findings& findings) {
+  Place outside(findings, part);
+  const auto partitioner = make_partitioner(part, lenient_settings(part));
+  std::size_t num_served = 0;
+  for (const auto& [m, C, n] : {std::tuple{1000, 10, 7}, {1000, 2, 1}, {503, 3, 20}, {97, 97, 4}, {64, 1, 8}, {12, 3, 12}}) {
+    const Rows rows(static_cast<std::size_t>(m), static_cast<std::size_t>(C), static_cast<std::size_t>(n));
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Place place = outside.inside(text_of(rows, static_cast<std::size_t>(n), seed));
+      place.guard([&] {
+        std::vector<Shard> shards;
+        if (!split_into(shards, *partitioner, rows.request(static_cast<std::size_t>(n), seed))) return;
+        ++num_served;
+        check_partition(shards, rows.num_rows, static_cast<std::size_t>(n), place);
+      });
+    }
+  }
+  outside.expect(num_served > 0, "it refuses every request: 12 to 1000 rows, 1 to 97 classes, 1 to 20 clients");
+}
+
+void seeds(const std::string& part, Findings& findings) {
+  Place place(findings, part + ", 1000 rows, 10 classes, 5 clients");
+  place.guard([&] {
+    const Rows rows(1000, 10, 5);
+    const auto partitioner = make_partitioner(part, lenient_settings(part));
+    std::vector<Shard> first, second, other;
+    if (!split_into(first, *partitioner, rows.request(5, 1))) return;
+    place.expect(split_into(second, *partitioner, rows.request(5, 1)) && first == second, "the same seed gives another split");
+    const bool alike = split_into(other, *make_partitioner(part, lenient_settings(part)), rows.request(5, 1)) && first == other;
+    place.expect(alike, "the same seed gives another split from a partitioner of its own");
+  });
+}
+
+void refusals(const std::string& part, Findings& findings) {
+  if (part == "natural") return;  // has as many clients as its data
+  const Rows rows(10, 2, 5);
+  const auto partitioner = make_partitioner(part, {});
+  for (const std::size_t n : {0u, 11u}) {
+    Place place(findings, part + ", 10 rows, " + std::to_string(n) + " clients");
+    place.guard([&] {
+      std::vector<Shard> shards;
+      place.expect(!split_into(shards, *partitioner, rows.request(n)), "the request cannot be met, but no ConfigError is thrown");
+    });
+  }
+}
+
+void no_labels(const std::string& part, Findings& findings) {
+  Place place(findings, part + ", 100 rows without labels, 5 clients");
+  place.guard([&] {
+    Rows rows(100, 2, 5);
+    rows.label.clear();
+    rows.num_classes = 0;
+    std::vector<Shard> shards;
+    if (split_into(shards, *make_partitioner(part, {}), rows.request(5))) check_partition(shards, 100, 5, place);
+  });
+}
+
+}  // namespace
+
+const std::vector<Check>& partitioner_checks() {
+  static const std::vector<Check> checks = {
+      {"rows", "every row goes to exactly one client, and no client is empty", rows_once},
+      {"seeds", "the same seed gives the same split", seeds},
+      {"refusals", "no clients, and more clients than rows, are refused with ConfigError", refusals},
+      {"labels", "data without labels is split or refused with ConfigError", no_labels},
+  };
+  return checks;
+}
+
+}  // namespace fl::checks

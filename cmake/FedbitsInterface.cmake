@@ -1,0 +1,18 @@
+# FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. FL_INTERFACE: a hash of their bytes, by which a plug-in that was
+# built against others is recognised. No third-party header is among what they include but Random123, which the package looks for.
+file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
+  fl_core/*.hpp fl_core/cpu/*.hpp fl_core/cuda/*.hpp fl_core/cuda/*.cuh
+  compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
+  clients/*.hpp clients/kernels/*.hpp
+  server/participation.hpp server/server_optimizer.hpp
+  scenarios/partitioners/*.hpp)
+list(SORT FL_PUBLIC_HEADERS)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS})
+
+set(hashes "")
+foreach(header ${FL_PUBLIC_HEADERS})
+  file(SHA256 ${CMAKE_CURRENT_SOURCE_DIR}/${header} hash)
+  string(APPEND hashes "${header} ${hash}\n")
+endforeach()
+string(SHA256 FL_INTERFACE "${hashes}")
+string(SUBSTRING ${FL_INTERFACE} 0 16 FL_INTERFACE)

@@ -1,0 +1,38 @@
+# fedbits_add_plugin(NAME SOURCE...): one shared object NAME.so from the files of a plug-in, for `fedbits --plugin NAME.so`.
+#
+# Works in this project and, installed, in others after find_package(fedbits). With FEDBITS_WITH_CUDA each compressor is compiled once more
+# as CUDA; other parts have no CUDA half. The flags that decide the bits of a result are those of the library.
+function(fedbits_add_plugin name)
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/stamps/${name}.cpp)
+  file(CONFIGURE OUTPUT ${stamp} CONTENT "#include \"fl_core/plugin_stamp.hpp\"\nFL_PLUGIN_STAMP;\n" @ONLY)
+  set_source_files_properties(${stamp} PROPERTIES COMPILE_DEFINITIONS
+    "FL_VERSION=\"${FEDBITS_VERSION}\";FL_INTERFACE=\"${FEDBITS_INTERFACE}\"")
+
+  add_library(${name} MODULE ${ARGN} ${stamp})
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${FEDBITS_PLUGIN_OPTIONS}>")
+  target_link_libraries(${name} PRIVATE fedbits::fedbits)
+  target_link_options(${name} PRIVATE LINKER:-z,defs)
+  if(FEDBITS_RANDOM123_DIR)
+    target_include_directories(${name} SYSTEM PRIVATE ${FEDBITS_RANDOM123_DIR})
+  endif()
+  if(FEDBITS_WITH_CUDA)
+    foreach(source ${ARGN})
+      file(STRINGS ${source} operators REGEX "^FL_REGISTER_PART\\(Compressor")
+      if(operators)
+        fedbits_add_cuda_copies(${name} ${source})
+      endif()
+    endforeach()
+    target_link_libraries(${name} PRIVATE CUDA::cudart_static)
+  endif()
+endfunction()
+
+# What the installed package sets in its own file.
+if(NOT FEDBITS_VERSION)
+  set(FEDBITS_VERSION ${PROJECT_VERSION})
+  set(FEDBITS_INTERFACE ${FL_INTERFACE})
+  set(FEDBITS_WITH_CUDA ${FL_CUDA})
+  set(FEDBITS_RANDOM123_DIR ${FL_INCLUDE_Random123_philox_h})
+  set(FEDBITS_PLUGIN_OPTIONS -ffp-contract=off -fopenmp-simd -fno-trapping-math ${FL_LEVEL})
+endif()

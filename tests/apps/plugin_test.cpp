@@ -1,0 +1,190 @@
+// Plug-ins as a person uses them: loaded, used in a run and recorded with it, checked, and refused with one clear line.
+#include <gmock/gmock.h>
+
+#include "scenarios/data/sha256.hpp"
+#include "server/run_store.hpp"
+#include "tests/support/binary.hpp"
+
+#if !defined(FL_PLUGINS)
+#define FL_PLUGINS "."
+#define FL_EXAMPLES "."
+#endif
+
+namespace fl {
+namespace {
+
+using test::count_of;
+using test::Outcome;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class PluginTest : public test::BinaryTest {
+ protected:
+  static std::string plugin(const std::string& name) { return std::string(FL_PLUGINS) + "/" + name + ".so"; }
+  // `fedbits run` of the examples' scenario, with all three.
+  [[nodiscard]] Outcome run_examples(std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"run", std::string(FL_EXAMPLES) + "/plugins.toml", "--out", "out"};
+    for (const char* name : {"nearest_level", "squared_hinge", "big_client"}) {
+      arguments.push_back("--plugin");
+      arguments.push_back(plugin(name));
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return fedbits(arguments);
+  }
+  // The bytes of a plug-in with one text in its stamp replaced by another of the same length.
+  void write_altered(const std::string& name, const std::string& from, const std::string& to) const {
+    std::string bytes = test::read_text(plugin("big_client"));
+    const std::size_t stamp = bytes.find(
+                          "fedbits-plug"
+                          "-in{"),
+                      at = bytes.find(from, stamp);
+    ASSERT_NE(at, std::string::npos);
+    ASSERT_EQ(from.size(), to.size());
+    write(name, bytes.replace(at, from.size(), to));
+  }
+};
+
+TEST_F(PluginTest, PartsAreListedBesideTheBuiltInOnes) {
+  EXPECT_THAT(fedbits({"list", "partitioners"}).out, Not(HasSubstr("big_client")));
+  const Outcome outcome = fedbits({"list", "partitioners", "--plugin", plugin("big_client")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("big_client"), HasSubstr("share = 0.5  (> 0, < 1)"), HasSubstr("contiguous")));
+}
+
+TEST_F(PluginTest, ARunUsesThemAndRecordsWhichTheyWere) {
+  const Outcome outcome = run_examples();
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("done  rounds 40"));
+  // 10 clients, 112 weights of 4 bits and a header of 64 bits, 40 times.
+  EXPECT_THAT(outcome.out, HasSubstr("bits_up 204800 "));
+  const RunRecord record = RunStore::open(folder_ / "out", RunStore::Mode::read).list().at(0);
+  ASSERT_EQ(record.plugins.size(), 3u);
+  EXPECT_EQ(record.plugins[0], (PluginUse{"nearest_level.so", sha256_of_file(plugin("nearest_level"))}));
+  EXPECT_EQ(record.plugins[2].name, "big_client.so");
+  EXPECT_THAT(fedbits({"explain", record.run, "--out", "out"}).out, HasSubstr("nearest_level.so sha256 " + record.plugins[0].sha256));
+  ASSERT_EQ(fedbits({"export", "out", "--runs", "runs.csv"}).code, 0);
+  EXPECT_THAT(read("runs.csv"), AllOf(HasSubstr(",split_hash,plugins\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
+}
+
+TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
+  write_small();
+  ASSERT_EQ(fedbits({"run", "small.toml", "--out", "out", "--plugin", plugin("big_client")}).code, 0);
+  EXPECT_THAT(RunStore::open(folder_ / "out", RunStore::Mode::read).list().at(0).plugins, IsEmpty());
+  ASSERT_EQ(fedbits({"export", "out", "--runs", "runs.csv"}).code, 0);
+  EXPECT_THAT(read("runs.csv"), Not(HasSubstr("plugins")));
+}
+
+TEST_F(PluginTest, AStoredRunOfAnotherBuildIsRepeated) {
+  std::filesystem::create_directory(folder_ / "mine");
+  std::filesystem::copy_file(plugin("big_client"), folder_ / "mine/big_client.so");
+  write_small();
+  const std::vector<std::string> command = {"run",      "small.toml",        "--out", "out", "--set", "partition.kind=big_client",
+                                            "--plugin", "mine/big_client.so"};
+  ASSERT_EQ(fedbits(command).code, 0);
+  EXPECT_THAT(fedbits(command).err, Not(HasSubstr("repeated")));
+  write("mine/big_client.so", read("mine/big_client.so") + "another build");
+  const Outcome again = fedbits(command);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("made by another build of its plug-ins: it is repeated"));
+  const RunRecord record = RunStore::open(folder_ / "out", RunStore::Mode::read).list().at(0);
+  EXPECT_EQ(record.plugins.at(0).sha256, sha256_of_file(folder_ / "mine/big_client.so"));
+}
+
+TEST_F(PluginTest, AScenarioOfAMissingPluginNamesThePart) {
+  const Outcome outcome = fedbits({"run", std::string(FL_EXAMPLES) + "/plugins.toml", "--out", "out"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("unknown model \"squared_hinge\""), HasSubstr("unknown compressor \"nearest_level\"")));
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
+  write("text.so", "not a shared object\n");
+  write("empty.so", "");
+  write_altered("version.so", "0.1.0|", "0.0.9|");
+  write_altered("library.so", "libstdc++ ", "libunknown");
+  const std::string bytes = test::read_text(plugin("big_client"));
+  write("cut.so", bytes.substr(0, bytes.find("fedbits-plug"
+                                             "-in{") +
+                                      200));
+  std::filesystem::create_directory(folder_ / "folder.so");
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"missing.so", "no such file"},
+      {"folder.so", "not a regular file"},
+      {"text.so", "not a shared object"},
+      {"empty.so", "not a shared object"},
+      {FL_BINARY, "not a plug-in of fedbits"},
+      {"version.so", "built for fedbits 0.0.9, but this is fedbits "},
+      {"library.so", "built for compiler ABI libunknown"},
+      {"cut.so", "it c"},  // cannot be loaded, or crashes in the attempt
+      {plugin("throws"), "it threw while it was loaded: no licence was found"},
+      {plugin("crashes"), "it crashed while it was loaded: Killed"},
+      {plugin("exits"), "it ended the process while it was loaded"},
+      {plugin("duplicate"), "it threw while it was loaded: two parts register as partitioner \"contiguous\""},
+      {plugin("empty"), "it registers no part"},
+  };
+  write_small();
+  for (const auto& [file, reason] : refused)
+    for (const std::vector<std::string>& command :
+         std::vector<std::vector<std::string>>{{"list"}, {"check"}, {"run", "small.toml", "--out", "out"}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--plugin", file});
+      const Outcome outcome = fedbits(arguments);
+      EXPECT_EQ(outcome.code, 2) << file;
+      EXPECT_THAT(outcome.err, HasSubstr("fedbits: plug-in " + file + ": " + reason));
+      EXPECT_EQ(count_of(outcome.err, "\n"), 1u) << outcome.err;
+      EXPECT_THAT(outcome.out, IsEmpty());
+    }
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(PluginTest, AnotherInterfaceIsRefused) {
+  const std::string bytes = test::read_text(plugin("big_client"));
+  const std::size_t version = bytes.find('|', bytes.find("fedbits-plug"
+                                                         "-in{"));
+  const std::string interface = bytes.substr(version + 1, 16);
+  write_altered("interface.so", interface, "0123456789abcdef");
+  const Outcome outcome = fedbits({"list", "--plugin", "interface.so"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("built for public headers 0123456789abcdef, but this is public headers " + interface));
+}
+
+TEST_F(PluginTest, AllProblemsAreToldAtOnceAndAFileTwiceIsOneFile) {
+  EXPECT_EQ(count_of(fedbits({"list", "--plugin", "a.so", "--plugin", "b.so"}).err, "no such file"), 2u);
+  EXPECT_EQ(fedbits({"list", "--plugin", plugin("big_client"), "--plugin", plugin("big_client")}).code, 0);
+}
+
+TEST_F(PluginTest, TheExamplesPassTheirChecks) {
+  const Outcome outcome =
+      fedbits({"check", "--plugin", plugin("nearest_level"), "--plugin", plugin("squared_hinge"), "--plugin", plugin("big_client")});
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("compressor nearest_level\n"), HasSubstr("model squared_hinge\n"),
+                                 HasSubstr("partitioner big_client\n"), HasSubstr(" checks, 0 failed\n"), Not(HasSubstr("FAILED"))));
+}
+
+TEST_F(PluginTest, ALiarIsFoundOutAndNamed) {
+  const Outcome outcome = fedbits({"check", "--plugin", plugin("liar")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("pointwise: FAILED"), HasSubstr("liar, float32, scope model, "), HasSubstr("(delta) is "),
+                    HasSubstr("residual: FAILED"), HasSubstr("threw: three clients are one too many"), HasSubstr("untouched: ok")));
+}
+
+TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
+  const Outcome one = fedbits({"check", "top_k", "--only", "bits"});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
+  EXPECT_THAT(fedbits({"check", "ef14"}).out, HasSubstr("there are no checks for this role"));
+  for (const auto& [arguments, words] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{{{"check"}, "nothing to check"},
+                                                                     {{"check", "topk"}, "did you mean 'top_k'?"},
+                                                                     {{"check", "top_k", "--only", "bitz"}, "did you mean 'bits'?"}}) {
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+  }
+}
+
+}  // namespace
+}  // namespace fl

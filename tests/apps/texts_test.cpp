@@ -1,0 +1,130 @@
+// What the command line says about itself to shells and to man, and the log of a run.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "server/run_store.hpp"
+#include "tests/support/binary.hpp"
+
+namespace fl {
+namespace {
+
+using test::count_of;
+using test::Outcome;
+using testing::HasSubstr;
+using testing::Not;
+
+class TextsTest : public test::BinaryTest {
+ protected:
+  // The exit code of a shell that reads a file in the test's folder; -1 where the shell is not installed.
+  [[nodiscard]] int in_shell(const std::string& shell, const std::string& script) const {
+    if (std::system(("command -v " + shell + " >/dev/null").c_str()) != 0) return -1;
+    write("script", script);
+    const int status = std::system(("cd " + folder_.string() + " && " + shell + " script >answer 2>&1").c_str());
+    return WEXITSTATUS(status);
+  }
+};
+
+TEST_F(TextsTest, HiddenCommandsAreNotListed) {
+  EXPECT_THAT(fedbits({"--help"}).out, Not(HasSubstr("completion")));
+  const Outcome wrong = fedbits({"completion", "powershell"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("must be one of bash, zsh, fish"));
+}
+
+TEST_F(TextsTest, BashCompletes) {
+  write("fedbits.bash", fedbits({"completion", "bash"}).out);
+  ASSERT_EQ(in_shell("bash",
+                     "source fedbits.bash\n"
+                     "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _fedbits; echo \"${COMPREPLY[@]}\"; }\n"
+                     "ask fedbits ex\nask fedbits run --plu\nask fedbits list --set\nask fedbits run scen\n"),
+            0);
+  EXPECT_EQ(read("answer"), "export explain\n--plugin\n\n\n");
+}
+
+TEST_F(TextsTest, FishAndZshAcceptTheirs) {
+  write("fedbits.fish", fedbits({"completion", "fish"}).out);
+  const int fish = in_shell("fish", "source fedbits.fish; complete -C'fedbits run --plu'");
+  if (fish >= 0) {
+    EXPECT_EQ(fish, 0);
+    EXPECT_THAT(read("answer"), HasSubstr("--plugin\t"));
+  }
+  write("_fedbits", fedbits({"completion", "zsh"}).out);
+  const int zsh = in_shell("zsh", "zsh -n _fedbits && print -r parsed");
+  if (zsh >= 0) {
+    EXPECT_EQ(read("answer"), "parsed\n");
+  }
+  if (fish < 0 || zsh < 0) GTEST_SKIP() << "SHELL MISSING: fish and zsh run this test";
+}
+
+TEST_F(TextsTest, TheManualHasEveryCommandAndOption) {
+  const Outcome manual = fedbits({"manual"});
+  ASSERT_EQ(manual.code, 0);
+  EXPECT_EQ(manual.out.find(".TH FEDBITS 1"), manual.out.find('\n') + 1);
+  for (const std::string command : {"run", "export", "explain", "list", "data", "check"}) {
+    EXPECT_THAT(manual.out, HasSubstr(".SS " + command));
+    const Outcome help = fedbits({command, "--help"});
+    std::istringstream words(help.out);
+    for (std::string word; words >> word;) {
+      if (!word.starts_with("--") || word.find_first_of(":=") != std::string::npos) continue;
+      std::string option;
+      for (const char c : word) option += c == '-' ? "\\-" : std::string(1, c);
+      EXPECT_THAT(manual.out, HasSubstr(option)) << command;
+    }
+  }
+}
+
+// ---- --log-json ----------------------------------------------------------------------------------------------------------------
+
+// {"a":1,"b":null} as {a: "1", b: "null"}: enough for the flat lines of the log.
+std::map<std::string, std::string> fields_of(std::string line) {
+  std::map<std::string, std::string> fields;
+  std::istringstream in(line.substr(1, line.size() - 2));
+  for (std::string field; std::getline(in, field, ',');) {
+    const std::size_t colon = field.find(':');
+    fields[field.substr(1, colon - 2)] = field.substr(colon + 1);
+  }
+  return fields;
+}
+
+TEST_F(TextsTest, TheLogHasALineForEveryMeasuredRound) {
+  write_small("measure_every = 3\n");
+  const std::vector<std::string> command = {"run",   "small.toml",       "--out",      "out",      "--set", "rounds=7",
+                                            "--set", "evaluate.every=2", "--log-json", "log.jsonl"};
+  ASSERT_EQ(fedbits(command).code, 0);
+  const std::string log = read("log.jsonl");
+  const StoredRun run = RunStore::open(folder_ / "out", RunStore::Mode::read).load(RunStore::open(folder_ / "out", RunStore::Mode::read).list().at(0).run);
+  std::istringstream lines(log);
+  std::vector<std::string> rounds;
+  for (std::string line; std::getline(lines, line);) {
+    const auto fields = fields_of(line);
+    EXPECT_EQ(fields.size(), kRoundColumns.size() + 1);
+    EXPECT_EQ(fields.at("run"), "\"" + run.record.run + "\"");
+    rounds.push_back(fields.at("round"));
+    const RoundRow& row = run.rows.at(std::stoul(fields.at("round")));
+    EXPECT_EQ(fields.at("bits_up"), std::to_string(row.bits_up));
+    if (std::isnan(row.train_loss)) {
+      EXPECT_EQ(fields.at("train_loss"), "null");
+    } else {
+      EXPECT_EQ(std::stod(fields.at("train_loss")), row.train_loss);
+    }
+  }
+  EXPECT_THAT(rounds, testing::ElementsAre("0", "2", "3", "4", "6", "7"));
+  ASSERT_EQ(fedbits(command).code, 0);
+  EXPECT_EQ(read("log.jsonl"), log) << "of a stored run";
+}
+
+TEST_F(TextsTest, ALogThatCannotBeWrittenIsBadInput) {
+  write_small();
+  const Outcome outcome = fedbits({"run", "small.toml", "--out", "out", "--log-json", "no/such/folder/log.jsonl"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write no/such/folder/log.jsonl: No such file or directory"));
+  EXPECT_EQ(count_of(outcome.err, "\n"), 1u);
+  EXPECT_FALSE(exists("out"));
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,250 @@
+// Parts that break one promise each: the check that holds it says so, and names the promise; an honest part passes.
+//
+// The parts register in this program alone.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "checks/check.hpp"
+#include "clients/model.hpp"
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/partitioner.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl::cpu {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string text_of(const checks::Findings& findings) {
+  std::string text;
+  for (const std::string& line : findings.texts()) text += line + "\n";
+  return text;
+}
+
+// The names of the checks that found something.
+std::vector<std::string> failed_checks(const std::string& role, const std::string& part, std::string* text = nullptr) {
+  std::vector<std::string> failed;
+  for (const checks::Check& check : checks::checks_of(role)) {
+    checks::Findings findings;
+    check.run(part, findings);
+    if (findings.empty()) continue;
+    failed.push_back(check.name);
+    if (text != nullptr) *text += text_of(findings);
+  }
+  return failed;
+}
+
+// ---- compressors: an honest hard threshold, and what becomes of it ------------------------------------------------------------
+
+enum class Lie { none, delta, unbiased, kappa, throws, nan, forgets, counts_calls, state };
+
+// Keeps entries of at least 1/2: absolute with kappa = sqrt(d) / 2.
+template <class T, Lie kLie>
+class Liar : public Compressor<T> {
+ public:
+  explicit Liar(const NoOptions&) {}
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    std::size_t d = 0;
+    for (const Segment& segment : scope.segments) d += segment.size();
+    Contract contract;
+    contract.kappa = std::sqrt(static_cast<double>(d)) / (kLie == Lie::kappa ? 20 : 2);
+    if (kLie == Lie::delta) contract.delta = 0.9;
+    if (kLie == Lie::unbiased) contract.omega = 10;
+    return contract;
+  }
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    if (kLie == Lie::throws && context.clients.size() > 1) throw std::runtime_error("a block of " + std::to_string(context.clients.size()));
+    ++num_calls_;
+    const T threshold = kLie == Lie::counts_calls && num_calls_ % 2 == 0 ? T(0.7) : T(0.5);
+    select_rows(exec, input, scope, AtLeast<T>{threshold}, kNativeWire<T>, state, messages);
+    for (Payload<T>* message : messages) {
+      if (message->num_sent == 0) continue;
+      if (kLie == Lie::nan) message->value[0] = std::numeric_limits<T>::quiet_NaN();
+      if (kLie == Lie::forgets) message->index[0] = static_cast<std::uint32_t>(scope.P);
+      if (kLie == Lie::state && state.rule == StateRule::residual) state.out.row(0)[message->index[0]] = T(1);
+    }
+  }
+
+ private:
+  int num_calls_ = 0;
+};
+
+template <class T>
+using Honest = Liar<T, Lie::none>;
+template <class T>
+using ClaimsDelta = Liar<T, Lie::delta>;
+template <class T>
+using ClaimsNoBias = Liar<T, Lie::unbiased>;
+template <class T>
+using ClaimsKappa = Liar<T, Lie::kappa>;
+template <class T>
+using Throws = Liar<T, Lie::throws>;
+template <class T>
+using MakesNan = Liar<T, Lie::nan>;
+template <class T>
+using Overflows = Liar<T, Lie::forgets>;
+template <class T>
+using CountsCalls = Liar<T, Lie::counts_calls>;
+template <class T>
+using BreaksState = Liar<T, Lie::state>;
+#define FL_LIAR(Class, name) FL_REGISTER_PART(Compressor, Class, NoOptions, (PartInfo{"compressor", name, "", ""}))
+FL_LIAR(Honest, "honest");
+FL_LIAR(ClaimsDelta, "claims_delta");
+FL_LIAR(ClaimsNoBias, "claims_no_bias");
+FL_LIAR(ClaimsKappa, "claims_kappa");
+FL_LIAR(Throws, "throws");
+FL_LIAR(MakesNan, "makes_nan");
+FL_LIAR(Overflows, "overflows");
+FL_LIAR(CountsCalls, "counts_calls");
+FL_LIAR(BreaksState, "breaks_state");
+
+TEST(LyingCompressors, AnHonestOnePasses) { EXPECT_THAT(failed_checks("compressor", "honest"), IsEmpty()); }
+
+TEST(LyingCompressors, AreFoundByTheCheckOfTheirLie) {
+  const std::vector<std::tuple<const char*, const char*, const char*>> lies = {
+      {"claims_delta", "pointwise", "(delta)"},
+      {"claims_no_bias", "expectations", "omega claims none"},
+      {"claims_kappa", "pointwise", "(kappa)"},
+      {"throws", "messages", "threw: a block of 2"},
+      {"makes_nan", "messages", "a finite input became NaN"},
+      {"overflows", "messages", "a position lies outside its segment"},
+      {"counts_calls", "blocks", "depends on the size of blocks"},
+      {"breaks_state", "residual", "is not the input minus the decoded message"},
+  };
+  for (const auto& [part, check, words] : lies) {
+    std::string text;
+    EXPECT_THAT(failed_checks("compressor", part, &text), Contains(check)) << part;
+    EXPECT_THAT(text, HasSubstr(words)) << part;
+    EXPECT_THAT(text, HasSubstr(std::string(part) + ", float32")) << part;
+  }
+}
+
+// ---- models: |x - mean of the rows' targets|^2 / 2 --------------------------------------------------------------------------------
+
+enum class Fault { none, gradient, block, nan, loss };
+
+template <class T, Fault kFault>
+class Mean : public Model<T> {
+ public:
+  explicit Mean(const NoOptions&) {}
+  void bind(const Dataset<T>& data) override { data_ = &data; }
+  [[nodiscard]] LayerTable layers() const override {
+    LayerTable table;
+    table.layers.push_back({"x", 0, 3, 1});
+    return table;
+  }
+  void initial(std::uint64_t, T* x) const override { std::fill_n(x, 3, T(0)); }
+  void gradient(const Exec&, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
+                double* loss) const override {
+    for (std::size_t k = 0; k < x.K; ++k) {
+      const double scale = rows[k].empty() ? 0 : 1 / static_cast<double>(rows[k].size());
+      double total = 0;
+      for (std::size_t j = 0; j < x.P; ++j) {
+        double sum = 0;
+        const auto at = static_cast<double>(x.row(k)[j]);
+        for (const std::uint32_t row : rows[k]) sum += at - data_->target[row], total += 0.5 * std::pow(at - data_->target[row], 2);
+        const double slip = kFault == Fault::gradient ? 1.01 : kFault == Fault::block && x.K > 1 ? 1 + 1e-6 : 1;
+        gradient.row(k)[j] = static_cast<T>(slip * scale * sum + this->regulariser_.derivative(at));
+        if (kFault == Fault::nan) gradient.row(k)[j] = std::numeric_limits<T>::quiet_NaN();
+      }
+      if (loss != nullptr) loss[k] = scale * total + this->regulariser_.value(x.row(k), x.P);
+    }
+  }
+  [[nodiscard]] double loss_sum(const Exec&, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
+                                std::uint64_t* correct) const override {
+    double sum = 0;
+    for (const std::uint32_t row : rows)
+      for (std::size_t j = 0; j < 3; ++j) sum += 0.5 * std::pow(static_cast<double>(x[j]) - data.target[row], 2);
+    if (correct != nullptr) *correct = 0;
+    return kFault == Fault::loss ? sum / static_cast<double>(rows.size()) : sum;
+  }
+  [[nodiscard]] bool loss_is_convex() const override { return true; }
+
+ private:
+  const Dataset<T>* data_ = nullptr;
+};
+template <class T>
+using MeanModel = Mean<T, Fault::none>;
+template <class T>
+using WrongGradient = Mean<T, Fault::gradient>;
+template <class T>
+using WrongBlock = Mean<T, Fault::block>;
+template <class T>
+using NanGradient = Mean<T, Fault::nan>;
+template <class T>
+using WrongLoss = Mean<T, Fault::loss>;
+#define FL_MODEL(Class, name) FL_REGISTER_PART(Model, Class, NoOptions, (PartInfo{"model", name, "", ""}))
+FL_MODEL(MeanModel, "mean");
+FL_MODEL(WrongGradient, "wrong_gradient");
+FL_MODEL(WrongBlock, "wrong_block");
+FL_MODEL(NanGradient, "nan_gradient");
+FL_MODEL(WrongLoss, "wrong_loss");
+
+TEST(FaultyModels, ASoundOnePasses) {
+  std::string text;
+  EXPECT_THAT(failed_checks("model", "mean", &text), IsEmpty()) << text;
+}
+
+TEST(FaultyModels, AreFoundByTheCheckOfTheirFault) {
+  for (const auto& [part, check] : {std::pair{"wrong_gradient", "gradient"},
+                                    {"wrong_block", "blocks"},
+                                    {"nan_gradient", "gradient"},
+                                    {"nan_gradient", "precision"},
+                                    {"wrong_loss", "loss"}})
+    EXPECT_THAT(failed_checks("model", part), Contains(check)) << part;
+}
+
+// ---- partitioners -----------------------------------------------------------------------------------------------------------------
+
+// The rows in turn, with one fault.
+template <int kFaulty>
+class Deal final : public Partitioner {
+ public:
+  explicit Deal(const NoOptions&) {}
+  [[nodiscard]] std::vector<Shard> split(const PartitionRequest& request) const override {
+    if (kFaulty != 4 && (request.num_clients == 0 || request.num_clients > request.num_rows)) throw ConfigError("too many or no clients");
+    std::vector<Shard> shards(request.num_clients);
+    for (std::uint32_t row = 0; row < request.num_rows && !shards.empty(); ++row)
+      shards[(row + static_cast<std::uint32_t>(offset_)) % request.num_clients].push_back(row);
+    if (kFaulty == 1) shards.front().pop_back();
+    if (kFaulty == 2) shards.back() = {};
+    if (kFaulty == 3) ++offset_;
+    if (kFaulty == 5) throw std::out_of_range("in the dark");
+    return shards;
+  }
+
+ private:
+  mutable int offset_ = 0;
+};
+FL_REGISTER_PARTITIONER(Deal<0>, NoOptions, "deal", "", "");
+FL_REGISTER_PARTITIONER(Deal<1>, NoOptions, "loses_a_row", "", "");
+FL_REGISTER_PARTITIONER(Deal<2>, NoOptions, "empty_client", "", "");
+FL_REGISTER_PARTITIONER(Deal<3>, NoOptions, "unsteady", "", "");
+FL_REGISTER_PARTITIONER(Deal<4>, NoOptions, "refuses_nothing", "", "");
+FL_REGISTER_PARTITIONER(Deal<5>, NoOptions, "throws", "", "");
+
+TEST(FaultyPartitioners, ASoundOnePasses) { EXPECT_THAT(failed_checks("partitioner", "deal"), IsEmpty()); }
+
+TEST(FaultyPartitioners, AreFoundByTheCheckOfTheirFault) {
+  for (const auto& [part, check, words] : {std::tuple{"loses_a_row", "rows", "given to no client"},
+                                           {"empty_client", "rows", "a client has no rows"},
+                                           {"unsteady", "seeds", "gives another split"},
+                                           {"refuses_nothing", "refusals", "no ConfigError"},
+                                           {"throws", "rows", "threw: in the dark"}}) {
+    std::string text;
+    EXPECT_THAT(failed_checks("partitioner", part, &text), Contains(check)) << part;
+    EXPECT_THAT(text, HasSubstr(words)) << part;
+  }
+}
+
+}  // namespace
+}  // namespace fl::cpu

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs a build, builds the examples against the installed tree and outside of the source tree, and runs and checks them there.
+#
+#   tests/install/examples_test.sh BUILD SOURCE
+set -euo pipefail
+
+build=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+fedbits="$work/prefix/bin/fedbits"
+
+# The installed examples, as a reader finds them.
+cp -r "$work/prefix/share/fedbits/examples" "$work/examples"
+launcher=$(command -v ccache || true)
+cmake -S "$work/examples" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"}
+cmake --build "$work/build"
+
+cd "$work"
+plugins=(--plugin build/nearest_level.so --plugin build/squared_hinge.so --plugin build/big_client.so)
+"$fedbits" run examples/plugins.toml "${plugins[@]}" --out out | tee run.txt
+grep -q "done  rounds 40 .* bits_up 204800 " run.txt || fail "the scenario of the examples did not end as it should"
+"$fedbits" check "${plugins[@]}" | tail -1 | tee check.txt
+grep -q "^25 checks, 0 failed" check.txt || fail "the examples do not pass their checks"
+
+# Nothing third-party but Random123 comes with the public headers. Those of cuda/ are for a CUDA compiler.
+(cd "$work/prefix/include/fedbits" && find . -name '*.hpp' ! -path '*/cuda/*' -printf '#include "%P"\n') >all.cpp
+g++ -std=c++20 -march=native -I"$work/prefix/include/fedbits" -M all.cpp >files.txt
+grep -c 'fedbits/' files.txt >/dev/null || fail "no public header was read"
+! grep -iE '/(eigen3|Eigen|spdlog|fmt|toml\+\+|CLI|thrust|cub)/|sqlite3\.h|zlib\.h' files.txt || fail "a public header includes third-party ones"
+grep -q Random123 files.txt
+grep -rhE 'find_package|find_dependency' "$work"/prefix/lib*/cmake/fedbits "$work"/prefix/lib/*/cmake/fedbits 2>/dev/null | grep -vE 'Threads|CUDAToolkit|^#' &&
+  fail "the package looks for other packages"
+echo "the installed tree is complete"

@@ -1,0 +1,16 @@
+// Takes a name that a built-in part has.
+#include "fl_core/partitioner.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+namespace {
+
+class Contiguous final : public Partitioner {
+ public:
+  explicit Contiguous(const NoOptions&) {}
+  [[nodiscard]] std::vector<Shard> split(const PartitionRequest&) const override { return {}; }
+};
+FL_REGISTER_PARTITIONER(Contiguous, NoOptions, "contiguous", "another one of that name", "");
+
+}  // namespace
+}  // namespace fl

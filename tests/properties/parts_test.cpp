@@ -1,0 +1,47 @@
+// Every part that is registered keeps every promise of its role: a new compressor, model or partitioner is tested by being there.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "checks/check.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::checks {
+namespace {
+
+struct Task {
+  std::string role, part;
+  Check check;
+  friend void PrintTo(const Task& task, std::ostream* out) { *out << task.role << " " << task.part << ", " << task.check.name; }
+};
+
+std::vector<Task> all_tasks() {
+  std::vector<Task> tasks;
+  for (const std::string role : {"compressor", "model", "partitioner"})
+    for (const std::string& part : Registry::instance().names(role))
+      for (const Check& check : checks_of(role)) tasks.push_back({role, part, check});
+  return tasks;
+}
+
+class EveryPart : public testing::TestWithParam<Task> {};
+INSTANTIATE_TEST_SUITE_P(Registered, EveryPart, testing::ValuesIn(all_tasks()), [](const auto& instance) {
+  return instance.param.role + "_" + instance.param.part + "_" + instance.param.check.name;
+});
+
+TEST_P(EveryPart, KeepsItsPromise) {
+  Findings findings;
+  GetParam().check.run(GetParam().part, findings);
+  EXPECT_EQ(findings.count(), 0u) << GetParam().check.promise;
+  for (const std::string& text : findings.texts()) ADD_FAILURE() << text;
+}
+
+TEST(Checks, AreThereForTheRolesThatHaveThemAlone) {
+  EXPECT_EQ(checks_of("compressor").size(), compressor_checks().size() + contract_checks().size());
+  EXPECT_FALSE(checks_of("model").empty());
+  EXPECT_FALSE(checks_of("partitioner").empty());
+  EXPECT_TRUE(checks_of("feedback").empty());
+  for (const std::string role : {"compressor", "model", "partitioner"}) EXPECT_GE(Registry::instance().names(role).size(), 3u) << role;
+}
+
+}  // namespace
+}  // namespace fl::checks
