@@ -100,10 +100,18 @@ TEST_F(SweepTest, TheStudyExpandsAxesOutsideSeedsInside) {
   EXPECT_EQ(hashes.size(), 150u);
 }
 
-TEST_F(SweepTest, MatchingBitsIsAnUnknownKeyOnce) {
-  const std::vector<std::string> all = problems_of(study("match_bits_of = \"top-1%\""));
-  ASSERT_EQ(all.size(), 1u) << all[1];
-  EXPECT_TRUE(starts_with(all[0], "f.toml:45:94: compressor.up.match_bits_of: unknown key (known: kind, "));
+TEST_F(SweepTest, MatchingBitsIsAskedForAndIsNoOption) {
+  for (const Cell& cell : parse_cells(study("match_bits_of = \"top-1%\""), "f.toml", {"sweep.seeds=1"})) {
+    const bool is_hard = cell.axis_labels[1].second == "hard";
+    ASSERT_EQ(cell.match.has_value(), is_hard);
+    ASSERT_EQ(cell.needs_tuning(), is_hard);
+    if (is_hard) {
+      ASSERT_EQ(cell.match->reference, "top-1%");
+      ASSERT_EQ(cell.match->option, "compressor.up.threshold");
+      ASSERT_EQ(cell.match->axis, 1u);
+    }
+    ASSERT_EQ(cell.resolved_toml.find("match_bits_of"), std::string::npos);
+  }
 }
 
 TEST_F(SweepTest, EveryCellReadsBackAsItself) {
@@ -173,7 +181,7 @@ TEST_F(SweepTest, AxesMaySetKindsAndThenTheirOptions) {
 TEST_F(SweepTest, WrongSweepsAreRefused) {
   EXPECT_EQ(problem("sweep = 3\n"), "f.toml:5:9: sweep: must be a table, is 3");
   EXPECT_EQ(problem("[sweep]\nseeds = 0\n"), "f.toml:6:9: sweep.seeds: must be >= 1, is 0");
-  EXPECT_EQ(problem("[sweep]\nseed = 3\n"), "f.toml:6:1: sweep.seed: unknown key; did you mean \"seeds\"? (known: seeds, axis, exclude)");
+  EXPECT_EQ(problem("[sweep]\nseed = 3\n"), "f.toml:6:1: sweep.seed: unknown key; did you mean \"seeds\"? (known: seeds, axis, exclude, tune)");
   EXPECT_EQ(problem("[sweep]\naxis = 3\n"), "f.toml:6:8: sweep.axis: must be a list of tables, [[sweep.axis]], is 3");
   EXPECT_EQ(problem("[sweep]\naxis = [3]\n"), "f.toml:6:9: sweep.axis: must be a table with key and values, is 3");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\n"), "f.toml:5:1: sweep.axis.values: is required: the list of its values");
