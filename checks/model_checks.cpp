@@ -140,7 +140,7 @@ void mean(const std::string& part, Findings& findings) {
 
 // Clients of many sizes (one without rows), in no order; each at its own point, stored in other rows than its number.
 template <class T>
-void check_block(const ModelCase& c, Place place) {
+void check_block(const ModelCase& c, const Place& place) {
   const ModelBench<T> bench(c);
   const std::vector<std::vector<std::uint32_t>> shards = {{4}, {3, 1, 2}, {}, {9, 8, 7, 6, 5}, all_rows(kModelRows), {30}, {11, 11}, {36}};
   const auto K = static_cast<std::uint32_t>(shards.size());

@@ -1,7 +1,7 @@
 // What every partitioner must do, on data with labels, without labels, and with a partition of its own.
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
-#include <tuple>
 
 #include "checks/check.hpp"
 #include "checks/partitioner_cases.hpp"
@@ -44,15 +44,18 @@ void rows_once(const std::string& part, Findings& findings) {
   Place outside(findings, part);
   const auto partitioner = make_partitioner(part, lenient_settings(part));
   std::size_t num_served = 0;
-  for (const auto& [m, C, n] : {std::tuple{1000, 10, 7}, {1000, 2, 1}, {503, 3, 20}, {97, 97, 4}, {64, 1, 8}, {12, 3, 12}}) {
-    const Rows rows(static_cast<std::size_t>(m), static_cast<std::size_t>(C), static_cast<std::size_t>(n));
+  struct Size {
+    std::size_t num_rows, num_classes, num_clients;
+  };
+  for (const Size& size : std::initializer_list<Size>{{1000, 10, 7}, {1000, 2, 1}, {503, 3, 20}, {97, 97, 4}, {64, 1, 8}, {12, 3, 12}}) {
+    const Rows rows(size.num_rows, size.num_classes, size.num_clients);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      Place place = outside.inside(text_of(rows, static_cast<std::size_t>(n), seed));
+      Place place = outside.inside(text_of(rows, size.num_clients, seed));
       place.guard([&] {
         std::vector<Shard> shards;
-        if (!split_into(shards, *partitioner, rows.request(static_cast<std::size_t>(n), seed))) return;
+        if (!split_into(shards, *partitioner, rows.request(size.num_clients, seed))) return;
         ++num_served;
-        check_partition(shards, rows.num_rows, static_cast<std::size_t>(n), place);
+        check_partition(shards, rows.num_rows, size.num_clients, place);
       });
     }
   }

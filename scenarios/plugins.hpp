@@ -17,6 +17,7 @@ namespace fl {
 // A part by role and name, as in {"compressor", "top_k"}.
 struct PartName {
   std::string role, name;
+  // NOLINTNEXTLINE(modernize-use-nullptr): means something else by it
   auto operator<=>(const PartName&) const = default;
 };
 

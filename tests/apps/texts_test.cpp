@@ -96,7 +96,8 @@ TEST_F(TextsTest, TheLogHasALineForEveryMeasuredRound) {
                                             "--set", "evaluate.every=2", "--log-json", "log.jsonl"};
   ASSERT_EQ(fedbits(command).code, 0);
   const std::string log = read("log.jsonl");
-  const StoredRun run = RunStore::open(folder_ / "out", RunStore::Mode::read).load(RunStore::open(folder_ / "out", RunStore::Mode::read).list().at(0).run);
+  const RunStore store = RunStore::open(folder_ / "out", RunStore::Mode::read);
+  const StoredRun run = store.load(store.list().at(0).run);
   std::istringstream lines(log);
   std::vector<std::string> rounds;
   for (std::string line; std::getline(lines, line);) {

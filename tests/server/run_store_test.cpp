@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "fl_core/error.hpp"
+#include "server/sqlite.hpp"
 
 namespace fl {
 namespace {
@@ -58,6 +59,10 @@ RunRecord make_record(const std::string& run, std::uint64_t rounds = 3, RunStatu
   record.axes = {{"partition.alpha", "0.1"}, {"compressor.up", "top-1%"}};
   record.constants = {{"L", 1.5722182430111165}, {"mu", kNotMeasured}};
   return record;
+}
+
+void expect_plugins(const fs::path& folder, const std::string& run, const std::vector<PluginUse>& plugins) {
+  EXPECT_EQ(RunStore::open(folder, RunStore::Mode::read).record(run).plugins, plugins);
 }
 
 std::vector<RoundRow> make_rows(std::uint64_t rounds) {
@@ -422,6 +427,32 @@ TEST_F(RunStoreTest, KilledWhileWritingItHoldsEveryFinishedRunWhole) {
   }
   EXPECT_FALSE(promised.empty());
   EXPECT_GT(hot_journals, 0u);
+}
+
+// ---- plug-ins ------------------------------------------------------------------------------------------------------------------
+
+std::uint64_t count_plugin_tables(const fs::path& folder) {
+  sqlite::Database database(folder / RunStore::kFileName, sqlite::OpenMode::existing);
+  return database.integer("SELECT count(*) FROM sqlite_master WHERE name='plugins'");
+}
+
+TEST_F(RunStoreTest, PluginsComeWithTheFirstRunThatHasOne) {
+  RunStore store = RunStore::open(folder_, RunStore::Mode::create);
+  store.append(make_record("a0"), make_rows(1));
+  EXPECT_EQ(count_plugin_tables(folder_), 0u) << "a store without plug-ins is what it was before there were any";
+  expect_plugins(folder_, "a0", {});
+  RunRecord with = make_record("b1");
+  with.plugins = {{"first.so", "00"}, {"second, \"quoted\".so", "ff"}};
+  store.append(with, make_rows(1));
+  EXPECT_EQ(count_plugin_tables(folder_), 1u);
+  expect_plugins(folder_, "b1", with.plugins);
+  expect_plugins(folder_, "a0", {});
+  with.plugins = {{"third.so", "11"}};
+  EXPECT_EQ(store.append(with, make_rows(1)), RunStore::Appended::replaced);
+  expect_plugins(folder_, "b1", with.plugins);
+  with.plugins = {};
+  store.append(with, make_rows(1));
+  expect_plugins(folder_, "b1", {});
 }
 
 }  // namespace
