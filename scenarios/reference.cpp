@@ -29,7 +29,15 @@ sampling, so they are paired.
 | `seeds` | integer | `1` | >= 1 | cells per combination: seed, seed+1, ... for all four seeds |
 | `axis` | list of tables, `[[sweep.axis]]` | none | | every combination of the axes' values becomes a cell |
 | `axis.key` | string | required | | the key that the axis moves, such as `"partition.alpha"` or `"compressor.up"` |
-| `axis.values` | list | required | labels differ | values of that key; a table needs a `label`, which names it in results, and replaces the table at the key |
+| `axis.values` | list | required | labels differ | values of that key; a table needs a `label`, which names it in results, and replaces the table at the key; it may match bits (below) |
+| `axis.zip` | string | none | equally many values | axes of one zip move together |
+| `axis.values[].match_bits_of` | string | none | label of another value of the axis | tunes this value until it sends as many bits as that one, within 2% |
+| `axis.values[].match_key` | string | `"threshold"` | | the option that is tuned for it |
+| `exclude` | list of tables, `[[sweep.exclude]]` | none | axes and labels | combinations that are left out: an axis' key and one of its labels, or a list of them |
+| `tune.key` | string | none | | the key whose best value is found for every combination, such as `"local.learning_rate"` |
+| `tune.values` | list | none | | what is tried |
+| `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |
+| `tune.measure` | string | `"train_loss"` | `train_loss` or `f_gap` | what is to be small at the end |
 )md";
 
 // Text inside a cell of a Markdown table.
