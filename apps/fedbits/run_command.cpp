@@ -11,7 +11,6 @@
 #include "apps/fedbits/json.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
-#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/checksum.hpp"
@@ -25,14 +24,11 @@ namespace fl {
 
 namespace {
 
-struct RunArguments {
-  std::string file, out = "./fedbits-out", data, device = "cpu", log_json;
-  std::vector<std::string> settings, plugins;
+struct RunArguments : StudyArguments {
+  std::string log_json;
   int threads = 0;
   std::uint32_t block = 0;
-  bool quiet = false, again = false, materialise = false;
-  int verbose = 0;
-  CheckpointArguments checkpoints;
+  bool materialise = false;
 };
 
 CheckpointPlan checkpoint_of(const Cell& cell, const RunArguments& arguments) {
@@ -132,26 +128,12 @@ int run(const RunArguments& arguments) {
 void add_run_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "run every cell of a scenario file; stored results are shown, not repeated");
-  command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
-  command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
-  add_plugin_option(*command, arguments->plugins);
-  command->add_option("--out", arguments->out, "folder for results.sqlite")->capture_default_str();
-  command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
-  command->add_option("--device", arguments->device, "cpu, cuda or auto")->capture_default_str();
+  add_study_options(*command, *arguments);
   command->add_option("--threads", arguments->threads, "threads (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
   command->add_option("--log-json", arguments->log_json, "a line of JSON for each measured round, as soon as it is over");
   command->add_flag("--materialise", arguments->materialise, "encode and decode every message instead of computing its length");
-  command->add_flag("--again", arguments->again, "repeat runs that are stored");
-  command->add_flag("--resume", arguments->checkpoints.resume, "runs that were interrupted go on from their checkpoints");
-  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every so many rounds");
-  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--any-build", arguments->checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
-  command->add_flag("-q,--quiet", arguments->quiet, "print errors only");
-  command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits run scenarios/library/quickstart.toml --set rounds=50 --out results");
   command->callback([arguments, guard] { guard([&] { return run(*arguments); }); });
 }

@@ -3,10 +3,12 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
 
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "scenarios/tuning.hpp"
 
 namespace fl {
@@ -30,6 +32,24 @@ void choose_log_level(bool quiet, int verbose) {
   spdlog::set_default_logger(spdlog::stderr_color_st("fedbits"));
   spdlog::set_pattern("%^%l%$: %v");
   spdlog::set_level(quiet ? spdlog::level::err : verbose > 0 ? spdlog::level::debug : spdlog::level::warn);
+}
+
+void add_study_options(CLI::App& command, StudyArguments& arguments) {
+  command.add_option("FILE", arguments.file, "scenario file (TOML)")->required();
+  command.add_option("--set", arguments.settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
+  add_plugin_option(command, arguments.plugins);
+  command.add_option("--out", arguments.out, "folder for results.sqlite")->capture_default_str();
+  command.add_option("--data", arguments.data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command.add_option("--device", arguments.device, "cpu, cuda or auto")->capture_default_str();
+  command.add_flag("--resume", arguments.checkpoints.resume, "go on: finished runs are kept, begun ones continue from their checkpoints");
+  command.add_flag("--again", arguments.again, "repeat runs that are stored")->excludes("--resume");
+  command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every so many rounds");
+  command.add_option("--checkpoint-minutes", arguments.checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
+  command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
+  command.add_flag("-v,--verbose", arguments.verbose, "say more");
 }
 
 std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {

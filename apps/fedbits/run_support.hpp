@@ -1,4 +1,4 @@
-// What `run` and `sweep` share: signals, titles, logging, where checkpoints lie.
+// What `run` and `sweep` share: options, signals, titles, logging, where checkpoints lie.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,10 @@
 #include <vector>
 
 #include "scenarios/sweep.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace fl {
 
@@ -22,12 +26,23 @@ void choose_log_level(bool quiet, int verbose);
 // "name 3/12  alpha=0.1  top-1%"
 [[nodiscard]] std::string title_of(const Cell& cell, std::size_t number, std::size_t count);
 
-// When runs write checkpoints: options of both commands.
+// When runs write checkpoints.
 struct CheckpointArguments {
   std::uint64_t rounds = 0;
   double minutes = 5;
   bool resume = false, any_build = false;
 };
+
+// Options of both commands.
+struct StudyArguments {
+  std::string file, out = "./fedbits-out", data, device = "cpu";
+  std::vector<std::string> settings, plugins;
+  bool quiet = false, again = false;
+  int verbose = 0;
+  CheckpointArguments checkpoints;
+};
+void add_study_options(CLI::App& command, StudyArguments& arguments);
+
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
 
 // Finds out what the sweep leaves to tuning, in OUT/tuning, and says on stderr what was found. No thread may exist.

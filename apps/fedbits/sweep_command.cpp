@@ -16,7 +16,6 @@
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
-#include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
@@ -29,13 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SweepArguments {
-  std::string file, out = "./fedbits-out", data, device = "cpu", shard;
-  std::vector<std::string> settings, plugins;
+struct SweepArguments : StudyArguments {
+  std::string shard;
   int jobs = 0;
-  CheckpointArguments checkpoints;
-  bool list = false, quiet = false, again = false;
-  int verbose = 0;
+  bool list = false;
 };
 
 SweepShard parse_shard(const std::string& text) {
@@ -256,25 +252,11 @@ void add_merge_command(CLI::App& app, const Guard& guard) {
 void add_sweep_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<SweepArguments>();
   CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file in parallel, one run per core");
-  command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
-  command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
-  add_plugin_option(*command, arguments->plugins);
-  command->add_option("--out", arguments->out, "folder for results.sqlite")->capture_default_str();
-  command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
-  command->add_option("--device", arguments->device, "cpu, cuda or auto")->capture_default_str();
+  add_study_options(*command, *arguments);
   command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--shard", arguments->shard, "i/n: only the i-th of n parts, into OUT/shard-i-of-n");
   command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
-  command->add_flag("--resume", arguments->checkpoints.resume, "go on: finished runs are kept, begun ones continue from their checkpoints");
-  command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");
-  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every so many rounds");
-  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--any-build", arguments->checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
-  command->add_flag("-q,--quiet", arguments->quiet, "print errors only");
-  command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer(
       "Examples:\n"
       "  fedbits sweep study.toml --out results\n"
