@@ -70,14 +70,14 @@ TEST(ProcessPool, AWorkerThatDiesCostsItsTaskAlone) {
   ProcessPool pool(2, [](std::size_t task, const Report&) -> std::string {
     if (task == 2) ::raise(SIGKILL);
     if (task == 4) ::_exit(7);
-    if (task == 6) ::raise(SIGSEGV);
+    if (task == 6) ::raise(SIGALRM);  // no sanitizer catches it
     return "ok";
   });
   pool.run(first(12), events_of(heard));
   EXPECT_EQ(heard.results.size(), 9u);
   EXPECT_THAT(heard.failures.at(2), HasSubstr("killed by signal 9"));
   EXPECT_THAT(heard.failures.at(4), HasSubstr("exit code 7"));
-  EXPECT_THAT(heard.failures.at(6), HasSubstr("killed by signal 11"));
+  EXPECT_THAT(heard.failures.at(6), HasSubstr("killed by signal 14"));
 }
 
 TEST(ProcessPool, AskedToStopItFinishesWhatItHasBegun) {
