@@ -116,7 +116,7 @@ class BinaryTest : public testing::Test {
   [[nodiscard]] Outcome run_with(const std::vector<std::string>& settings) const {
     std::vector<std::string> arguments = {"run", "small.toml", "--out", "out"};
     for (const std::string& setting : settings) {
-      arguments.push_back("--set");
+      arguments.emplace_back("--set");
       arguments.push_back(setting);
     }
     return fedbits(arguments);
