@@ -80,7 +80,7 @@ TEST_F(TextsTest, TheManualHasEveryCommandAndOption) {
 // ---- --log-json ----------------------------------------------------------------------------------------------------------------
 
 // {"a":1,"b":null} as {a: "1", b: "null"}: enough for the flat lines of the log.
-std::map<std::string, std::string> fields_of(std::string line) {
+std::map<std::string, std::string> fields_of(const std::string& line) {
   std::map<std::string, std::string> fields;
   std::istringstream in(line.substr(1, line.size() - 2));
   for (std::string field; std::getline(in, field, ',');) {
