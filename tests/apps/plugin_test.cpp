@@ -115,19 +115,21 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
                                       200));
   std::filesystem::create_directory(folder_ / "folder.so");
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {"missing.so", "no such file"},
-      {"folder.so", "not a regular file"},
-      {"text.so", "not a shared object"},
-      {"empty.so", "not a shared object"},
-      {FL_BINARY, "not a plug-in of fedbits"},
-      {"version.so", "built for fedbits 0.0.9, but this is fedbits "},
-      {"library.so", "built for compiler ABI libunknown"},
-      {"cut.so", "it c"},  // cannot be loaded, or crashes in the attempt
-      {plugin("throws"), "it threw while it was loaded: no licence was found"},
-      {plugin("crashes"), "it crashed while it was loaded: Killed"},
-      {plugin("exits"), "it ended the process while it was loaded"},
-      {plugin("duplicate"), "it threw while it was loaded: two parts register as partitioner \"contiguous\""},
-      {plugin("empty"), "it registers no part"},
+    {"missing.so", "no such file"},
+    {"folder.so", "not a regular file"},
+    {"text.so", "not a shared object"},
+    {"empty.so", "not a shared object"},
+    {FL_BINARY, "not a plug-in of fedbits"},
+    {"version.so", "built for fedbits 0.0.9, but this is fedbits "},
+    {"library.so", "built for compiler ABI libunknown"},
+#if !defined(__SANITIZE_ADDRESS__)  // which reports the crash at length
+    {"cut.so", "it c"},             // cannot be loaded, or crashes in the attempt
+#endif
+    {plugin("throws"), "it threw while it was loaded: no licence was found"},
+    {plugin("crashes"), "it crashed while it was loaded: Killed"},
+    {plugin("exits"), "it ended the process while it was loaded"},
+    {plugin("duplicate"), "it threw while it was loaded: two parts register as partitioner \"contiguous\""},
+    {plugin("empty"), "it registers no part"},
   };
   write_small();
   for (const auto& [file, reason] : refused)
