@@ -125,19 +125,4 @@ class Experiment {
 extern template class Experiment<float>;
 extern template class Experiment<double>;
 
-// Problems of one process, shared by the cells that have them in common.
-class FL_API CellRunner {
- public:
-  CellRunner(DataCatalog catalog, MachineOptions machine);
-  ~CellRunner();
-  // Puts a cell together without running it: throws what run() would throw before its first round.
-  void check(const Cell& cell);
-  RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
-  [[nodiscard]] Calibration calibrate(const Cell& cell, double seconds);
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
 }  // namespace fl

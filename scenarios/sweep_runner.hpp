@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/experiment.hpp"
+#include "scenarios/cell_runner.hpp"
 #include "scenarios/process_pool.hpp"
 #include "server/run_store.hpp"
 

@@ -15,7 +15,7 @@
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
-#include "scenarios/experiment.hpp"
+#include "scenarios/cell_runner.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/run_store.hpp"

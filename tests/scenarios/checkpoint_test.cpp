@@ -13,7 +13,7 @@
 
 #include "fl_core/checksum.hpp"
 #include "fl_core/registry.hpp"
-#include "scenarios/experiment.hpp"
+#include "scenarios/cell_runner.hpp"
 #include "tests/support/run_text.hpp"
 
 namespace fl {

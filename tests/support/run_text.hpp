@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/experiment.hpp"
+#include "scenarios/cell_runner.hpp"
 #include "scenarios/sweep.hpp"
 
 namespace fl::test {

@@ -1,0 +1,81 @@
+#include "scenarios/cell_runner.hpp"
+
+#include <chrono>
+
+namespace fl {
+
+struct CellRunner::Impl {
+  Impl(DataCatalog catalog, MachineOptions machine_) : cache(std::move(catalog)), machine(machine_), pool(machine_.threads) {}
+
+  // What two cells must have in common to share a problem: the tables that make it.
+  static std::string key_of(const Scenario& s) {
+    Scenario bare;
+    bare.name = "problem";
+    bare.rounds = 1;
+    bare.precision = s.precision;
+    bare.seeds.data = s.seeds.data;
+    bare.data = s.data;
+    bare.partition = s.partition;
+    bare.model = s.model;
+    return to_toml(bare);
+  }
+  template <class T>
+  FederatedProblem<T>& problem(const Scenario& scenario, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const std::string key = key_of(scenario);
+    if (!latest || key != latest_key) {
+      latest.reset();
+      latest = std::make_unique<FederatedProblem<T>>(scenario, cache, pool);
+      latest_key = key;
+    }
+    return *latest;
+  }
+  template <class T>
+  RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const auto started = std::chrono::steady_clock::now();
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+    const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    RunResult result = experiment.run(callback, plan);
+    result.record.seconds += preparing;
+    return result;
+  }
+  template <class T>
+  Calibration calibrate(const Cell& cell, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const auto started = std::chrono::steady_clock::now();
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+    const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    Calibration found = experiment.calibrate(seconds);
+    found.prepare_s = preparing;
+    return found;
+  }
+  template <class T>
+  void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+  }
+
+  ProblemCache cache;
+  MachineOptions machine;
+  ThreadPool pool;
+  std::unique_ptr<FederatedProblem<float>> latest32;
+  std::unique_ptr<FederatedProblem<double>> latest64;
+  std::string latest_key;
+};
+
+CellRunner::CellRunner(DataCatalog catalog, MachineOptions machine) : impl_(std::make_unique<Impl>(std::move(catalog), machine)) {}
+CellRunner::~CellRunner() = default;
+
+RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan) {
+  return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, plan, impl_->latest32)
+                                                       : impl_->run(cell, callback, plan, impl_->latest64);
+}
+Calibration CellRunner::calibrate(const Cell& cell, double seconds) {
+  return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, seconds, impl_->latest32)
+                                                       : impl_->calibrate(cell, seconds, impl_->latest64);
+}
+void CellRunner::check(const Cell& cell) {
+  if (cell.scenario.precision == Precision::float32)
+    impl_->check(cell, impl_->latest32);
+  else
+    impl_->check(cell, impl_->latest64);
+}
+
+}  // namespace fl
