@@ -15,7 +15,8 @@ namespace fl {
 
 namespace {
 
-constexpr std::size_t kKeptData = 4, kKeptFacts = 64;
+constexpr std::size_t kKeptData = 4;
+constexpr std::size_t kFactBytes = 64u << 20;  // of minimisers; a sweep with many seeds comes back to each of them
 
 // The tables of a scenario that decide which data it reads; the seed where that is drawn.
 Scenario data_tables(const Scenario& s) {
@@ -79,7 +80,10 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   const std::string key = to_toml(bare);
   for (const auto& [known, facts] : facts_)
     if (known == key) return facts;
-  if (facts_.size() == kKeptFacts) facts_.erase(facts_.begin());
+  std::size_t bytes = 0;
+  for (const auto& [_, facts] : facts_)
+    for (const auto& [source, minimum] : facts->minima) bytes += minimum.x.size() * sizeof(double);
+  if (bytes > kFactBytes) facts_.erase(facts_.begin(), facts_.begin() + static_cast<std::ptrdiff_t>(facts_.size() / 2));
   return facts_.emplace_back(key, std::make_shared<GlobalFacts>()).second;
 }
 
