@@ -20,6 +20,7 @@
 #include "fl_core/error.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/layer_table.hpp"
+#include "fl_core/random.hpp"
 
 namespace fl {
 
@@ -91,6 +92,12 @@ class FL_API SecondOrder {
   [[nodiscard]] virtual Curvature curvature(RowSet set) const = 0;
 };
 
+// The rows of K clients' stochastic gradients, and the random numbers of each (dropout).
+struct Minibatch {
+  std::span<const std::span<const std::uint32_t>> rows;  // [K]
+  std::span<const RandomStream> random;                  // [K]
+};
+
 template <class T>
 class FL_API Model {
  public:
@@ -103,11 +110,21 @@ class FL_API Model {
   [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
   [[nodiscard]] virtual LayerTable layers() const = 0;       // after bind
   virtual void initial(std::uint64_t seed, T* x) const = 0;  // [P]
+  // Whether a start at zero would be a saddle, so that initial() is the default.
+  [[nodiscard]] virtual bool starts_at_random() const { return false; }
+  // Whether images may come as pixels; otherwise they are expanded to dense rows before bind.
+  [[nodiscard]] virtual bool takes_pixels() const { return false; }
 
   // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does not
   // overlap gradient. loss [K], when not null, receives the same functions' values. A client without rows has the regulariser alone.
   virtual void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                         double* loss) const = 0;
+
+  // The same on minibatches; models with randomness of their own use it here.
+  virtual void stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient_out,
+                                   double* loss) const {
+    gradient(exec, x, batch.rows, gradient_out, loss);
+  }
 
   // Sum of losses over rows of `data` (no regulariser, not divided), and how many were classified right (when correct is not null).
   [[nodiscard]] virtual double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,

@@ -46,7 +46,13 @@ std::vector<std::uint32_t> read_sample_file(const std::string& path, const std::
 template <class T>
 GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
                                   std::uint32_t num_rounds)
-    : model_(model), shards_(shards), sampling_(std::move(sampling)), key_(hash64(seed, static_cast<std::uint64_t>(Purpose::minibatch))) {
+    : model_(model),
+      shards_(shards),
+      sampling_(std::move(sampling)),
+      key_(hash64(seed, static_cast<std::uint64_t>(Purpose::minibatch))),
+      epoch_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::epoch))),
+      inner_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::inside_model))),
+      model_size_(model.layers().size()) {
   if (!sampling_.sample_file.empty()) {
     if (sampling_.batch > 1) throw ConfigError("local.batch: a sample_file gives one row per client and round, batch must be 1");
     sampling_.batch = 1;
@@ -94,8 +100,54 @@ void GradientOracle<T>::gradient(const Exec& exec, BatchView<const T> x, std::sp
   auto* drawn = frame.take<std::uint32_t>(clients.size() * batch + 1);
   auto* rows = frame.take<std::span<const std::uint32_t>>(clients.size());
   for (std::size_t k = 0; k < clients.size(); ++k) rows[k] = draw(clients[k], sample, drawn + k * batch);
-  model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
+  if (sample.full) {
+    model_.gradient(exec, x, {rows, clients.size()}, gradient, loss);
+    return;
+  }
+  auto* random = frame.take<RandomStream>(clients.size());
+  for (std::size_t k = 0; k < clients.size(); ++k) random[k] = inner_random(clients[k], sample);
+  model_.stochastic_gradient(exec, x, {{rows, clients.size()}, {random, clients.size()}}, gradient, loss);
 }
+
+template <class T>
+void GradientOracle<T>::gradient_on(const Exec& exec, const T* x, std::uint32_t client, const Sample& sample,
+                                    std::span<const std::uint32_t> rows, T* gradient) const {
+  const std::size_t P = model_size_;
+  const RandomStream random = inner_random(client, sample);
+  model_.stochastic_gradient(exec, shared_view(x, 1, P), {{&rows, 1}, {&random, 1}}, {gradient, nullptr, 1, P, P}, nullptr);
+}
+
+template <class T>
+void GradientOracle<T>::shuffle(std::uint32_t client, std::uint32_t round, std::uint32_t epoch, std::uint32_t* out) const {
+  const Shard& shard = shards_[client];
+  std::copy(shard.begin(), shard.end(), out);
+  RandomSequence(RandomStream(epoch_key_, client, round, epoch)).shuffle(out, out + shard.size());
+}
+
+template <class T>
+LocalSteps<T>::LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round,
+                          std::int64_t steps, std::int64_t epochs)
+    : oracle_(oracle), client_(client), round_(round) {
+  const std::size_t rows = oracle.shards()[client].size(), batch = oracle.is_full() ? rows : oracle.batch();
+  if (epochs > 0) per_epoch_ = static_cast<std::uint32_t>((rows + batch - 1) / batch);
+  const std::uint64_t count = epochs > 0 ? static_cast<std::uint64_t>(epochs) * per_epoch_ : static_cast<std::uint64_t>(steps);
+  if (count > kMostLocalSteps)
+    throw ConfigError("local.epochs: client " + std::to_string(client) + " would take " + std::to_string(count) +
+                      " local steps in a round, at most " + std::to_string(kMostLocalSteps) + " are possible");
+  count_ = static_cast<std::uint32_t>(count);
+  drawn_ = frame.take<std::uint32_t>(epochs > 0 ? rows : batch);
+}
+
+template <class T>
+std::span<const std::uint32_t> LocalSteps<T>::rows(std::uint32_t step) {
+  if (per_epoch_ == 0) return oracle_.draw(client_, {.round = round_, .step = step}, drawn_);
+  const std::uint32_t at = step % per_epoch_;
+  if (at == 0) oracle_.shuffle(client_, round_, step / per_epoch_, drawn_);
+  const std::size_t rows = oracle_.shards()[client_].size(), batch = oracle_.is_full() ? rows : oracle_.batch();
+  return {drawn_ + at * batch, std::min(batch, rows - at * batch)};
+}
+template class LocalSteps<float>;
+template class LocalSteps<double>;
 
 template class GradientOracle<float>;
 template class GradientOracle<double>;

@@ -11,6 +11,7 @@
 #include "fl_core/dataset.hpp"
 #include "fl_core/options.hpp"
 #include "fl_core/random.hpp"
+#include "fl_core/workspace.hpp"
 
 namespace fl {
 
@@ -21,6 +22,9 @@ struct SamplingOptions {
   std::string sample_file;  // replays a published sampling: line r, column i = the local row of client i in round r
 };
 FL_API void describe(Schema& schema, SamplingOptions& options);
+
+// Steps are counted in 16 bits of the random numbers' counter.
+inline constexpr std::uint32_t kMostLocalSteps = 65535;
 
 // Which rows: all, or those of a round and a local step.
 struct Sample {
@@ -39,22 +43,52 @@ class FL_API GradientOracle {
   // gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null.
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::uint32_t> clients, const Sample& sample, BatchView<T> gradient,
                 double* loss) const;
+  // The same for one client on rows that the caller has drawn (with LocalSteps).
+  void gradient_on(const Exec& exec, const T* x, std::uint32_t client, const Sample& sample, std::span<const std::uint32_t> rows,
+                   T* gradient) const;
 
   [[nodiscard]] const Model<T>& model() const { return model_; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] bool is_full() const { return sampling_.batch == 0; }
+  [[nodiscard]] std::size_t batch() const { return static_cast<std::size_t>(sampling_.batch); }
+
+  // Where the rows of one client for a sample lie; `out` has room for `batch` entries.
+  std::span<const std::uint32_t> draw(std::uint32_t client, const Sample& sample, std::uint32_t* out) const;
+  // The client's rows in the random order of an epoch; `out` has room for all of them.
+  void shuffle(std::uint32_t client, std::uint32_t round, std::uint32_t epoch, std::uint32_t* out) const;
 
  private:
-  // The rows of one client for a sample; `out` has room for `batch` entries.
-  std::span<const std::uint32_t> draw(std::uint32_t client, const Sample& sample, std::uint32_t* out) const;
-
   const Model<T>& model_;
   const std::vector<Shard>& shards_;
   SamplingOptions sampling_;
-  std::uint64_t key_;
+  [[nodiscard]] RandomStream inner_random(std::uint32_t client, const Sample& sample) const {
+    return {inner_key_, client, sample.round, sample.step};
+  }
+  std::uint64_t key_, epoch_key_, inner_key_;
+  std::size_t model_size_;
   std::vector<std::uint32_t> replay_;  // [rounds, clients] local rows
 };
 
+// The minibatches of one client's local steps in a round: drawn anew for each step, or, counted in epochs, by going through all rows in a
+// random order, the last batch of an epoch being what is left.
+template <class T>
+class LocalSteps {
+ public:
+  // `epochs` = 0 takes `steps`. Scratch lasts as long as `frame`.
+  LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round, std::int64_t steps,
+             std::int64_t epochs);
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  // The rows of step 0, 1, ... in this order.
+  [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t step);
+
+ private:
+  const GradientOracle<T>& oracle_;
+  std::uint32_t client_, round_, count_ = 0, per_epoch_ = 0;
+  std::uint32_t* drawn_ = nullptr;
+};
+
+extern template class LocalSteps<float>;
+extern template class LocalSteps<double>;
 extern template class GradientOracle<float>;
 extern template class GradientOracle<double>;
 

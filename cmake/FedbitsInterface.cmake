@@ -3,7 +3,7 @@
 file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
   fl_core/*.hpp fl_core/cpu/*.hpp fl_core/cuda/*.hpp fl_core/cuda/*.cuh
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
-  clients/*.hpp clients/kernels/*.hpp
+  clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
   server/participation.hpp server/server_optimizer.hpp
   scenarios/partitioners/*.hpp)
 list(SORT FL_PUBLIC_HEADERS)

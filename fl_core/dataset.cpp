@@ -1,8 +1,66 @@
 #include "fl_core/dataset.hpp"
 
+#include <algorithm>
+
 #include "fl_core/checksum.hpp"
 
 namespace fl {
+
+namespace {
+
+// feature = scale * byte + shift, of each channel.
+template <class T>
+struct PixelMap {
+  explicit PixelMap(const Dataset<T>& data) : plane(data.num_features / channels_of(data)) {
+    for (std::size_t c = 0; c < channels_of(data); ++c) {
+      const double mean = data.pixel_mean.empty() ? 0 : data.pixel_mean[c];
+      const double deviation = data.pixel_deviation.empty() ? 1 : data.pixel_deviation[c];
+      scale.push_back(static_cast<T>(1 / (255 * deviation)));
+      shift.push_back(static_cast<T>(-mean / deviation));
+    }
+  }
+  static std::size_t channels_of(const Dataset<T>& data) { return data.shape.size() == 3 ? data.shape[0] : 1; }
+  void expand(const std::uint8_t* bytes, T* out) const {
+    for (std::size_t c = 0; c < scale.size(); ++c) {
+      const T a = scale[c], b = shift[c];
+      for (std::size_t j = c * plane; j < (c + 1) * plane; ++j) out[j] = a * static_cast<T>(bytes[j]) + b;
+    }
+  }
+  std::size_t plane;
+  std::vector<T> scale, shift;
+};
+
+}  // namespace
+
+template <class T>
+void Dataset<T>::gather(std::span<const std::uint32_t> rows, T* out) const {
+  if (has_pixels()) {
+    const PixelMap<T> map(*this);
+    for (std::size_t r = 0; r < rows.size(); ++r) map.expand(pixels.data() + rows[r] * num_features, out + r * num_features);
+    return;
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    T* to = out + r * num_features;
+    if (!is_sparse) {
+      std::copy_n(dense_row(rows[r]), num_features, to);
+      continue;
+    }
+    std::fill_n(to, num_features, T(0));
+    for (std::uint64_t e = row_begin[rows[r]]; e < row_begin[rows[r] + 1]; ++e) to[column[e]] = value.empty() ? T(1) : value[e];
+  }
+}
+
+template <class T>
+void Dataset<T>::expand_pixels() {
+  if (!has_pixels()) return;
+  allocate_dense();
+  const PixelMap<T> map(*this);
+  for (std::size_t r = 0; r < num_rows; ++r) map.expand(pixels.data() + r * num_features, dense_row(r));
+  pixels = {};
+}
+
+template struct Dataset<float>;
+template struct Dataset<double>;
 
 std::uint64_t hash_of(const std::vector<Shard>& shards) {
   Hash64 hash;

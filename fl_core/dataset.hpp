@@ -1,5 +1,6 @@
-// Data as every part sees it: rows of features (dense, or CSR when sparse) and one label per row.
+// Data as every part sees it: rows of features (dense, CSR when sparse, or the bytes of images) and one label per row.
 //
+// Images stay the bytes they are stored as until a minibatch needs them: a feature is (byte/255 - mean) / deviation of its channel.
 // Rows are held once; a client's Shard is a list of row numbers. Labels are class numbers 0 .. C-1 for classification (the file's own
 // labels are kept in class_names), targets for regression, absent for quadratics.
 #pragma once
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,12 @@ struct Dataset {
   std::size_t num_classes = 0;   // C; 0 = no classes
   bool is_sparse = false;
 
+  std::vector<std::size_t> shape;  // of a row: {channels, height, width} of images; empty = {D}
+
   Buffer<T> dense;                       // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
+  Buffer<std::uint8_t> pixels;           // [m,D] (images only), channel after channel
+  std::vector<double> pixel_mean;        // [channels], of byte/255; empty = 0
+  std::vector<double> pixel_deviation;   // [channels]; empty = 1
   Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
   Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
   Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)
@@ -35,6 +42,12 @@ struct Dataset {
   // Synthetic data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
   std::vector<std::size_t> client_begin;
 
+  [[nodiscard]] bool has_pixels() const { return !pixels.empty(); }
+  // out [rows,D] = the features of `rows`, whatever they are stored as.
+  void gather(std::span<const std::uint32_t> rows, T* out) const;
+  // Images as dense rows.
+  void expand_pixels();
+
   [[nodiscard]] std::size_t dense_stride() const { return aligned_stride<T>(num_features); }
   [[nodiscard]] T* dense_row(std::size_t row) { return dense.data() + row * dense_stride(); }
   [[nodiscard]] const T* dense_row(std::size_t row) const { return dense.data() + row * dense_stride(); }
@@ -42,6 +55,9 @@ struct Dataset {
   void allocate_dense() { dense = Buffer<T>(num_rows * dense_stride()); }
   [[nodiscard]] bool all_ones() const { return is_sparse && value.empty() && column.size() > 0; }
 };
+
+extern template struct Dataset<float>;
+extern template struct Dataset<double>;
 
 // A client's rows, ascending unless the partitioner says otherwise.
 using Shard = std::vector<std::uint32_t>;

@@ -25,6 +25,8 @@ enum class Purpose : std::uint32_t {
   coin = 7,
   holdout = 8,
   start = 9,
+  epoch = 10,
+  inside_model = 11,
 };
 
 // The four seeds of a scenario.

@@ -172,6 +172,9 @@ void Experiment<T>::start_model() {
     f_star_ = optimum.value;
   }
   switch (scenario_.start.kind) {
+    case StartOptions::Kind::automatic:
+      if (problem_.model().starts_at_random()) problem_.model().initial(scenario_.seeds.init, model_.data());
+      break;
     case StartOptions::Kind::zero: break;
     case StartOptions::Kind::random: problem_.model().initial(scenario_.seeds.init, model_.data()); break;
     case StartOptions::Kind::optimum:

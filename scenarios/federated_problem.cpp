@@ -60,16 +60,21 @@ std::vector<ProblemCache::Entry<double>>& ProblemCache::entries<double>() {
 }
 
 template <class T>
-std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario) {
+std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario, bool as_pixels) {
   std::vector<Entry<T>>& kept = entries<T>();
-  const std::string key = to_toml(data_tables(scenario));
+  const std::string key = to_toml(data_tables(scenario)) + (as_pixels ? "" : "dense");
   for (const Entry<T>& entry : kept)
     if (entry.key == key) return entry.data;
   if (kept.size() == kKeptData) kept.erase(kept.begin());
-  return kept.emplace_back(Entry<T>{key, std::make_shared<const LoadedData<T>>(load<T>(scenario, catalog_))}).data;
+  auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_));
+  if (!as_pixels) {
+    loaded->train.expand_pixels();
+    if (loaded->test) loaded->test->expand_pixels();
+  }
+  return kept.emplace_back(Entry<T>{key, std::move(loaded)}).data;
 }
-template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&);
-template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&);
+template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&, bool);
+template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&, bool);
 
 std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
@@ -90,7 +95,8 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
 template <class T>
 FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool)
     : pool_(pool),
-      data_(cache.data<T>(scenario)),
+      model_(make_part<Model<T>>("model", scenario.model.part.kind, scenario.model.part.options, Device::cpu, kPrecisionOf<T>)),
+      data_(cache.data<T>(scenario, model_->takes_pixels())),
       facts_(cache.facts(scenario)),
       weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
   hold_out(scenario.data.test_fraction, scenario.seeds.data);
@@ -153,7 +159,6 @@ void FederatedProblem<T>::split(const Scenario& scenario) {
 template <class T>
 void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
-  model_ = make_part<Model<T>>("model", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   model_->bind(data_->train);
   layers_ = model_->layers();
 

@@ -37,9 +37,9 @@ class FL_API ProblemCache {
  public:
   explicit ProblemCache(DataCatalog catalog);
   ~ProblemCache();
-  // The data of a scenario: loaded or generated once, and kept as long as a few newer ones.
+  // The data of a scenario: loaded or generated once, and kept as long as a few newer ones; images as pixels or as dense rows.
   template <class T>
-  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario);
+  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario, bool as_pixels);
   // Facts about f where it does not depend on the split; new ones otherwise.
   [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario);
 
@@ -93,6 +93,7 @@ class FederatedProblem {
   [[nodiscard]] std::span<const double> whole_weights() const;
 
   ThreadPool& pool_;
+  std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
@@ -101,7 +102,6 @@ class FederatedProblem {
   std::vector<Shard> shards_;
   std::uint64_t split_hash_ = 0;
   std::vector<double> weights_;
-  std::unique_ptr<Model<T>> model_;
   LayerTable layers_;
   std::map<std::string, double> names_;
 };

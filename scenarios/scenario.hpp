@@ -68,8 +68,8 @@ struct ModelSpec {
 };
 
 struct StartOptions {
-  enum class Kind { zero, random, file, optimum };
-  Kind kind = Kind::zero;
+  enum class Kind { automatic, zero, random, file, optimum };
+  Kind kind = Kind::automatic;
   double shift = 0;  // added to every parameter
   std::string path;
 };

@@ -137,9 +137,10 @@ Section model_section(ModelSpec& model) {
 Section start_section(StartOptions& start) {
   using Kind = StartOptions::Kind;
   Section section{.path = "start", .doc = "The initial model."};
-  section.keys.choice("kind", start.kind,
-                      {{Kind::zero, "zero"}, {Kind::random, "random"}, {Kind::file, "file"}, {Kind::optimum, "optimum"}},
-                      "zero, the model's own random start, parameters from a file, or the optimum x*");
+  section.keys.choice(
+      "kind", start.kind,
+      {{Kind::automatic, "auto"}, {Kind::zero, "zero"}, {Kind::random, "random"}, {Kind::file, "file"}, {Kind::optimum, "optimum"}},
+      "zero, the model's own random start, parameters from a file, or the optimum x*; auto is random for neural networks, else zero");
   section.keys.field("shift", start.shift, "added to every parameter");
   section.keys.field("path", start.path, "for kind = \"file\": one parameter per line, in text");
   section.validate = [&start](Problems& p) {

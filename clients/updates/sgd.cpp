@@ -10,13 +10,16 @@ namespace fl {
 
 struct SgdOptions : SamplingOptions {
   Expression learning_rate{0.1};
-  std::int64_t steps = 1;
-  double proximal_mu = 0;
+  std::int64_t steps = 1, epochs = 0;
+  double momentum = 0, weight_decay = 0, proximal_mu = 0;
 };
 inline void describe(Schema& s, SgdOptions& o) {
   describe(s, static_cast<SamplingOptions&>(o));
   s.field("learning_rate", o.learning_rate, "gamma of the local steps: a number or a rule");
-  s.field("steps", o.steps, "local steps per round").at_least(1).at_most(65535);
+  s.field("steps", o.steps, "local steps per round").at_least(1).at_most(kMostLocalSteps);
+  s.field("epochs", o.epochs, "passes over the client's rows per round, in random order, instead of steps; 0 = count steps").at_least(0);
+  s.field("momentum", o.momentum, "beta of v = beta v + g, y -= gamma v; v begins at zero each round").at_least(0).below(1);
+  s.field("weight_decay", o.weight_decay, "weight of y that is added to each gradient").at_least(0);
   s.field("proximal_mu", o.proximal_mu, "FedProx: weight of mu/2 |y - w|^2; 0 = FedAvg").at_least(0);
 }
 
@@ -35,27 +38,48 @@ class SgdUpdate final : public LocalUpdate<T> {
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;
     const T gamma = static_cast<T>(context.step_size);
-    const auto num_steps = static_cast<std::uint32_t>(options_.steps);
     Workspace::Frame frame(*exec.workspace);
-    const BatchView<T> y{frame.take<T>(P), nullptr, 1, P, P}, g{frame.take<T>(P), nullptr, 1, P, P};
-    const T mu = static_cast<T>(options_.proximal_mu);
+    T *y = frame.take<T>(P), *g = frame.take<T>(P), *v = options_.momentum > 0 ? frame.take<T>(P) : nullptr;
     T* room = context.offset_slot.empty() ? nullptr : frame.take<T>(block.K * P);
     const BatchView<const T> start = own_models(context, block, room);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* w = start.row(k);
-      std::copy_n(w, P, y.data);
-      for (std::uint32_t step = 0; step < num_steps; ++step) {
-        oracle.gradient(exec, y, block.clients.subspan(k, 1), {.round = context.round, .step = step}, g, nullptr);
-        if (mu > T(0))
-          for (std::size_t j = 0; j < P; ++j) g.data[j] += mu * (y.data[j] - w[j]);
-        for (std::size_t j = 0; j < P; ++j) y.data[j] -= gamma * g.data[j];
+      const std::uint32_t client = block.clients[k];
+      Workspace::Frame inner(*exec.workspace);
+      LocalSteps<T> steps(inner, oracle, client, context.round, options_.steps, options_.epochs);
+      std::copy_n(w, P, y);
+      if (v != nullptr) std::fill_n(v, P, T(0));
+      for (std::uint32_t step = 0; step < steps.count(); ++step) {
+        oracle.gradient_on(exec, y, client, {.round = context.round, .step = step}, steps.rows(step), g);
+        add_penalties(w, y, g, P);
+        descend(gamma, g, v, y, P);
       }
       T* update = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < P; ++j) update[j] = w[j] - y.data[j];
+      for (std::size_t j = 0; j < P; ++j) update[j] = w[j] - y[j];
     }
   }
 
  private:
+  // g += weight_decay y + mu (y - w)
+  void add_penalties(const T* w, const T* y, T* g, std::size_t P) const {
+    const T decay = static_cast<T>(options_.weight_decay), mu = static_cast<T>(options_.proximal_mu);
+    if (decay > T(0))
+      for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
+    if (mu > T(0))
+      for (std::size_t j = 0; j < P; ++j) g[j] += mu * (y[j] - w[j]);
+  }
+  void descend(T gamma, const T* g, T* v, T* y, std::size_t P) const {
+    if (v == nullptr) {
+      for (std::size_t j = 0; j < P; ++j) y[j] -= gamma * g[j];
+      return;
+    }
+    const T beta = static_cast<T>(options_.momentum);
+    for (std::size_t j = 0; j < P; ++j) {
+      v[j] = beta * v[j] + g[j];
+      y[j] -= gamma * v[j];
+    }
+  }
+
   SgdOptions options_;
 };
 

@@ -5,6 +5,7 @@
 #include "fl_core/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
+#include "scenarios/data/image_sets.hpp"
 #include "scenarios/data/sha256.hpp"
 
 namespace fl {
@@ -94,6 +95,13 @@ std::optional<DataLocation> DataCatalog::try_find(const std::string& name) const
     for (const fs::path& candidate : {folder / name, folder / kPrefix / name})
       if (const auto file = plain_or_packed(candidate)) return DataLocation{name, *file, {}};
   if (long_name(name) == kEmbeddedName) return DataLocation{name, {}, embedded_mushrooms()};
+  return std::nullopt;
+}
+
+std::optional<fs::path> DataCatalog::find_image_set(const std::string& name) const {
+  if (names_a_file(name)) return is_folder(name) && holds_image_set(name) ? std::optional<fs::path>(name) : std::nullopt;
+  for (const fs::path& folder : folders_)
+    if (!name.empty() && is_folder(folder / name) && holds_image_set(folder / name)) return folder / name;
   return std::nullopt;
 }
 

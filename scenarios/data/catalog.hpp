@@ -54,6 +54,8 @@ class FL_API DataCatalog {
   explicit DataCatalog(const std::filesystem::path& data_folder = {});
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
+  // The folder of that name which holds a set of images; none where there is no such.
+  [[nodiscard]] std::optional<std::filesystem::path> find_image_set(const std::string& name) const;
   // Throws ConfigError with the places looked at and the nearest known name.
   [[nodiscard]] DataLocation find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;

@@ -1,5 +1,7 @@
 #include "scenarios/data/load.hpp"
 
+#include "scenarios/data/image_sets.hpp"
+
 namespace fl {
 namespace {
 
@@ -27,6 +29,8 @@ void describe(Schema& schema, FileDataOptions& options) {
 
 template <class T>
 LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
+  if (const auto images = catalog.find_image_set(options.name))
+    return load_image_set<T>(*images, options.name, static_cast<std::size_t>(options.rows), options.test != "none");
   const DataLocation train = catalog.find(options.name);
   const auto test = locate_test(options, catalog, train);
   LibsvmFormat format;

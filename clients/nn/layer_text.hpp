@@ -1,0 +1,26 @@
+// Layers as scenario files write them:   "conv2d(32, 5, padding=2)"   "relu"   "dense(classes)"   "residual([conv2d(64, 3), relu])"
+//
+// A call names a layer and gives its options, in the order in which `fedbits list layers` shows them or by name. A value is a number, true
+// or false, a word (one of a choice, or a name such as `classes` that stands for a number of the data), or a list of layers in brackets.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clients/nn/module.hpp"
+
+namespace fl::nn {
+
+// Numbers of the data that a layer may name: classes, features, vocabulary, users, items.
+using DataNames = std::map<std::string, std::int64_t>;
+
+// Makes the layer, not yet bound. Throws ConfigError quoting `text` and the place: syntax, unknown layer or option, a value out of bounds.
+template <class T>
+[[nodiscard]] FL_API std::unique_ptr<Module<T>> make_layer(const std::string& text, const DataNames& names);
+
+// What is wrong with a list of layers before any data is known.
+FL_API void check_layers(const std::string& key, const std::vector<std::string>& layers, Problems& problems);
+
+}  // namespace fl::nn

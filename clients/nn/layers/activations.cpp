@@ -1,0 +1,66 @@
+// Element-wise functions: relu max(x, 0); tanh; gelu x Phi(x), exact. Output has the input's shape.
+//
+// D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.
+#include <cmath>
+
+#include "clients/nn/module.hpp"
+
+namespace fl::nn::FL_DEVICE_NS {
+
+// `Function` has value(x) and derivative(x, y) with y = value(x).
+template <class T, class Function>
+class Elementwise : public Module<T> {
+ public:
+  explicit Elementwise(const NoOptions&) {}
+  Shape bind(const Shape& input) override {
+    n_ = input.size();
+    return input;
+  }
+  [[nodiscard]] bool needs_output() const override { return true; }
+  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
+    for (std::size_t j = 0; j < pass.B * n_; ++j) out[j] = Function::value(in[j]);
+  }
+  void backward(const Pass& pass, const T*, const T* in, const T* out, const T*, const T* d_out, T* d_in, T*) const override {
+    if (d_in == nullptr) return;
+    for (std::size_t j = 0; j < pass.B * n_; ++j) d_in[j] = d_out[j] * Function::derivative(in[j], out[j]);
+  }
+
+ private:
+  std::size_t n_ = 0;
+};
+
+template <class T>
+struct ReluFunction {
+  static T value(T x) { return x > T(0) ? x : T(0); }
+  static T derivative(T, T y) { return y > T(0) ? T(1) : T(0); }
+};
+template <class T>
+struct TanhFunction {
+  static T value(T x) { return std::tanh(x); }
+  static T derivative(T, T y) { return T(1) - y * y; }
+};
+template <class T>
+struct GeluFunction {
+  static T cdf(T x) { return T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440))); }
+  static T value(T x) { return x * cdf(x); }
+  static T derivative(T x, T) { return cdf(x) + x * T(0.39894228040143267794) * std::exp(T(-0.5) * x * x); }
+};
+
+template <class T>
+struct Relu final : Elementwise<T, ReluFunction<T>> {
+  using Elementwise<T, ReluFunction<T>>::Elementwise;
+};
+template <class T>
+struct Tanh final : Elementwise<T, TanhFunction<T>> {
+  using Elementwise<T, TanhFunction<T>>::Elementwise;
+};
+template <class T>
+struct Gelu final : Elementwise<T, GeluFunction<T>> {
+  using Elementwise<T, GeluFunction<T>>::Elementwise;
+};
+
+FL_REGISTER_PART(Module, Relu, NoOptions, (PartInfo{"layer", "relu", "max(x, 0)", ""}));
+FL_REGISTER_PART(Module, Tanh, NoOptions, (PartInfo{"layer", "tanh", "hyperbolic tangent", ""}));
+FL_REGISTER_PART(Module, Gelu, NoOptions, (PartInfo{"layer", "gelu", "x Phi(x), exact", "Hendrycks and Gimpel, arXiv:1606.08415, 2016"}));
+
+}  // namespace fl::nn::FL_DEVICE_NS

@@ -1,0 +1,146 @@
+// 2-D convolution (cross-correlation) of images {C,H,W}: out {channels, (H+2 padding-kernel)/stride+1, (W+2 padding-kernel)/stride+1}.
+//
+// Tensors: weight [channels, C kernel kernel], bias [channels]. An image becomes a matrix of its windows (im2col), small enough to stay in
+// the second-level cache, and the convolution a product with it; backward builds the windows again instead of keeping them.
+#include <algorithm>
+
+#include "clients/nn/gemm.hpp"
+#include "clients/nn/module.hpp"
+
+namespace fl {
+namespace nn {
+
+struct Conv2dOptions {
+  std::int64_t channels = 0, kernel = 3, padding = 0, stride = 1;
+  bool bias = true;
+  Initial init = Initial::pytorch;
+};
+inline void describe(Schema& s, Conv2dOptions& o) {
+  s.field("channels", o.channels, "channels of the output").at_least(1).at_most(65536).required();
+  s.field("kernel", o.kernel, "height and width of a window").at_least(1).at_most(255);
+  s.field("padding", o.padding, "zeros around the image").at_least(0).at_most(255);
+  s.field("stride", o.stride, "distance between windows").at_least(1).at_most(255);
+  s.field("bias", o.bias, "a constant term per channel");
+  s.choice("init", o.init, initial_names(), "how weights begin");
+}
+
+}  // namespace nn
+
+namespace nn::FL_DEVICE_NS {
+
+template <class T>
+class Conv2d final : public Module<T> {
+ public:
+  explicit Conv2d(const Conv2dOptions& options)
+      : options_(options),
+        out_channels_(static_cast<std::size_t>(options.channels)),
+        kernel_(static_cast<std::size_t>(options.kernel)),
+        padding_(static_cast<std::size_t>(options.padding)),
+        stride_(static_cast<std::size_t>(options.stride)) {}
+
+  Shape bind(const Shape& input) override {
+    if (!input.is_image()) throw ConfigError("conv2d needs images {channels, height, width}, its input is " + input.text());
+    in_ = input;
+    if (input.height() + 2 * padding_ < kernel_ || input.width() + 2 * padding_ < kernel_)
+      throw ConfigError("conv2d with kernel " + std::to_string(kernel_) + " does not fit into " + input.text());
+    out_h_ = (input.height() + 2 * padding_ - kernel_) / stride_ + 1;
+    out_w_ = (input.width() + 2 * padding_ - kernel_) / stride_ + 1;
+    window_ = input.channels() * kernel_ * kernel_;
+    return {{out_channels_, out_h_, out_w_}};
+  }
+  [[nodiscard]] std::vector<Layer> tensors() const override {
+    std::vector<Layer> tensors{{"weight", 0, out_channels_, window_}};
+    if (options_.bias) tensors.push_back({"bias", out_channels_ * window_, out_channels_, 1});
+    return tensors;
+  }
+  void initial(RandomSequence& random, T* w) const override {
+    const std::size_t fan_out = out_channels_ * kernel_ * kernel_;
+    draw_initial(options_.init, random, window_, fan_out, false, w, out_channels_ * window_);
+    if (options_.bias) draw_initial(options_.init, random, window_, fan_out, true, w + out_channels_ * window_, out_channels_);
+  }
+
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
+    Workspace::Frame frame(*pass.exec.workspace);
+    const std::size_t pixels = out_h_ * out_w_;
+    T* columns = frame.take<T>(window_ * pixels);
+    for (std::size_t b = 0; b < pass.B; ++b) {
+      T* to = out + b * out_channels_ * pixels;
+      gather_windows(in + b * in_.size(), columns);
+      if (options_.bias)
+        for (std::size_t c = 0; c < out_channels_; ++c) std::fill_n(to + c * pixels, pixels, w[out_channels_ * window_ + c]);
+      gemm(Op::plain, Op::plain, out_channels_, pixels, window_, w, window_, columns, pixels, options_.bias, to, pixels);
+    }
+  }
+  void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
+    Workspace::Frame frame(*pass.exec.workspace);
+    const std::size_t pixels = out_h_ * out_w_;
+    T* columns = frame.take<T>(window_ * pixels);
+    T* d_bias = d_w + out_channels_ * window_;
+    if (options_.bias && !pass.accumulate) std::fill_n(d_bias, out_channels_, T(0));
+    for (std::size_t b = 0; b < pass.B; ++b) {
+      const T* d = d_out + b * out_channels_ * pixels;
+      gather_windows(in + b * in_.size(), columns);
+      gemm(Op::plain, Op::transposed, out_channels_, window_, pixels, d, pixels, columns, pixels, pass.accumulate || b > 0, d_w, window_);
+      if (options_.bias)
+        for (std::size_t c = 0; c < out_channels_; ++c) {
+          T sum = 0;
+          for (std::size_t p = 0; p < pixels; ++p) sum += d[c * pixels + p];
+          d_bias[c] += sum;
+        }
+      if (d_in == nullptr) continue;
+      gemm(Op::transposed, Op::plain, window_, pixels, out_channels_, w, window_, d, pixels, false, columns, pixels);
+      scatter_windows(columns, d_in + b * in_.size());
+    }
+  }
+
+ private:
+  // Calls f(row of the matrix of windows, y, first and one past the last output x inside the image, the input entry of that first x).
+  template <class F>
+  void each_run(const F& f) const {
+    const auto H = static_cast<std::ptrdiff_t>(in_.height()), W = static_cast<std::ptrdiff_t>(in_.width());
+    const auto pad = static_cast<std::ptrdiff_t>(padding_), stride = static_cast<std::ptrdiff_t>(stride_);
+    std::size_t row = 0;
+    for (std::size_t c = 0; c < in_.channels(); ++c)
+      for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(kernel_); ++i)
+        for (std::ptrdiff_t j = 0; j < static_cast<std::ptrdiff_t>(kernel_); ++j, ++row) {
+          // Output x reads input x*stride + j - pad.
+          const std::ptrdiff_t first = j >= pad ? 0 : (pad - j + stride - 1) / stride;
+          const std::ptrdiff_t last =
+              std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(out_w_), W + pad - j <= 0 ? 0 : (W + pad - j - 1) / stride + 1);
+          for (std::size_t y = 0; y < out_h_; ++y) {
+            const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(y) * stride + i - pad;
+            const bool inside = from >= 0 && from < H && first < last;
+            const std::ptrdiff_t entry = inside ? (static_cast<std::ptrdiff_t>(c) * H + from) * W + first * stride + j - pad : 0;
+            f(row, y, inside ? static_cast<std::size_t>(first) : out_w_, inside ? static_cast<std::size_t>(last) : out_w_, entry);
+          }
+        }
+  }
+  // columns [window,pixels]
+  void gather_windows(const T* image, T* columns) const {
+    each_run([&](std::size_t row, std::size_t y, std::size_t first, std::size_t last, std::ptrdiff_t entry) {
+      T* to = columns + (row * out_h_ + y) * out_w_;
+      std::fill_n(to, first, T(0));
+      if (stride_ == 1)
+        std::copy_n(image + entry, last - first, to + first);
+      else
+        for (std::size_t x = first; x < last; ++x) to[x] = image[entry + static_cast<std::ptrdiff_t>((x - first) * stride_)];
+      std::fill(to + last, to + out_w_, T(0));
+    });
+  }
+  void scatter_windows(const T* columns, T* image) const {
+    std::fill_n(image, in_.size(), T(0));
+    each_run([&](std::size_t row, std::size_t y, std::size_t first, std::size_t last, std::ptrdiff_t entry) {
+      const T* from = columns + (row * out_h_ + y) * out_w_;
+      for (std::size_t x = first; x < last; ++x) image[entry + static_cast<std::ptrdiff_t>((x - first) * stride_)] += from[x];
+    });
+  }
+
+  Conv2dOptions options_;
+  std::size_t out_channels_, kernel_, padding_, stride_, out_h_ = 0, out_w_ = 0, window_ = 0;
+  Shape in_;
+};
+
+FL_REGISTER_PART(Module, Conv2d, Conv2dOptions, (PartInfo{"layer", "conv2d", "2-D convolution of images", ""}));
+
+}  // namespace nn::FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,57 @@
+// Dropout: while training, an entry is zero with probability `rate` and else divided by 1 - rate; at evaluation nothing happens.
+//
+// Which entries fall depends on seed, client, round, step and layer alone. N. Srivastava et al., "Dropout: a simple way to prevent neural
+// networks from overfitting", JMLR 15, 2014.
+#include <algorithm>
+
+#include "clients/nn/module.hpp"
+
+namespace fl {
+namespace nn {
+
+struct DropoutOptions {
+  double rate = 0.5;
+};
+inline void describe(Schema& s, DropoutOptions& o) { s.field("rate", o.rate, "probability of a zero").at_least(0).below(1); }
+
+}  // namespace nn
+
+namespace nn::FL_DEVICE_NS {
+
+template <class T>
+class Dropout final : public Module<T> {
+ public:
+  explicit Dropout(const DropoutOptions& options) : rate_(options.rate) {}
+  Shape bind(const Shape& input) override {
+    n_ = input.size();
+    return input;
+  }
+  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { apply(pass, in, out); }
+  void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
+    if (d_in != nullptr) apply(pass, d_out, d_in);
+  }
+
+ private:
+  void apply(const Pass& pass, const T* from, T* to) const {
+    const std::size_t count = pass.B * n_;
+    if (!pass.drops || rate_ == 0) {
+      std::copy_n(from, count, to);
+      return;
+    }
+    const auto keep = static_cast<T>(1 / (1 - rate_));
+    const auto bound = static_cast<std::uint64_t>(rate_ * 4294967296.0);
+    for (std::size_t quad = 0; quad * 4 < count; ++quad) {
+      std::uint32_t words[4];
+      pass.random.quad(static_cast<std::uint32_t>(quad), words);
+      for (std::size_t i = 0; i < 4 && quad * 4 + i < count; ++i) to[quad * 4 + i] = words[i] < bound ? T(0) : from[quad * 4 + i] * keep;
+    }
+  }
+  double rate_;
+  std::size_t n_ = 0;
+};
+
+FL_REGISTER_PART(Module, Dropout, DropoutOptions,
+                 (PartInfo{"layer", "dropout", "zeros at random while training", "Srivastava et al., JMLR 2014"}));
+
+}  // namespace nn::FL_DEVICE_NS
+}  // namespace fl

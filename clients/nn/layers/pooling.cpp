@@ -1,0 +1,133 @@
+// Pooling over windows of an image {C,H,W}: the largest entry, or the mean. Output {C,(H-size)/stride+1,(W-size)/stride+1}.
+//
+// Windows lie inside the image; rows and columns that fill no window are left out. size = 0 pools the whole image to {C,1,1}.
+// Of equal entries the first takes the gradient.
+#include <algorithm>
+
+#include "clients/nn/module.hpp"
+
+namespace fl {
+namespace nn {
+
+struct PoolOptions {
+  std::int64_t size = 2, stride = 0;
+};
+inline void describe(Schema& s, PoolOptions& o) {
+  s.field("size", o.size, "height and width of a window; 0 = the whole image").at_least(0).at_most(4096);
+  s.field("stride", o.stride, "distance between windows; 0 = their size").at_least(0).at_most(4096);
+}
+
+}  // namespace nn
+
+namespace nn::FL_DEVICE_NS {
+
+template <class T>
+class Pooling : public Module<T> {
+ public:
+  explicit Pooling(const PoolOptions& options)
+      : size_(static_cast<std::size_t>(options.size)), stride_(static_cast<std::size_t>(options.stride)) {}
+  Shape bind(const Shape& input) override {
+    if (!input.is_image()) throw ConfigError("pooling needs images {channels, height, width}, its input is " + input.text());
+    channels_ = input.channels();
+    height_ = input.height();
+    width_ = input.width();
+    window_h_ = size_ > 0 ? size_ : height_;
+    window_w_ = size_ > 0 ? size_ : width_;
+    if (window_h_ > height_ || window_w_ > width_)
+      throw ConfigError("pooling with windows of " + std::to_string(size_) + " does not fit into " + input.text());
+    stride_h_ = stride_ > 0 ? stride_ : window_h_;
+    stride_w_ = stride_ > 0 ? stride_ : window_w_;
+    out_h_ = (height_ - window_h_) / stride_h_ + 1;
+    out_w_ = (width_ - window_w_) / stride_w_ + 1;
+    return {{channels_, out_h_, out_w_}};
+  }
+
+ protected:
+  [[nodiscard]] std::size_t in_size() const { return channels_ * height_ * width_; }
+  // Calls f(offset of the window's first entry in the plane, index of the output in its plane).
+  template <class F>
+  void windows(const F& f) const {
+    for (std::size_t y = 0; y < out_h_; ++y)
+      for (std::size_t x = 0; x < out_w_; ++x) f(y * stride_h_ * width_ + x * stride_w_, y * out_w_ + x);
+  }
+  std::size_t size_, stride_, channels_ = 0, height_ = 0, width_ = 0, window_h_ = 0, window_w_ = 0, stride_h_ = 0, stride_w_ = 0;
+  std::size_t out_h_ = 0, out_w_ = 0;
+};
+
+template <class T>
+class MaxPool final : public Pooling<T> {
+ public:
+  using Pooling<T>::Pooling;
+  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
+    const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
+    for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
+      const T* from = in + p * plane;
+      T* to = out + p * out_plane;
+      if (this->window_h_ == 2 && this->window_w_ == 2 && this->stride_w_ == 2) {
+        for (std::size_t y = 0; y < this->out_h_; ++y) {
+          const T *a = from + y * this->stride_h_ * this->width_, *b = a + this->width_;
+          for (std::size_t x = 0; x < this->out_w_; ++x)
+            to[y * this->out_w_ + x] = std::max(std::max(a[2 * x], a[2 * x + 1]), std::max(b[2 * x], b[2 * x + 1]));
+        }
+        continue;
+      }
+      this->windows([&](std::size_t first, std::size_t o) { to[o] = from[where(from, first)]; });
+    }
+  }
+  void backward(const Pass& pass, const T*, const T* in, const T*, const T*, const T* d_out, T* d_in, T*) const override {
+    if (d_in == nullptr) return;
+    std::fill_n(d_in, pass.B * this->in_size(), T(0));
+    const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
+    for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
+      const T *from = in + p * plane, *d = d_out + p * out_plane;
+      T* to = d_in + p * plane;
+      this->windows([&](std::size_t first, std::size_t o) { to[where(from, first)] += d[o]; });
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t where(const T* plane, std::size_t first) const {
+    std::size_t best = first;
+    for (std::size_t i = 0; i < this->window_h_; ++i)
+      for (std::size_t j = 0; j < this->window_w_; ++j) {
+        const std::size_t at = first + i * this->width_ + j;
+        if (plane[at] > plane[best]) best = at;
+      }
+    return best;
+  }
+};
+
+template <class T>
+class MeanPool final : public Pooling<T> {
+ public:
+  using Pooling<T>::Pooling;
+  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
+    each(pass, [&](std::size_t at, std::size_t o, T share, bool first) { out[o] = (first ? T(0) : out[o]) + share * in[at]; });
+  }
+  void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
+    if (d_in == nullptr) return;
+    std::fill_n(d_in, pass.B * this->in_size(), T(0));
+    each(pass, [&](std::size_t at, std::size_t o, T share, bool) { d_in[at] += share * d_out[o]; });
+  }
+
+ private:
+  // Calls f(input index, output index, 1 / window, whether it is the window's first) for every entry of every window.
+  template <class F>
+  void each(const Pass& pass, const F& f) const {
+    const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
+    const T share = T(1) / static_cast<T>(this->window_h_ * this->window_w_);
+    for (std::size_t p = 0; p < pass.B * this->channels_; ++p)
+      this->windows([&](std::size_t first, std::size_t o) {
+        for (std::size_t i = 0; i < this->window_h_; ++i)
+          for (std::size_t j = 0; j < this->window_w_; ++j)
+            f(p * plane + first + i * this->width_ + j, p * out_plane + o, share, i == 0 && j == 0);
+      });
+  }
+};
+
+FL_REGISTER_PART(Module, MaxPool, PoolOptions, (PartInfo{"layer", "max_pool", "largest entry of each window", ""}));
+FL_REGISTER_PART(Module, MeanPool, PoolOptions,
+                 (PartInfo{"layer", "mean_pool", "mean of each window; size = 0 pools the whole image", ""}));
+
+}  // namespace nn::FL_DEVICE_NS
+}  // namespace fl

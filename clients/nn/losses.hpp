@@ -1,0 +1,29 @@
+// Losses of a network's last activations, with their derivatives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fl_core/device.hpp"
+
+namespace fl::nn {
+
+enum class Loss {
+  softmax_cross_entropy,  // log sum_c exp(z_c) - z_label
+  squared_error,          // mean over outputs of (z - target)^2
+  logistic,               // log(1 + exp(z)) - target z, targets in [0,1] (binary cross-entropy of the sigmoid)
+};
+
+// Sums over R rows z [R,C]. d_z [R,C], unless null, receives scale times the derivative of the sum; `correct`, unless null, has the rows
+// added whose largest entry (the first of equal ones) is the label.
+template <class T>
+FL_API double softmax_cross_entropy(std::size_t R, std::size_t C, const T* z, const std::int32_t* label, double scale, T* d_z,
+                                    std::uint64_t* correct);
+// The same for one target per row [R]. squared_error compares each of C outputs with it.
+template <class T>
+FL_API double squared_error(std::size_t R, std::size_t C, const T* z, const double* target, double scale, T* d_z);
+// C must be 1; right are rows on their target's side of zero.
+template <class T>
+FL_API double logistic(std::size_t R, const T* z, const double* target, double scale, T* d_z, std::uint64_t* correct);
+
+}  // namespace fl::nn

@@ -1,0 +1,94 @@
+// A layer of a neural network: what it makes of one client's minibatch, and how gradients flow back through it.
+//
+// Activations are [B,n]: one example after another, each of the layer's Shape, row-major. An image is {channels, height, width}, a sequence
+// {length} of tokens or {length, features}. A module owns no parameters and no memory: weights are a stretch of the client's flat vector,
+// and what backward needs is either the layer's input and output, which the network keeps, or what forward wrote to `saved`.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fl_core/error.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/layer_table.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/workspace.hpp"
+
+namespace fl::nn {
+
+// Of one example. Sizes are at least 1.
+struct Shape {
+  std::vector<std::size_t> dims;
+
+  [[nodiscard]] std::size_t size() const {
+    std::size_t product = 1;
+    for (const std::size_t d : dims) product *= d;
+    return product;
+  }
+  [[nodiscard]] bool is_image() const { return dims.size() == 3; }
+  [[nodiscard]] std::size_t channels() const { return dims[0]; }
+  [[nodiscard]] std::size_t height() const { return dims[1]; }
+  [[nodiscard]] std::size_t width() const { return dims[2]; }
+  [[nodiscard]] std::string text() const;  // "1x28x28"
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// How a minibatch is computed.
+struct Pass {
+  const Exec& exec;
+  std::size_t B = 0;        // examples
+  bool training = true;     // batch norm takes the statistics of the minibatch
+  bool accumulate = false;  // backward adds to the gradient of the weights instead of setting it
+  bool drops = false;       // dropout drops, by
+  RandomStream random{};    // the numbers of this client, round, step and layer
+};
+
+// How a tensor begins. Bounds are those of PyTorch's modules: uniform in +-1/sqrt(fan_in).
+enum class Initial {
+  pytorch,         // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), weights and biases
+  kaiming_normal,  // N(0, 2/fan_in); biases 0 (K. He et al., ICCV 2015)
+  xavier_uniform,  // U(+-sqrt(6/(fan_in+fan_out))); biases 0 (X. Glorot and Y. Bengio, AISTATS 2010)
+  zero,
+};
+[[nodiscard]] FL_API std::vector<std::pair<Initial, std::string>> initial_names();
+
+template <class T>
+class FL_API Module {
+ public:
+  virtual ~Module() = default;
+
+  // Fixes the shapes; called once. Throws ConfigError when the input does not fit.
+  virtual Shape bind(const Shape& input) = 0;
+  // Its tensors in order, `begin` counted from the module's first parameter; names such as "weight".
+  [[nodiscard]] virtual std::vector<Layer> tensors() const { return {}; }
+  virtual void initial(RandomSequence&, T* /*w*/) const {}
+  // Numbers of the data, for layers that hold others; before bind.
+  virtual void know(const std::map<std::string, std::int64_t>& /*names*/) {}
+  // Entries that forward leaves for backward, of B examples.
+  [[nodiscard]] virtual std::size_t saved_size(std::size_t /*B*/) const { return 0; }
+  // Whether backward reads the layer's output (otherwise only its input).
+  [[nodiscard]] virtual bool needs_output() const { return false; }
+
+  // out [B,n_out] from in [B,n_in] and w.
+  virtual void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const = 0;
+  // d_in [B,n_in], unless null, and d_w from d_out [B,n_out]: derivatives of one number by the layer's input, weights and output.
+  virtual void backward(const Pass& pass, const T* w, const T* in, const T* out, const T* saved, const T* d_out, T* d_in, T* d_w) const = 0;
+};
+
+// The number of a module's parameters.
+template <class T>
+[[nodiscard]] std::size_t num_parameters(const Module<T>& module) {
+  LayerTable table{module.tensors()};
+  return table.size();
+}
+
+// Draws a weight tensor [fan_out x fan_in] of `size` entries.
+template <class T>
+FL_API void draw_initial(Initial how, RandomSequence& random, std::size_t fan_in, std::size_t fan_out, bool is_bias, T* w,
+                         std::size_t size);
+
+}  // namespace fl::nn

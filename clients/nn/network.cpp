@@ -1,0 +1,88 @@
+#include "clients/nn/network.hpp"
+
+#include <algorithm>
+
+namespace fl::nn {
+
+template <class T>
+Network<T>::Network(const std::vector<std::string>& layers, const Shape& input, const DataNames& names) : shapes_{input} {
+  largest_ = input.size();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    modules_.push_back(make_layer<T>(layers[i], names));
+    names_.push_back(layers[i].substr(0, layers[i].find('(')));
+    try {
+      shapes_.push_back(modules_.back()->bind(shapes_.back()));
+    } catch (const ConfigError& error) {
+      throw ConfigError("layer " + std::to_string(i + 1) + ", \"" + layers[i] + "\": " + error.what());
+    }
+    begins_.push_back(P_);
+    P_ += num_parameters(*modules_.back());
+    largest_ = std::max(largest_, shapes_.back().size());
+  }
+}
+
+template <class T>
+std::vector<Layer> Network<T>::tensors(const std::string& prefix) const {
+  std::vector<Layer> all;
+  for (std::size_t i = 0; i < modules_.size(); ++i)
+    for (Layer tensor : modules_[i]->tensors()) {
+      tensor.name = prefix + std::to_string(i + 1) + "." + names_[i] + "." + tensor.name;
+      tensor.begin += begins_[i];
+      all.push_back(std::move(tensor));
+    }
+  return all;
+}
+
+template <class T>
+void Network<T>::initial(RandomSequence& random, T* w) const {
+  for (std::size_t i = 0; i < modules_.size(); ++i) modules_[i]->initial(random, w + begins_[i]);
+}
+
+template <class T>
+Tape<T> Network<T>::open(Workspace::Frame& frame, std::size_t B) const {
+  Tape<T> tape{frame.take<T*>(modules_.size() + 1), frame.take<T*>(modules_.size() + 1), {}};
+  for (std::size_t i = 0; i <= modules_.size(); ++i) tape.activation[i] = frame.take<T>(B * shapes_[i].size());
+  for (std::size_t i = 0; i < modules_.size(); ++i) tape.saved[i] = frame.take<T>(modules_[i]->saved_size(B));
+  for (T*& slope : tape.slope) slope = frame.take<T>(B * largest_);
+  return tape;
+}
+
+template <class T>
+Tape<T> Network<T>::open_forward(Workspace::Frame& frame, std::size_t B) const {
+  Tape<T> tape{frame.take<T*>(modules_.size() + 1), frame.take<T*>(modules_.size() + 1), {}};
+  T* turns[2] = {frame.take<T>(B * largest_), frame.take<T>(B * largest_)};
+  for (std::size_t i = 0; i <= modules_.size(); ++i) tape.activation[i] = turns[i % 2];
+  std::size_t most = 0;
+  for (const auto& layer : modules_) most = std::max(most, layer->saved_size(B));
+  std::fill_n(tape.saved, modules_.size(), frame.take<T>(most));
+  return tape;
+}
+
+template <class T>
+Pass Network<T>::pass_of(const Pass& pass, std::size_t layer) const {
+  Pass own = pass;
+  own.random.step_layer += static_cast<std::uint32_t>(layer);
+  return own;
+}
+
+template <class T>
+T* Network<T>::forward(const Pass& pass, const T* w, const Tape<T>& tape) const {
+  for (std::size_t i = 0; i < modules_.size(); ++i)
+    modules_[i]->forward(pass_of(pass, i), w + begins_[i], tape.activation[i], tape.activation[i + 1], tape.saved[i]);
+  return tape.activation[modules_.size()];
+}
+
+template <class T>
+void Network<T>::backward(const Pass& pass, const T* w, const Tape<T>& tape, T* d_in, T* d_w) const {
+  for (std::size_t i = modules_.size(); i-- > 0;) {
+    // The derivative by the network's input is wanted only where a network holds this one; layers below the first with weights need none.
+    T* by_input = i > 0 ? (begins_[i] > 0 || d_in != nullptr ? tape.slope[i % 2] : nullptr) : d_in;
+    modules_[i]->backward(pass_of(pass, i), w + begins_[i], tape.activation[i], tape.activation[i + 1], tape.saved[i],
+                          tape.slope[(i + 1) % 2], by_input, d_w + begins_[i]);
+  }
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace fl::nn

@@ -1,0 +1,59 @@
+// Layers one after another over a flat parameter vector w [P], one client's minibatch at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clients/nn/layer_text.hpp"
+#include "clients/nn/module.hpp"
+
+namespace fl::nn {
+
+// What a pass over up to B examples works in: activation[0] is the input, activation[i] what layer i-1 made of it.
+template <class T>
+struct Tape {
+  T** activation = nullptr;  // [layers + 1]
+  T** saved = nullptr;       // [layers]
+  T* slope[2] = {};          // derivatives by two neighbouring activations
+};
+
+template <class T>
+class FL_API Network {
+ public:
+  Network() = default;
+  // Throws ConfigError for layers that cannot be read or do not fit together; it names the layer and its place.
+  Network(const std::vector<std::string>& layers, const Shape& input, const DataNames& names);
+
+  [[nodiscard]] std::size_t size() const { return P_; }  // parameters
+  [[nodiscard]] const Shape& input() const { return shapes_.front(); }
+  [[nodiscard]] const Shape& output() const { return shapes_.back(); }
+  [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
+  void initial(RandomSequence& random, T* w) const;
+
+  // For forward and backward; everything is kept.
+  [[nodiscard]] Tape<T> open(Workspace::Frame& frame, std::size_t B) const;
+  // For forward alone; layers take turns in two stretches.
+  [[nodiscard]] Tape<T> open_forward(Workspace::Frame& frame, std::size_t B) const;
+  // From tape.activation[0] to the last activation, which is returned.
+  T* forward(const Pass& pass, const T* w, const Tape<T>& tape) const;
+  // d_w [P] from the derivative by the last activation, which must lie in slope_of_output(tape); d_in [B,n], unless null, by the input.
+  void backward(const Pass& pass, const T* w, const Tape<T>& tape, T* d_in, T* d_w) const;
+  [[nodiscard]] T* slope_of_output(const Tape<T>& tape) const { return tape.slope[modules_.size() % 2]; }
+  // Entries of the largest activation of one example.
+  [[nodiscard]] std::size_t largest() const { return largest_; }
+
+ private:
+  [[nodiscard]] Pass pass_of(const Pass& pass, std::size_t layer) const;
+  std::vector<std::unique_ptr<Module<T>>> modules_;
+  std::vector<std::string> names_;   // of layers: "dense"
+  std::vector<Shape> shapes_;        // [layers + 1]
+  std::vector<std::size_t> begins_;  // of the layers' parameters
+  std::size_t P_ = 0, largest_ = 0;
+};
+
+extern template class Network<float>;
+extern template class Network<double>;
+
+}  // namespace fl::nn

@@ -1,0 +1,57 @@
+// A neural network as a client model: layers, a loss, and the gradients of clients' minibatches.
+//
+// f_i(x) = mean over client i's rows of loss(network(x; row)) + regulariser(x). Rows are taken in pieces that stay in cache; a minibatch is
+// one piece up to kLargestPiece rows. A full gradient has no randomness (dropout off); a stochastic one draws its dropout from
+// (seed, client, round, step, layer).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clients/model.hpp"
+#include "clients/nn/losses.hpp"
+#include "clients/nn/network.hpp"
+
+namespace fl::nn {
+
+inline constexpr std::size_t kLargestPiece = 512;
+
+template <class T>
+class FL_API NeuralModel : public Model<T> {
+ public:
+  // `layers` as layer_text.hpp reads them; the last gives what the loss wants (`dense(classes)` before softmax_cross_entropy).
+  NeuralModel(std::vector<std::string> layers, Loss loss) : texts_(std::move(layers)), loss_(loss) {}
+
+  void bind(const Dataset<T>& data) override;
+  [[nodiscard]] LayerTable layers() const override { return {network_.tensors()}; }
+  void initial(std::uint64_t seed, T* x) const override;
+  [[nodiscard]] bool starts_at_random() const override { return true; }
+  [[nodiscard]] bool takes_pixels() const override { return true; }
+  [[nodiscard]] bool loss_is_convex() const override { return false; }
+
+  void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
+                double* loss) const override;
+  void stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient,
+                           double* loss) const override;
+  [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
+                                std::uint64_t* correct) const override;
+
+ private:
+  void one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
+                    double* loss) const;
+  // The loss of the last activations z, and `scale` times its derivative.
+  double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const T* z, double scale, T* d_z,
+                 std::uint64_t* correct) const;
+  [[nodiscard]] std::size_t piece_size() const;
+
+  std::vector<std::string> texts_;
+  Loss loss_;
+  const Dataset<T>* data_ = nullptr;
+  Network<T> network_;
+};
+
+extern template class NeuralModel<float>;
+extern template class NeuralModel<double>;
+
+}  // namespace fl::nn
