@@ -136,7 +136,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
 
 // What a model is tried on.
 struct ModelCase {
-  enum class Data { classes, targets, quadratics };
+  enum class Data { classes, targets, quadratics, images };
   std::string model, label;
   std::vector<std::pair<std::string, Value>> options = {};
   Data data = Data::classes;
@@ -146,8 +146,25 @@ struct ModelCase {
 
 inline constexpr std::size_t kModelRows = 37;
 
+// Random images {1,28,28} as pixels, their classes taking turns.
+template <class T>
+Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
+  Dataset<T> data;
+  data.name = "test";
+  data.shape = {1, 28, 28};
+  data.num_rows = m;
+  data.num_features = 28 * 28;
+  data.num_classes = classes;
+  data.pixels.resize_discard(m * data.num_features);
+  RandomSequence random(seed, Purpose::synthetic_data);
+  for (std::uint8_t& byte : data.pixels) byte = static_cast<std::uint8_t>(random.next_bits());
+  for (std::size_t r = 0; r < m; ++r) data.label.push_back(static_cast<std::int32_t>(r % classes));
+  return data;
+}
+
 template <class T>
 Dataset<T> data_for(const ModelCase& c) {
+  if (c.data == ModelCase::Data::images) return image_rows<T>(kModelRows, 10, 5);
   if (c.data == ModelCase::Data::quadratics) return make_dataset<T>(quadratic_rows(kModelRows, 13), RowStorage::dense);
   Dataset<T> data = make_dataset<T>(random_rows(kModelRows, 21, c.num_classes, 0.6, 5), c.storage);
   if (c.data == ModelCase::Data::targets) data.num_classes = 0;
@@ -165,6 +182,10 @@ struct ModelBench {
   [[nodiscard]] std::vector<T> point(std::uint64_t seed) const {
     RandomSequence random(seed, Purpose::start);
     std::vector<T> x(P);
+    if (model->starts_at_random()) {
+      model->initial(seed, x.data());
+      return x;
+    }
     for (auto& v : x) v = static_cast<T>(0.5 * random.normal());
     return x;
   }

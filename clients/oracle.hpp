@@ -50,6 +50,12 @@ class FL_API GradientOracle {
   [[nodiscard]] const Model<T>& model() const { return model_; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] bool is_full() const { return sampling_.batch == 0; }
+  // Parameters that are statistics (Layer::statistic_rate).
+  struct Statistic {
+    std::size_t begin, end;
+    double rate;
+  };
+  [[nodiscard]] const std::vector<Statistic>& statistics() const { return statistics_; }
   [[nodiscard]] std::size_t batch() const { return static_cast<std::size_t>(sampling_.batch); }
 
   // Where the rows of one client for a sample lie; `out` has room for `batch` entries.
@@ -66,6 +72,7 @@ class FL_API GradientOracle {
   }
   std::uint64_t key_, epoch_key_, inner_key_;
   std::size_t model_size_;
+  std::vector<Statistic> statistics_;
   std::vector<std::uint32_t> replay_;  // [rounds, clients] local rows
 };
 

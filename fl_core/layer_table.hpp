@@ -15,6 +15,9 @@ struct Layer {
   std::string name;
   std::size_t begin = 0;
   std::size_t rows = 0, cols = 1;
+  // Above 0, these are statistics and no weights (of batch normalisation): a local step moves them by this part of their "gradient"
+  // whatever the step size, and neither momentum nor penalties touch them.
+  double statistic_rate = 0;
   [[nodiscard]] std::size_t size() const { return rows * cols; }
 };
 

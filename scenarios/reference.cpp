@@ -18,6 +18,14 @@ names, `+ - * / ^ ( )`, `sqrt`, `min` and `max`. The usual names are `L` (smooth
 `mu`, `l2`, `n` (clients), `d` (parameters), `k` and `gamma`; each key says which it knows.
 )md";
 
+constexpr const char* kLayers = R"md(
+## Layers of neural networks
+
+The models `neural_network` and, by name, those built of layers take them in order, each as text: `"conv2d(32, 5, padding=2)"`, `"relu"`,
+`"dense(classes)"`. Options stand in the order below or by name; `classes`, `features`, `vocabulary`, `users` and `items` are numbers of the
+data; layers inside a layer stand in brackets. A dense layer reads an image as a plain list of numbers.
+)md";
+
 constexpr const char* kSweep = R"md(
 ## `[sweep]`
 
@@ -85,6 +93,14 @@ std::string describe_part(const std::string& name, Section& section) {
   return text + table(own, "");
 }
 
+std::string describe_layer(const std::string& name) {
+  const PartInfo& info = Registry::instance().info("layer", name);
+  Options options = Registry::instance().default_options("layer", name);
+  Schema schema = options.schema();
+  return "\n### `" + name + "`\n\n" + info.summary + "\n" + (info.source.empty() ? "" : "\nSource: " + info.source + "\n") +
+         table(schema, "");
+}
+
 std::string describe_section(Section& section) {
   if (section.keys.fields().empty() && section.part == nullptr) return "";
   const std::string title = section.path.empty() ? "Top of the file" : "`[" + section.path + "]`";
@@ -108,6 +124,8 @@ std::string scenario_reference() {
   Scenario defaults;
   std::string text = kHead;
   for (Section& section : sections_of(defaults)) text += describe_section(section);
+  text += kLayers;
+  for (const std::string& name : Registry::instance().names("layer")) text += describe_layer(name);
   return text + kSweep;
 }
 

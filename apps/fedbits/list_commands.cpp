@@ -18,6 +18,7 @@ namespace {
 const std::vector<std::pair<std::string, std::string>> kRoles = {{"compressors", "compressor"},
                                                                  {"feedbacks", "feedback"},
                                                                  {"models", "model"},
+                                                                 {"layers", "layer"},
                                                                  {"partitioners", "partitioner"},
                                                                  {"local-updates", "local_update"},
                                                                  {"participations", "participation"},

@@ -3,28 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clients/nn/elementwise.hpp"
+
 namespace fl::nn {
 
 template <class T>
-double softmax_cross_entropy(std::size_t R, std::size_t C, const T* z, const std::int32_t* label, double scale, T* d_z,
+double softmax_cross_entropy(std::size_t R, std::size_t C, const T* z, const std::int32_t* label, double scale, T* d_z, T* room,
                              std::uint64_t* correct) {
   double total = 0;
   for (std::size_t r = 0; r < R; ++r) {
     const T* row = z + r * C;
     const auto right = static_cast<std::size_t>(label[r]);
     const T* largest = std::max_element(row, row + C);
+    T* powers = d_z == nullptr ? room : d_z + r * C;
+    for (std::size_t c = 0; c < C; ++c) powers[c] = row[c] - *largest;
+    exp_of(C, powers, powers);
     double sum = 0;
-    if (d_z == nullptr) {
-      for (std::size_t c = 0; c < C; ++c) sum += static_cast<double>(std::exp(row[c] - *largest));
-    } else {
-      T* d = d_z + r * C;
-      for (std::size_t c = 0; c < C; ++c) {
-        d[c] = std::exp(row[c] - *largest);
-        sum += static_cast<double>(d[c]);
-      }
+    for (std::size_t c = 0; c < C; ++c) sum += static_cast<double>(powers[c]);
+    if (d_z != nullptr) {
       const T factor = static_cast<T>(scale / sum);
-      for (std::size_t c = 0; c < C; ++c) d[c] *= factor;
-      d[right] -= static_cast<T>(scale);
+      for (std::size_t c = 0; c < C; ++c) powers[c] *= factor;
+      powers[right] -= static_cast<T>(scale);
     }
     total += std::log(sum) + static_cast<double>(*largest - row[right]);
     if (correct != nullptr && largest == row + right) ++*correct;
@@ -57,8 +56,9 @@ double logistic(std::size_t R, const T* z, const double* target, double scale, T
   return total;
 }
 
-template double softmax_cross_entropy(std::size_t, std::size_t, const float*, const std::int32_t*, double, float*, std::uint64_t*);
-template double softmax_cross_entropy(std::size_t, std::size_t, const double*, const std::int32_t*, double, double*, std::uint64_t*);
+template double softmax_cross_entropy(std::size_t, std::size_t, const float*, const std::int32_t*, double, float*, float*, std::uint64_t*);
+template double softmax_cross_entropy(std::size_t, std::size_t, const double*, const std::int32_t*, double, double*, double*,
+                                      std::uint64_t*);
 template double squared_error(std::size_t, std::size_t, const float*, const double*, double, float*);
 template double squared_error(std::size_t, std::size_t, const double*, const double*, double, double*);
 template double logistic(std::size_t, const float*, const double*, double, float*, std::uint64_t*);

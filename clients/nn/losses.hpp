@@ -14,10 +14,10 @@ enum class Loss {
   logistic,               // log(1 + exp(z)) - target z, targets in [0,1] (binary cross-entropy of the sigmoid)
 };
 
-// Sums over R rows z [R,C]. d_z [R,C], unless null, receives scale times the derivative of the sum; `correct`, unless null, has the rows
-// added whose largest entry (the first of equal ones) is the label.
+// Sums over R rows z [R,C]. d_z [R,C], unless null, receives scale times the derivative of the sum (room [C] is used instead where it is
+// null); `correct`, unless null, has the rows added whose largest entry (the first of equal ones) is the label.
 template <class T>
-FL_API double softmax_cross_entropy(std::size_t R, std::size_t C, const T* z, const std::int32_t* label, double scale, T* d_z,
+FL_API double softmax_cross_entropy(std::size_t R, std::size_t C, const T* z, const std::int32_t* label, double scale, T* d_z, T* room,
                                     std::uint64_t* correct);
 // The same for one target per row [R]. squared_error compares each of C outputs with it.
 template <class T>

@@ -29,6 +29,8 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
                       std::to_string(data.num_classes) + " classes; end with \"dense(classes)\"");
   if (loss_ == Loss::logistic && outputs != 1)
     throw ConfigError("model.layers: the logistic loss needs one output, the last layer has " + std::to_string(outputs));
+  for (const Layer& tensor : network_.tensors())
+    if (tensor.statistic_rate > 0) statistics_.emplace_back(tensor.begin, tensor.begin + tensor.size());
   data_ = &data;
 }
 
@@ -50,7 +52,7 @@ double NeuralModel<T>::loss_of(Workspace::Frame& frame, const Dataset<T>& data, 
   if (loss_ == Loss::softmax_cross_entropy) {
     auto* label = frame.take<std::int32_t>(rows.size());
     for (std::size_t r = 0; r < rows.size(); ++r) label[r] = data.label[rows[r]];
-    return softmax_cross_entropy(rows.size(), C, z, label, scale, d_z, correct);
+    return softmax_cross_entropy(rows.size(), C, z, label, scale, d_z, frame.take<T>(C), correct);
   }
   auto* target = frame.take<double>(rows.size());
   for (std::size_t r = 0; r < rows.size(); ++r) target[r] = data.target[rows[r]];
@@ -77,6 +79,9 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
     total += loss_of(inner, *data_, piece, z, scale, network_.slope_of_output(tape), nullptr);
     network_.backward(pass, x, tape, nullptr, gradient);
   }
+  // Statistics are no part of the objective: their "gradient" is for local steps alone, and the regulariser leaves them out.
+  if (random == nullptr)
+    for (const auto& [begin, end] : statistics_) std::fill(gradient + begin, gradient + end, T(0));
   const Regulariser& reg = this->regulariser_;
   if (reg.l2 != 0 || reg.nonconvex != 0)
     for (std::size_t j = 0; j < network_.size(); ++j) gradient[j] += static_cast<T>(reg.derivative(static_cast<double>(x[j])));

@@ -49,6 +49,7 @@ class FL_API NeuralModel : public Model<T> {
   Loss loss_;
   const Dataset<T>* data_ = nullptr;
   Network<T> network_;
+  std::vector<std::pair<std::size_t, std::size_t>> statistics_;  // parameters that are statistics, from .. to
 };
 
 extern template class NeuralModel<float>;

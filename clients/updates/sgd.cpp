@@ -3,6 +3,8 @@
 // One full-batch step gives w - y = gamma grad f_i(w): gradient descent. proximal_mu > 0 adds mu (y - w) to each gradient (FedProx).
 // Sources: H. B. McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017;
 // T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020.
+#include <algorithm>
+
 #include "clients/local_update.hpp"
 #include "fl_core/registry.hpp"
 
@@ -51,7 +53,9 @@ class SgdUpdate final : public LocalUpdate<T> {
       if (v != nullptr) std::fill_n(v, P, T(0));
       for (std::uint32_t step = 0; step < steps.count(); ++step) {
         oracle.gradient_on(exec, y, client, {.round = context.round, .step = step}, steps.rows(step), g);
+        move_statistics(oracle, g, y);
         add_penalties(w, y, g, P);
+        for (const auto& statistic : oracle.statistics()) std::fill(g + statistic.begin, g + statistic.end, T(0));
         descend(gamma, g, v, y, P);
       }
       T* update = block.vectors[0].row(k);
@@ -67,6 +71,10 @@ class SgdUpdate final : public LocalUpdate<T> {
       for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
     if (mu > T(0))
       for (std::size_t j = 0; j < P; ++j) g[j] += mu * (y[j] - w[j]);
+  }
+  static void move_statistics(const GradientOracle<T>& oracle, const T* g, T* y) {
+    for (const auto& statistic : oracle.statistics())
+      for (std::size_t j = statistic.begin; j < statistic.end; ++j) y[j] -= static_cast<T>(statistic.rate) * g[j];
   }
   void descend(T gamma, const T* g, T* v, T* y, std::size_t P) const {
     if (v == nullptr) {

@@ -3,11 +3,12 @@
 // D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.
 #include <cmath>
 
+#include "clients/nn/elementwise.hpp"
 #include "clients/nn/module.hpp"
 
 namespace fl::nn::FL_DEVICE_NS {
 
-// `Function` has value(x) and derivative(x, y) with y = value(x).
+// `Function` has values(n, x, y) and derivative(x, y).
 template <class T, class Function>
 class Elementwise : public Module<T> {
  public:
@@ -17,9 +18,7 @@ class Elementwise : public Module<T> {
     return input;
   }
   [[nodiscard]] bool needs_output() const override { return true; }
-  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
-    for (std::size_t j = 0; j < pass.B * n_; ++j) out[j] = Function::value(in[j]);
-  }
+  void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { Function::values(pass.B * n_, in, out); }
   void backward(const Pass& pass, const T*, const T* in, const T* out, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in == nullptr) return;
     for (std::size_t j = 0; j < pass.B * n_; ++j) d_in[j] = d_out[j] * Function::derivative(in[j], out[j]);
@@ -31,18 +30,22 @@ class Elementwise : public Module<T> {
 
 template <class T>
 struct ReluFunction {
-  static T value(T x) { return x > T(0) ? x : T(0); }
+  static void values(std::size_t n, const T* x, T* y) {
+    for (std::size_t j = 0; j < n; ++j) y[j] = x[j] > T(0) ? x[j] : T(0);
+  }
   static T derivative(T, T y) { return y > T(0) ? T(1) : T(0); }
 };
 template <class T>
 struct TanhFunction {
-  static T value(T x) { return std::tanh(x); }
+  static void values(std::size_t n, const T* x, T* y) { tanh_of(n, x, y); }
   static T derivative(T, T y) { return T(1) - y * y; }
 };
 template <class T>
 struct GeluFunction {
   static T cdf(T x) { return T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440))); }
-  static T value(T x) { return x * cdf(x); }
+  static void values(std::size_t n, const T* x, T* y) {
+    for (std::size_t j = 0; j < n; ++j) y[j] = x[j] * cdf(x[j]);
+  }
   static T derivative(T x, T) { return cdf(x) + x * T(0.39894228040143267794) * std::exp(T(-0.5) * x * x); }
 };
 

@@ -1,0 +1,68 @@
+// Embedding: each number of the input, 0 .. entries-1, becomes a vector of `units` numbers. {length} to {length, units}.
+//
+// Tensor: weight [entries,units], from N(0,1) as PyTorch's, or N(0, deviation^2).
+#include <algorithm>
+
+#include "clients/nn/module.hpp"
+
+namespace fl {
+namespace nn {
+
+struct EmbeddingOptions {
+  std::int64_t entries = 0, units = 0;
+  double deviation = 1;
+};
+inline void describe(Schema& s, EmbeddingOptions& o) {
+  s.field("entries", o.entries, "different numbers that the input may hold, such as vocabulary").at_least(1).at_most(1 << 24).required();
+  s.field("units", o.units, "length of the vectors").at_least(1).at_most(65536).required();
+  s.field("deviation", o.deviation, "standard deviation of the initial entries").at_least(0);
+}
+
+}  // namespace nn
+
+namespace nn::FL_DEVICE_NS {
+
+template <class T>
+class Embedding final : public Module<T> {
+ public:
+  explicit Embedding(const EmbeddingOptions& options)
+      : entries_(static_cast<std::size_t>(options.entries)),
+        units_(static_cast<std::size_t>(options.units)),
+        deviation_(options.deviation) {}
+
+  Shape bind(const Shape& input) override {
+    if (input.dims.size() != 1) throw ConfigError("embedding needs a sequence {length}, its input is " + input.text());
+    length_ = input.size();
+    return {{length_, units_}};
+  }
+  [[nodiscard]] std::vector<Layer> tensors() const override { return {{"weight", 0, entries_, units_}}; }
+  void initial(RandomSequence& random, T* w) const override {
+    for (std::size_t j = 0; j < entries_ * units_; ++j) w[j] = static_cast<T>(deviation_ * random.normal());
+  }
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
+    for (std::size_t i = 0; i < pass.B * length_; ++i) std::copy_n(w + entry(in[i]) * units_, units_, out + i * units_);
+  }
+  void backward(const Pass& pass, const T*, const T* in, const T*, const T*, const T* d_out, T*, T* d_w) const override {
+    if (!pass.accumulate) std::fill_n(d_w, entries_ * units_, T(0));
+    for (std::size_t i = 0; i < pass.B * length_; ++i) {
+      T* to = d_w + entry(in[i]) * units_;
+      for (std::size_t u = 0; u < units_; ++u) to[u] += d_out[i * units_ + u];
+    }
+  }
+
+ private:
+  // Loaders keep to the vocabulary; what is beyond (features that are no tokens) would read past the table.
+  [[nodiscard]] std::size_t entry(T x) const {
+    const auto number = static_cast<std::size_t>(x);
+    if (!(x >= T(0)) || number >= entries_)
+      throw ConfigError("embedding of " + std::to_string(entries_) + " entries was given the number " + std::to_string(x));
+    return number;
+  }
+  std::size_t entries_, units_, length_ = 0;
+  double deviation_;
+};
+
+FL_REGISTER_PART(Module, Embedding, EmbeddingOptions, (PartInfo{"layer", "embedding", "a vector for each number of a sequence", ""}));
+
+}  // namespace nn::FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,206 @@
+// Normalisation: an entry minus its group's mean over its group's standard deviation, then scaled and shifted by weights of its channel.
+//
+//   group_norm   a group is the entries of groups of channels of one example: nothing depends on the other examples of a minibatch
+//   batch_norm   a group is a channel over the minibatch; at evaluation the running statistics take their place
+// Deviations are sqrt(variance + epsilon), variance with 1/n. Tensors: weight [C] (1), bias [C] (0); batch_norm also running_mean [C] (0)
+// and running_variance [C] (1). The running statistics are parameters like the others, so federated averaging averages them: their
+// "gradient" is (running - of the minibatch), and LocalUpdate moves them by `momentum` of it, whatever the step size
+// (Layer::statistic_rate). Y. Wu and K. He, "Group normalization", ECCV 2018; S. Ioffe and C. Szegedy, "Batch normalization", ICML 2015.
+#include <algorithm>
+#include <cmath>
+
+#include "clients/nn/module.hpp"
+
+namespace fl {
+namespace nn {
+
+struct GroupNormOptions {
+  std::int64_t groups = 1;
+  double epsilon = 1e-5;
+};
+inline void describe(Schema& s, GroupNormOptions& o) {
+  s.field("groups", o.groups, "groups that the channels are cut into; 1 = layer normalisation").at_least(1).at_most(65536);
+  s.field("epsilon", o.epsilon, "added to variances").above(0);
+}
+
+}  // namespace nn
+
+namespace nn::FL_DEVICE_NS {
+
+template <class T>
+class GroupNorm final : public Module<T> {
+ public:
+  explicit GroupNorm(const GroupNormOptions& options) : options_(options), groups_(static_cast<std::size_t>(options.groups)) {}
+
+  Shape bind(const Shape& input) override {
+    channels_ = input.channels();
+    pixels_ = input.size() / channels_;
+    if (channels_ % groups_ != 0)
+      throw ConfigError("group_norm cannot cut " + std::to_string(channels_) + " channels into " + std::to_string(groups_) + " groups");
+    return input;
+  }
+  [[nodiscard]] std::vector<Layer> tensors() const override { return {{"weight", 0, channels_, 1}, {"bias", channels_, channels_, 1}}; }
+  void initial(RandomSequence&, T* w) const override {
+    std::fill_n(w, channels_, T(1));
+    std::fill_n(w + channels_, channels_, T(0));
+  }
+  // Mean and 1/deviation of each group.
+  [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return 2 * B * groups_; }
+
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const override {
+    const std::size_t count = channels_ / groups_ * pixels_;
+    for (std::size_t g = 0; g < pass.B * groups_; ++g) {
+      const T* x = in + g * count;
+      double sum = 0, square = 0;
+      for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]);
+      const double mean = sum / static_cast<double>(count);
+      for (std::size_t j = 0; j < count; ++j) square += (static_cast<double>(x[j]) - mean) * (static_cast<double>(x[j]) - mean);
+      saved[2 * g] = static_cast<T>(mean);
+      saved[2 * g + 1] = static_cast<T>(1 / std::sqrt(square / static_cast<double>(count) + options_.epsilon));
+      each_channel(g, [&](std::size_t c, std::size_t at) {
+        const T scale = w[c] * saved[2 * g + 1], shift = w[channels_ + c] - saved[2 * g] * scale;
+        for (std::size_t p = 0; p < pixels_; ++p) out[at + p] = scale * in[at + p] + shift;
+      });
+    }
+  }
+  // With y = (x - mean) r and u = w d_out: d_in = r (u - mean(u) - y mean(u y)), means over the group.
+  void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
+    if (!pass.accumulate) std::fill_n(d_w, 2 * channels_, T(0));
+    const auto count = static_cast<double>(channels_ / groups_ * pixels_);
+    for (std::size_t g = 0; g < pass.B * groups_; ++g) {
+      const T mean = saved[2 * g], r = saved[2 * g + 1];
+      double sum = 0, product = 0;
+      each_channel(g, [&](std::size_t c, std::size_t at) {
+        double d_bias = 0, d_weight = 0;
+        for (std::size_t p = 0; p < pixels_; ++p) {
+          d_bias += static_cast<double>(d_out[at + p]);
+          d_weight += static_cast<double>(d_out[at + p] * (in[at + p] - mean) * r);
+        }
+        d_w[c] += static_cast<T>(d_weight);
+        d_w[channels_ + c] += static_cast<T>(d_bias);
+        sum += static_cast<double>(w[c]) * d_bias;
+        product += static_cast<double>(w[c]) * d_weight;
+      });
+      if (d_in == nullptr) continue;
+      const T mean_u = static_cast<T>(sum / count), mean_uy = static_cast<T>(product / count);
+      each_channel(g, [&](std::size_t c, std::size_t at) {
+        for (std::size_t p = 0; p < pixels_; ++p) d_in[at + p] = r * (w[c] * d_out[at + p] - mean_u - (in[at + p] - mean) * r * mean_uy);
+      });
+    }
+  }
+
+ private:
+  // Calls f(channel, where its entries begin) for the channels of group g of the minibatch.
+  template <class F>
+  void each_channel(std::size_t g, const F& f) const {
+    const std::size_t per_group = channels_ / groups_;
+    for (std::size_t i = 0; i < per_group; ++i) f(g % groups_ * per_group + i, (g * per_group + i) * pixels_);
+  }
+  GroupNormOptions options_;
+  std::size_t groups_, channels_ = 0, pixels_ = 0;
+};
+
+struct BatchNormOptions {
+  double momentum = 0.1, epsilon = 1e-5;
+};
+inline void describe(Schema& s, BatchNormOptions& o) {
+  s.field("momentum", o.momentum, "part of a minibatch's statistics in the running ones").above(0).at_most(1);
+  s.field("epsilon", o.epsilon, "added to variances").above(0);
+}
+
+template <class T>
+class BatchNorm final : public Module<T> {
+ public:
+  explicit BatchNorm(const BatchNormOptions& options) : options_(options) {}
+
+  Shape bind(const Shape& input) override {
+    channels_ = input.channels();
+    pixels_ = input.size() / channels_;
+    return input;
+  }
+  [[nodiscard]] std::vector<Layer> tensors() const override {
+    Layer mean{"running_mean", 2 * channels_, channels_, 1}, variance{"running_variance", 3 * channels_, channels_, 1};
+    mean.statistic_rate = variance.statistic_rate = options_.momentum;
+    return {{"weight", 0, channels_, 1}, {"bias", channels_, channels_, 1}, mean, variance};
+  }
+  void initial(RandomSequence&, T* w) const override {
+    std::fill_n(w, channels_, T(1));
+    std::fill_n(w + channels_, 2 * channels_, T(0));
+    std::fill_n(w + 3 * channels_, channels_, T(1));
+  }
+  // Mean, 1/deviation and variance of each channel.
+  [[nodiscard]] std::size_t saved_size(std::size_t) const override { return 3 * channels_; }
+
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const override {
+    for (std::size_t c = 0; c < channels_; ++c) {
+      double mean = static_cast<double>(w[2 * channels_ + c]), variance = static_cast<double>(w[3 * channels_ + c]);
+      if (pass.training) statistics(pass, in, c, mean, variance);
+      saved[c] = static_cast<T>(mean);
+      saved[channels_ + c] = static_cast<T>(1 / std::sqrt(variance + options_.epsilon));
+      saved[2 * channels_ + c] = static_cast<T>(variance);
+      const T scale = w[c] * saved[channels_ + c], shift = w[channels_ + c] - saved[c] * scale;
+      each_image(pass, c, [&](std::size_t at) {
+        for (std::size_t p = 0; p < pixels_; ++p) out[at + p] = scale * in[at + p] + shift;
+      });
+    }
+  }
+  void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
+    if (!pass.accumulate) std::fill_n(d_w, 4 * channels_, T(0));
+    const auto count = static_cast<double>(pass.B * pixels_);
+    // The unbiased variance, as PyTorch's running one is.
+    const double unbiased = count > 1 ? count / (count - 1) : 1;
+    for (std::size_t c = 0; c < channels_; ++c) {
+      const T mean = saved[c], r = saved[channels_ + c];
+      double d_bias = 0, d_weight = 0;
+      each_image(pass, c, [&](std::size_t at) {
+        for (std::size_t p = 0; p < pixels_; ++p) {
+          d_bias += static_cast<double>(d_out[at + p]);
+          d_weight += static_cast<double>(d_out[at + p] * (in[at + p] - mean) * r);
+        }
+      });
+      d_w[c] += static_cast<T>(d_weight);
+      d_w[channels_ + c] += static_cast<T>(d_bias);
+      if (pass.training) {
+        d_w[2 * channels_ + c] += w[2 * channels_ + c] - mean;
+        d_w[3 * channels_ + c] +=
+            static_cast<T>(static_cast<double>(w[3 * channels_ + c]) - unbiased * static_cast<double>(saved[2 * channels_ + c]));
+      }
+      if (d_in == nullptr) continue;
+      const T mean_u = pass.training ? w[c] * static_cast<T>(d_bias / count) : T(0);
+      const T mean_uy = pass.training ? w[c] * static_cast<T>(d_weight / count) : T(0);
+      each_image(pass, c, [&](std::size_t at) {
+        for (std::size_t p = 0; p < pixels_; ++p) d_in[at + p] = r * (w[c] * d_out[at + p] - mean_u - (in[at + p] - mean) * r * mean_uy);
+      });
+    }
+  }
+
+ private:
+  template <class F>
+  void each_image(const Pass& pass, std::size_t c, const F& f) const {
+    for (std::size_t b = 0; b < pass.B; ++b) f((b * channels_ + c) * pixels_);
+  }
+  void statistics(const Pass& pass, const T* in, std::size_t c, double& mean, double& variance) const {
+    const auto count = static_cast<double>(pass.B * pixels_);
+    double sum = 0, square = 0;
+    each_image(pass, c, [&](std::size_t at) {
+      for (std::size_t p = 0; p < pixels_; ++p) sum += static_cast<double>(in[at + p]);
+    });
+    mean = sum / count;
+    each_image(pass, c, [&](std::size_t at) {
+      for (std::size_t p = 0; p < pixels_; ++p)
+        square += (static_cast<double>(in[at + p]) - mean) * (static_cast<double>(in[at + p]) - mean);
+    });
+    variance = square / count;
+  }
+  BatchNormOptions options_;
+  std::size_t channels_ = 0, pixels_ = 0;
+};
+
+FL_REGISTER_PART(Module, GroupNorm, GroupNormOptions,
+                 (PartInfo{"layer", "group_norm", "normalises groups of channels of each example", "Wu and He, ECCV 2018"}));
+FL_REGISTER_PART(Module, BatchNorm, BatchNormOptions,
+                 (PartInfo{"layer", "batch_norm", "normalises channels over the minibatch; running statistics are averaged like parameters",
+                           "Ioffe and Szegedy, ICML 2015"}));
+
+}  // namespace nn::FL_DEVICE_NS
+}  // namespace fl
