@@ -136,7 +136,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
 
 // What a model is tried on.
 struct ModelCase {
-  enum class Data { classes, targets, quadratics, images };
+  enum class Data { classes, targets, quadratics, images, tokens };
   std::string model, label;
   std::vector<std::pair<std::string, Value>> options = {};
   Data data = Data::classes;
@@ -162,8 +162,24 @@ Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
   return data;
 }
 
+// Random sequences of 6 tokens out of 5; the class is the last token of the row after.
+template <class T>
+Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
+  Dataset<T> data;
+  data.name = "test";
+  data.num_rows = m;
+  data.num_features = 6;
+  data.num_classes = data.vocabulary = 5;
+  data.tokens.resize_discard(m * data.num_features);
+  RandomSequence random(seed, Purpose::synthetic_data);
+  for (std::int32_t& token : data.tokens) token = static_cast<std::int32_t>(random.below(5));
+  for (std::size_t r = 0; r < m; ++r) data.label.push_back(data.tokens[(r + 1) % m * data.num_features]);
+  return data;
+}
+
 template <class T>
 Dataset<T> data_for(const ModelCase& c) {
+  if (c.data == ModelCase::Data::tokens) return token_rows<T>(kModelRows, 5);
   if (c.data == ModelCase::Data::images) return image_rows<T>(kModelRows, 10, 5);
   if (c.data == ModelCase::Data::quadratics) return make_dataset<T>(quadratic_rows(kModelRows, 13), RowStorage::dense);
   Dataset<T> data = make_dataset<T>(random_rows(kModelRows, 21, c.num_classes, 0.6, 5), c.storage);

@@ -44,8 +44,11 @@ std::vector<ModelCase> accepted_cases(const std::string& name) {
       {.model = name, .label = name + " on targets", .data = Data::targets},
       {.model = name, .label = name + " on quadratics", .data = Data::quadratics},
       {.model = name, .label = name + " on images", .data = Data::images, .num_classes = 10},
+      {.model = name, .label = name + " on sequences", .data = Data::tokens, .num_classes = 5},
   };
   if (name == "neural_network") return layered_cases();
+  if (name == "char_lstm") return {{name, name, {{"units", Value{std::int64_t{12}}}}, Data::tokens}};
+  if (name == "resnet18") return {{name, name, {{"width", Value{std::int64_t{4}}}}, Data::images}};
   std::vector<ModelCase> accepted;
   for (const ModelCase& c : tried) {
     try {
@@ -83,8 +86,9 @@ void expect_near(Place& place, double x, double y, double tolerance, const std::
 
 void accepts(const std::string& part, Findings& findings) {
   Place place(findings, part);
-  place.guard(
-      [&] { place.expect(!cases_of(part).empty(), "it refuses classes, targets, quadratics and images alike: nothing can be checked"); });
+  place.guard([&] {
+    place.expect(!cases_of(part).empty(), "it refuses classes, targets, quadratics, images and sequences alike: nothing can be checked");
+  });
 }
 
 void layers(const std::string& part, Findings& findings) {
@@ -282,7 +286,7 @@ void second_order(const std::string& part, Findings& findings) {
 
 const std::vector<Check>& model_checks() {
   static const std::vector<Check> checks = {
-      {"accepts", "it accepts classes, targets, quadratics or images", accepts},
+      {"accepts", "it accepts classes, targets, quadratics, images or sequences", accepts},
       {"layers", "layers cover the parameters, and a seed decides the initial model", layers},
       {"gradient", "the gradient is the derivative of the loss, by finite differences", gradient},
       {"loss", "the loss is the mean over rows plus the regulariser", loss},

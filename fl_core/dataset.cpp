@@ -41,6 +41,11 @@ void Dataset<T>::gather(std::span<const std::uint32_t> rows, T* out) const {
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     T* to = out + r * num_features;
+    if (vocabulary > 0) {
+      std::transform(&tokens[rows[r] * num_features], &tokens[rows[r] * num_features] + num_features, to,
+                     [](std::int32_t token) { return static_cast<T>(token); });
+      continue;
+    }
     if (!is_sparse) {
       std::copy_n(dense_row(rows[r]), num_features, to);
       continue;

@@ -1,4 +1,4 @@
-// Data as every part sees it: rows of features (dense, CSR when sparse, or the bytes of images) and one label per row.
+// Data as every part sees it: rows of features (dense, CSR when sparse, the bytes of images, or tokens) and one label per row.
 //
 // Images stay the bytes they are stored as until a minibatch needs them: a feature is (byte/255 - mean) / deviation of its channel.
 // Rows are held once; a client's Shard is a list of row numbers. Labels are class numbers 0 .. C-1 for classification (the file's own
@@ -32,6 +32,8 @@ struct Dataset {
   Buffer<std::uint8_t> pixels;           // [m,D] (images only), channel after channel
   std::vector<double> pixel_mean;        // [channels], of byte/255; empty = 0
   std::vector<double> pixel_deviation;   // [channels]; empty = 1
+  Buffer<std::int32_t> tokens;           // [m,D] (sequences only), numbers 0 .. vocabulary-1
+  std::size_t vocabulary = 0;            // different tokens; 0 = features are no tokens
   Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
   Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
   Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)

@@ -21,6 +21,18 @@ const bool kCachesAreFixed = [] {
   return true;
 }();
 
+// Small products by plain loops: Eigen would sum them in an order that depends on where matrices lie in memory.
+constexpr std::size_t kSmall = 32;  // of m + n + k
+template <class T, class AtA, class AtB>
+void multiply_plainly(std::size_t m, std::size_t n, std::size_t k, const AtA& a, const AtB& b, bool add, T* C, std::size_t ldc) {
+  for (std::size_t i = 0; i < m; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      T sum = add ? C[i * ldc + j] : T(0);
+      for (std::size_t l = 0; l < k; ++l) sum += a(i, l) * b(l, j);
+      C[i * ldc + j] = sum;
+    }
+}
+
 template <class Left, class Right, class Out>
 void multiply(const Left& left, const Right& right, bool add, Out& out) {
   if (add)
@@ -34,6 +46,14 @@ void multiply(const Left& left, const Right& right, bool add, Out& out) {
 template <class T>
 void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const T* A, std::size_t lda, const T* B, std::size_t ldb, bool add,
           T* C, std::size_t ldc) {
+  if (m + n + k < kSmall) {
+    const std::size_t ai = op_a == Op::plain ? lda : 1, al = op_a == Op::plain ? 1 : lda;
+    const std::size_t bl = op_b == Op::plain ? ldb : 1, bj = op_b == Op::plain ? 1 : ldb;
+    multiply_plainly(
+        m, n, k, [=](std::size_t i, std::size_t l) { return A[i * ai + l * al]; },
+        [=](std::size_t l, std::size_t j) { return B[l * bl + j * bj]; }, add, C, ldc);
+    return;
+  }
   Target<T> out(C, ix(m), ix(n), Eigen::OuterStride<>(ix(ldc)));
   const bool ta = op_a == Op::transposed, tb = op_b == Op::transposed;
   const View<T> a(A, ix(ta ? k : m), ix(ta ? m : k), Eigen::OuterStride<>(ix(lda)));

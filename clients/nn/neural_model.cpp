@@ -18,6 +18,7 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   const Shape input = data.shape.empty() ? Shape{{data.num_features}} : Shape{data.shape};
   DataNames names{{"features", static_cast<std::int64_t>(data.num_features)}};
   if (data.num_classes > 0) names["classes"] = static_cast<std::int64_t>(data.num_classes);
+  if (data.vocabulary > 0) names["vocabulary"] = static_cast<std::int64_t>(data.vocabulary);
   if (loss_ == Loss::softmax_cross_entropy && data.num_classes < 2)
     refuse("has " + std::to_string(data.num_classes) + " classes; softmax cross-entropy needs at least two");
   if (loss_ != Loss::softmax_cross_entropy && data.target.empty()) refuse("has no targets (data.labels = \"target\")");

@@ -1,0 +1,108 @@
+// Named networks: their sizes as published, that they learn, and what they refuse.
+#include <gmock/gmock.h>
+
+#include "checks/model_cases.hpp"
+
+namespace fl {
+namespace {
+
+using checks::make_model;
+using ::testing::HasSubstr;
+
+Dataset<float> images(std::size_t channels, std::size_t size, std::size_t classes) {
+  Dataset<float> data;
+  data.name = "images";
+  data.shape = {channels, size, size};
+  data.num_rows = classes;
+  data.num_features = channels * size * size;
+  data.num_classes = classes;
+  data.pixels.resize_discard(data.num_rows * data.num_features);
+  for (std::size_t r = 0; r < classes; ++r) data.label.push_back(static_cast<std::int32_t>(r));
+  return data;
+}
+
+std::size_t size_of(const std::string& model, const std::vector<std::pair<std::string, Value>>& options, const Dataset<float>& data) {
+  return make_model<float>(model, options, data)->layers().size();
+}
+
+TEST(ModelsTest, HaveTheirPublishedSizes) {
+  const auto mnist = images(1, 28, 10), cifar = images(3, 32, 10);
+  EXPECT_EQ(size_of("2nn_mcmahan", {}, mnist), 199210u);
+  EXPECT_EQ(size_of("mlp", {{"hidden", Value{Value::List{}}}}, mnist), 7850u);
+  EXPECT_EQ(size_of("lenet5", {}, mnist), 61706u);
+  EXPECT_EQ(size_of("cnn_mcmahan", {}, mnist), 1663370u);
+  EXPECT_EQ(size_of("cnn_cifar", {}, cifar), 62006u);
+  EXPECT_EQ(size_of("resnet18", {}, cifar), 11173962u);
+  EXPECT_EQ(size_of("resnet18", {{"norm", Value{std::string("batch")}}}, cifar), 11173962u + 9600u);
+  Dataset<float> text = checks::token_rows<float>(3, 1);
+  text.vocabulary = text.num_classes = 90;
+  EXPECT_EQ(size_of("char_lstm", {}, text), 820522u);
+}
+
+// Full-batch gradient descent on few rows drives the loss down, whatever the layers.
+TEST(ModelsTest, LearnAFewRowsByHeart) {
+  const std::vector<checks::ModelCase> cases = {
+      {.model = "mlp", .label = "mlp", .num_classes = 5},
+      {.model = "lenet5", .label = "lenet5", .data = checks::ModelCase::Data::images, .num_classes = 10},
+      {"char_lstm", "char_lstm", {{"units", Value{std::int64_t{16}}}}, checks::ModelCase::Data::tokens},
+      {"resnet18", "resnet18", {{"width", Value{std::int64_t{4}}}}, checks::ModelCase::Data::images},
+  };
+  for (const auto& c : cases) {
+    checks::ModelBench<float> bench(c);
+    bench.model->set_regulariser(0, 0);
+    auto x = bench.point(1);
+    const std::vector<std::uint32_t> rows{0, 1, 2, 3, 4, 5, 6, 7};
+    double first = 0, last = 0;
+    const float rate = c.model == "char_lstm" ? 1.0f : 0.1f;
+    for (int step = 0; step < 300; ++step) {
+      const auto g = bench.gradient(x, rows, &last);
+      if (step == 0) first = last;
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] -= rate * g[j];
+    }
+    EXPECT_LT(last, 0.3 * first) << c.label;
+  }
+}
+
+std::string refusal_of(const std::vector<std::string>& layers, const std::string& loss, const Dataset<float>& data) {
+  Value::List texts;
+  for (const std::string& layer : layers) texts.push_back(Value{layer});
+  try {
+    static_cast<void>(make_model<float>("neural_network", {{"layers", Value{texts}}, {"loss", Value{loss}}}, data));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ModelsTest, WhatDoesNotFitTheDataIsRefused) {
+  const auto data = images(1, 28, 10);
+  EXPECT_THAT(refusal_of({"dense(7)"}, "softmax_cross_entropy", data), HasSubstr("the last layer has 7 outputs, the data 10 classes"));
+  EXPECT_THAT(refusal_of({"relu"}, "softmax_cross_entropy", data), HasSubstr("no layer has a parameter"));
+  EXPECT_THAT(refusal_of({"dense(1)"}, "squared_error", data), HasSubstr("has no targets"));
+  EXPECT_THAT(refusal_of({"embedding(vocabulary, 3)", "dense(classes)"}, "softmax_cross_entropy", data), HasSubstr("vocabulary"));
+  auto targets = images(1, 4, 2);
+  targets.num_classes = 0;
+  targets.target = {0, 1};
+  EXPECT_THAT(refusal_of({"dense(2)"}, "logistic", targets), HasSubstr("needs one output"));
+  EXPECT_THAT(refusal_of({"dense(2)"}, "softmax_cross_entropy", targets), HasSubstr("needs at least two"));
+}
+
+TEST(ModelsTest, PixelsAreNormalisedByTheirChannel) {
+  auto data = images(2, 1, 2);
+  data.pixel_mean = {0.5, 0.0};
+  data.pixel_deviation = {0.25, 2.0};
+  const std::uint8_t bytes[] = {0, 255, 255, 51};
+  std::copy(bytes, bytes + 4, data.pixels.data());
+  const std::vector<std::uint32_t> rows{1, 0};
+  std::vector<float> out(4);
+  data.gather(rows, out.data());
+  EXPECT_THAT(out, ::testing::Pointwise(::testing::FloatNear(1e-6f), {2.0f, 0.1f, -2.0f, 0.5f}));
+  data.expand_pixels();
+  EXPECT_FALSE(data.has_pixels());
+  std::vector<float> dense(4);
+  data.gather(rows, dense.data());
+  EXPECT_EQ(dense, out);
+}
+
+}  // namespace
+}  // namespace fl
