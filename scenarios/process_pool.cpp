@@ -73,6 +73,13 @@ std::string how_it_died(int status) {
 
 }  // namespace
 
+// A task that is over: its result, or why there is none.
+struct ProcessPool::Ended {
+  std::size_t task = 0;
+  bool good = false;
+  std::string text;
+};
+
 struct ProcessPool::Worker {
   int number = 0;
   pid_t process = -1;
@@ -151,33 +158,29 @@ void ProcessPool::serve(int socket) {
   ::_exit(0);
 }
 
-void ProcessPool::give(Worker& worker, std::size_t task, const PoolEvents& events) {
+void ProcessPool::give(Worker& worker, std::size_t task) {
   if (worker.process < 0) start(worker);
   worker.busy = true;
   worker.task = task;
-  if (events.started) events.started(task, worker.number);
   const auto number = static_cast<std::uint64_t>(task);
   send_all(worker.socket, &number, sizeof number);  // a dead worker is noticed by what it does not say
 }
 
-void ProcessPool::hear(Worker& worker, const PoolEvents& events) {
+void ProcessPool::hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended) {
   Head head{};
   std::string text;
-  if (!receive_all(worker.socket, &head, sizeof head)) return bury(worker, events);
+  if (!receive_all(worker.socket, &head, sizeof head)) return bury(worker, ended);
   text.resize(head.size);
-  if (!receive_all(worker.socket, text.data(), text.size())) return bury(worker, events);
+  if (!receive_all(worker.socket, text.data(), text.size())) return bury(worker, ended);
   if (head.kind == Kind::progress) {
     if (events.progress) events.progress(worker.task, text);
     return;
   }
   worker.busy = false;
-  if (head.kind == Kind::result)
-    events.finished(worker.task, std::move(text));
-  else
-    events.failed(worker.task, text);
+  ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
 }
 
-void ProcessPool::bury(Worker& worker, const PoolEvents& events) {
+void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
   int status = 0;
   ::close(worker.socket);
   ::waitpid(worker.process, &status, 0);
@@ -185,38 +188,62 @@ void ProcessPool::bury(Worker& worker, const PoolEvents& events) {
   worker.process = -1;
   worker.socket = -1;
   worker.busy = false;
-  if (was_busy) events.failed(worker.task, how_it_died(status));
+  if (was_busy) ended.push_back({worker.task, false, how_it_died(status)});
 }
 
+// A free worker is given its next task before what the last one found is dealt with, so that it need not wait for the disk.
 void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& events) {
   std::size_t next = 0;
   bool passed_on = false;
   std::chrono::steady_clock::time_point asked;
+  std::vector<Ended> ended;
   for (;;) {
     const int signal = events.signal ? events.signal() : 0;
     if (signal != 0 && !passed_on) {
-      for (const Worker& worker : workers_)
-        if (worker.process >= 0) ::kill(worker.process, SIGTERM);
+      signal_all(SIGTERM);
       passed_on = true;
       asked = std::chrono::steady_clock::now();
     }
-    if (passed_on && std::chrono::steady_clock::now() - asked > kGrace)
-      for (const Worker& worker : workers_)
-        if (worker.process >= 0) ::kill(worker.process, SIGKILL);
-    std::vector<pollfd> sockets;
-    std::vector<Worker*> speakers;
+    if (passed_on && std::chrono::steady_clock::now() - asked > kGrace) signal_all(SIGKILL);
+    std::vector<const Worker*> begun;
     for (Worker& worker : workers_) {
-      if (!worker.busy && signal == 0 && next < tasks.size()) give(worker, tasks[next++], events);
-      if (!worker.busy) continue;
-      sockets.push_back({worker.socket, POLLIN, 0});
-      speakers.push_back(&worker);
+      if (worker.busy || signal != 0 || next == tasks.size()) continue;
+      give(worker, tasks[next++]);
+      begun.push_back(&worker);
     }
-    if (sockets.empty()) return;
-    const int ready = ::poll(sockets.data(), sockets.size(), kTickMs);
-    for (std::size_t i = 0; ready > 0 && i < sockets.size(); ++i)
-      if (sockets[i].revents != 0) hear(*speakers[i], events);
+    for (Ended& end : ended) {
+      if (end.good)
+        events.finished(end.task, std::move(end.text));
+      else
+        events.failed(end.task, end.text);
+    }
+    ended.clear();
+    for (const Worker* worker : begun)
+      if (events.started) events.started(worker->task, worker->number);
+    if (!listen(events, ended)) return;
     if (events.tick) events.tick();
   }
+}
+
+// Waits for busy workers to say something, a tick long; false when none is busy.
+bool ProcessPool::listen(const PoolEvents& events, std::vector<Ended>& ended) {
+  std::vector<pollfd> sockets;
+  std::vector<Worker*> speakers;
+  for (Worker& worker : workers_) {
+    if (!worker.busy) continue;
+    sockets.push_back({worker.socket, POLLIN, 0});
+    speakers.push_back(&worker);
+  }
+  if (sockets.empty()) return false;
+  const int ready = ::poll(sockets.data(), sockets.size(), kTickMs);
+  for (std::size_t i = 0; ready > 0 && i < sockets.size(); ++i)
+    if (sockets[i].revents != 0) hear(*speakers[i], events, ended);
+  return true;
+}
+
+void ProcessPool::signal_all(int signal) const {
+  for (const Worker& worker : workers_)
+    if (worker.process >= 0) ::kill(worker.process, signal);
 }
 
 }  // namespace fl

@@ -48,10 +48,13 @@ class FL_API ProcessPool {
 
  private:
   struct Worker;
+  struct Ended;
   void start(Worker& worker);
-  void give(Worker& worker, std::size_t task, const PoolEvents& events);
-  void hear(Worker& worker, const PoolEvents& events);
-  void bury(Worker& worker, const PoolEvents& events);
+  void give(Worker& worker, std::size_t task);
+  [[nodiscard]] bool listen(const PoolEvents& events, std::vector<Ended>& ended);
+  void hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended);
+  void bury(Worker& worker, std::vector<Ended>& ended);
+  void signal_all(int signal) const;
   [[noreturn]] void serve(int socket);
 
   Work work_;
