@@ -15,6 +15,8 @@ namespace {
 constexpr int kBusyTimeoutMs = 30'000;
 
 const char* way_out(int code) {
+  if (code == SQLITE_READONLY_DBMOVED)
+    return "the file was moved or removed while it was open: put it back, or choose another folder with --out";
   switch (code & 0xff) {
     case SQLITE_FULL: return "free some space, or choose another folder with --out";
     case SQLITE_READONLY:
