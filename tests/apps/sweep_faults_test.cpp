@@ -159,6 +159,16 @@ INSTANTIATE_TEST_SUITE_P(Studies, RandomKills,
                          testing::Values(KilledStudy{"ManyRuns", 12, 60}, KilledStudy{"LongRunsWithCheckpoints", 1, 2500}),
                          [](const auto& one) { return one.param.label; });
 
+// A sweep that was killed after it stored a run and before it took its checkpoint away.
+TEST_F(SweepFaults, CheckpointsOfFinishedRunsAreTakenAway) {
+  write_study(1, 10);
+  const std::string expected = in_peace(), hash = sweep({"--list"}, "peace").out.substr(0, 16);
+  fs::create_directory(folder_ / "peace/checkpoints");
+  write("peace/checkpoints/" + hash + ".checkpoint", "of a run that is over");
+  write("peace/checkpoints/" + hash + ".checkpoint.tmp", "half of it");
+  expect_resumed("peace", expected);
+}
+
 // Workers are asked to end as a scheduler may do it: their runs are stored as interrupted, and the next ones go on in new workers.
 TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   write_study(10, 3000);
