@@ -41,6 +41,8 @@ class SweepFaults : public test::StudyTest {
     EXPECT_EQ(exported(out), expected);
     EXPECT_TRUE(!exists(out + "/checkpoints") || fs::is_empty(folder_ / out / "checkpoints")) << "finished runs keep none";
   }
+  // How many runs the sweep has told of. Asking its store instead would keep it from writing.
+  [[nodiscard]] std::size_t told() const { return count_of(read("stderr.txt"), "  done  rounds"); }
   // The bytes of a study whose sweep was left in peace.
   [[nodiscard]] std::string in_peace() const {
     const Outcome outcome = sweep({"--checkpoint-minutes", "0"}, "peace");
@@ -175,7 +177,7 @@ TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   write_study(10, 3000);
   const std::string expected = in_peace();
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100"});
-  ASSERT_TRUE(process.wait_until([&] { return stored("out") > 1 && !process.children().empty(); }));
+  ASSERT_TRUE(process.wait_until([&] { return told() > 1 && !process.children().empty(); }));
   ASSERT_EQ(::kill(process.children()[0], SIGTERM), 0);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, 1) << outcome.err;
@@ -275,7 +277,7 @@ TEST_F(SweepFaults, AClockThatGoesBackIsNotNoticed) {
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-minutes", "0.0002"}, shifted);
   ASSERT_TRUE(process.wait_until([&] { return exists("out/checkpoints"); }));
   write("clock", "-3000d");
-  ASSERT_TRUE(process.wait_until([&] { return stored("out") == 1; })) << "none of its runs was at work when the clock went back";
+  ASSERT_TRUE(process.wait_until([&] { return told() >= 1; })) << "none of its runs was at work when the clock went back";
   write("clock", "-5000d");
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -291,7 +293,7 @@ TEST_F(SweepFaults, AFolderThatVanishesEndsTheSweep) {
   write_study(30, 400);
   const std::string expected = in_peace();
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
-  ASSERT_TRUE(process.wait_until([&] { return stored("out") > 2; }));
+  ASSERT_TRUE(process.wait_until([&] { return told() > 2; }));
   fs::rename(folder_ / "out", folder_ / "gone");
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, 1);
