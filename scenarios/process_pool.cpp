@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "fl_core/error.hpp"
 
@@ -19,14 +20,13 @@ namespace fl {
 namespace {
 
 constexpr int kTickMs = 100;
-constexpr std::chrono::seconds kGrace(8);  // from being asked to stop to being stopped
 
 enum class Kind : std::uint32_t { progress, result, failure };
 
 // What precedes the bytes of everything a worker says.
 struct Head {
   Kind kind;
-  std::uint32_t reserved = 0;
+  std::uint32_t leaves = 0;  // 1: the worker ends now, because it was asked to stop
   std::uint64_t size = 0;
 };
 
@@ -57,8 +57,8 @@ bool receive_all(int socket, void* bytes, std::size_t size) {
 
 volatile std::sig_atomic_t g_stop = 0;
 
-bool say(int socket, Kind kind, std::string_view text) {
-  const Head head{.kind = kind, .size = text.size()};
+bool say(int socket, Kind kind, std::string_view text, bool leaves = false) {
+  const Head head{.kind = kind, .leaves = leaves ? 1u : 0u, .size = text.size()};
   return send_all(socket, &head, sizeof head) && send_all(socket, text.data(), text.size());
 }
 
@@ -90,7 +90,8 @@ struct ProcessPool::Worker {
 
 bool ProcessPool::asked_to_stop() { return g_stop != 0; }
 
-ProcessPool::ProcessPool(int workers, Work work) : work_(std::move(work)), workers_(static_cast<std::size_t>(workers)) {
+ProcessPool::ProcessPool(int workers, Work work, std::chrono::milliseconds grace)
+    : work_(std::move(work)), grace_(grace), workers_(static_cast<std::size_t>(workers)) {
   for (int i = 0; i < workers; ++i) workers_[static_cast<std::size_t>(i)].number = i;
 }
 
@@ -153,7 +154,9 @@ void ProcessPool::serve(int socket) {
       kind = Kind::failure;
       text = "something that is no std::exception was thrown";
     }
-    if (!say(socket, kind, text)) ::_exit(1);
+    const bool leaves = asked_to_stop();
+    if (!say(socket, kind, text, leaves)) ::_exit(1);
+    if (leaves) break;
   }
   ::_exit(0);
 }
@@ -178,16 +181,22 @@ void ProcessPool::hear(Worker& worker, const PoolEvents& events, std::vector<End
   }
   worker.busy = false;
   ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
+  if (head.leaves != 0) take_leave(worker);
 }
 
-void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
+// Waits for the end of a worker that ends; returns how it did.
+int ProcessPool::take_leave(Worker& worker) {
   int status = 0;
   ::close(worker.socket);
   ::waitpid(worker.process, &status, 0);
-  const bool was_busy = worker.busy;
   worker.process = -1;
   worker.socket = -1;
-  worker.busy = false;
+  return status;
+}
+
+void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
+  const int status = take_leave(worker);
+  const bool was_busy = std::exchange(worker.busy, false);
   if (was_busy) ended.push_back({worker.task, false, how_it_died(status)});
 }
 
@@ -204,7 +213,7 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
       passed_on = true;
       asked = std::chrono::steady_clock::now();
     }
-    if (passed_on && std::chrono::steady_clock::now() - asked > kGrace) signal_all(SIGKILL);
+    if (passed_on && std::chrono::steady_clock::now() - asked > grace_) signal_all(SIGKILL);
     std::vector<const Worker*> begun;
     for (Worker& worker : workers_) {
       if (worker.busy || signal != 0 || next == tasks.size()) continue;

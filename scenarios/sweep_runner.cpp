@@ -1,9 +1,11 @@
 #include "scenarios/sweep_runner.hpp"
 
 #include <cstring>
+#include <new>
 #include <set>
 
 #include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
 
 namespace fl {
 
@@ -65,7 +67,8 @@ CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
           .every_rounds = settings_.checkpoint_every_rounds,
           .every_seconds = settings_.checkpoint_every_seconds,
           .resume = settings_.resume,
-          .any_build = settings_.any_build};
+          .any_build = settings_.any_build,
+          .system = settings_.system};
 }
 
 std::string SweepRunner::work(std::size_t number, const Report& report) {
@@ -84,8 +87,24 @@ std::string SweepRunner::work(std::size_t number, const Report& report) {
   return pack(result);
 }
 
+// Those of runs that were stored by a sweep which was killed before it could take them away.
+void SweepRunner::forget_checkpoints_without(const std::vector<std::size_t>& pending) const {
+  std::error_code error;
+  if (!std::filesystem::exists(settings_.checkpoints, error)) return;
+  const std::set<std::size_t> kept(pending.begin(), pending.end());
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+    if (!kept.contains(cell)) remove_checkpoint(checkpoint_of(cells_[cell]));
+}
+
 void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events) {
-  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) { return work(cell, report); });
+  forget_checkpoints_without(pending);
+  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) {
+    try {
+      return work(cell, report);
+    } catch (const std::bad_alloc&) {
+      throw Error("out of memory: fewer workers (--jobs), fewer clients, fewer rounds or a smaller model need less");
+    }
+  });
   const auto keep = [&](std::size_t cell, RunResult result) {
     if (events.describe) events.describe(cell, result.record);
     store.append(result.record, result.rows);

@@ -31,6 +31,7 @@ struct SweepSettings {
   bool any_build = false;  // even from those of another build
   std::uint32_t block = 0;
   bool materialise = false;
+  FileSystem* system = &FileSystem::real();  // of checkpoints
 };
 
 // How far a run is.
@@ -56,7 +57,7 @@ class FL_API SweepRunner {
 
   // Puts the first seed of every combination together and so loads the data that workers share. Throws what is wrong with any of them.
   void check();
-  // Runs `pending` cells and stores them. Throws StoreError when that fails: workers are ended, what was stored stays.
+  // Runs `pending` cells and stores them. Throws NotStoredError when that fails: workers are ended, what was stored stays.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
   // The first rounds of a cell, in this process.
@@ -67,6 +68,7 @@ class FL_API SweepRunner {
  private:
   [[nodiscard]] std::string work(std::size_t cell, const Report& report);
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;
+  void forget_checkpoints_without(const std::vector<std::size_t>& pending) const;
 
   std::vector<Cell> cells_;
   SweepSettings settings_;

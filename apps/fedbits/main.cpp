@@ -7,6 +7,7 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "fl_core/error.hpp"
+#include "server/run_store.hpp"
 
 namespace {
 
@@ -24,6 +25,8 @@ int guarded(const std::function<int()>& command) {
     return 2;
   } catch (const fl::DataError& error) {
     return report(error.what(), 2);
+  } catch (const fl::NotStoredError& error) {
+    return report(error.what(), 1);
   } catch (const fl::StoreError& error) {
     return report(error.what(), 2);
   } catch (const fl::DeviceError& error) {

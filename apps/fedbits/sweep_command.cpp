@@ -1,9 +1,6 @@
 // `fedbits sweep FILE`: every cell of a scenario file in parallel processes, resumable, and in shards over machines.
 // `fedbits merge STORE... --out DIR`: the stores of shards as one.
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -13,6 +10,7 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
+#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
@@ -56,31 +54,6 @@ std::string folder_of(const SweepArguments& arguments, const SweepShard& shard) 
   if (shard.count == 1) return arguments.out;
   return (fs::path(arguments.out) / ("shard-" + std::to_string(shard.index) + "-of-" + std::to_string(shard.count))).string();
 }
-
-// One sweep at a time writes to a folder. The lock goes with the process, however it ends.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    const fs::path file = folder / "sweep.lock";
-    file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) throw StoreError("cannot write " + file.string() + ": " + std::strerror(errno));
-    for (int attempt = 0; ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++attempt) {
-      if (attempt == 20) {
-        ::close(file_);
-        throw StoreError("another sweep is writing to " + folder.string() + "; wait for it, or choose another folder with --out");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // workers of a sweep that was just killed are ending
-    }
-  }
-  ~FolderLock() { ::close(file_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int file_ = -1;
-};
 
 void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
   std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
@@ -131,6 +104,69 @@ std::string progress_text(const RunProgress& progress) {
   return text;
 }
 
+// What the user sees of a sweep while it works, and what is recorded beside its results.
+class Display {
+ public:
+  Display(const SweepArguments& arguments, int jobs, std::size_t pending, const SweepRunner& runner, const std::vector<Plugin>& plugins)
+      : runner_(runner),
+        plugins_(plugins),
+        says_every_run_(!arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0)),
+        table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
+               pending) {}
+
+  SweepEvents events() {
+    return {.started = [this](std::size_t cell, int worker) { begin(cell, static_cast<std::size_t>(worker)); },
+            .progress = [this](std::size_t cell, const RunProgress& at) { table_.update(worker_of_[cell], at.round, progress_text(at)); },
+            .ended = [this](std::size_t cell, const RunRecord& record) { end(cell, record); },
+            .tick = [this] { table_.tick(); },
+            .signal = caught_signal,
+            .describe = [this](std::size_t cell, RunRecord& record) { describe(cell, record); }};
+  }
+
+ private:
+  void begin(std::size_t cell, std::size_t worker) {
+    const std::vector<Cell>& cells = runner_.cells();
+    worker_of_[cell] = worker;
+    table_.begin(worker, title_of(cells[cell], cell + 1, cells.size()), static_cast<std::uint64_t>(cells[cell].scenario.rounds));
+  }
+  void end(std::size_t cell, const RunRecord& record) {
+    const bool good = record.status == RunStatus::done;
+    table_.end(worker_of_[cell], good);
+    if (!good || says_every_run_) table_.note(closing_line(record));
+  }
+  void describe(std::size_t cell, RunRecord& record) const {
+    describe_machine(record);
+    record.plugins = plugins_used(runner_.cells()[cell].scenario, plugins_);
+  }
+
+  const SweepRunner& runner_;
+  const std::vector<Plugin>& plugins_;
+  const bool says_every_run_;
+  LiveTable table_;
+  std::map<std::size_t, std::size_t> worker_of_;
+};
+
+// The comparison, and what is missing. Returns the exit code.
+int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store, const std::string& folder) {
+  std::vector<RunRecord> records;
+  std::size_t good = 0;
+  for (const Cell& cell : cells)
+    if (const std::string hash = to_hex(cell.hash); store.holds(hash)) {
+      records.push_back(store.record(hash));
+      good += records.back().status == RunStatus::done ? 1 : 0;
+    }
+  if (!arguments.quiet && records.size() > 1)
+    print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
+  if (caught_signal() != 0) {
+    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, cells.size(), folder);
+    return exit_code_of(caught_signal());
+  }
+  if (good == cells.size()) return 0;
+  spdlog::error("{} of {} runs failed or diverged; `fedbits export {} --runs runs.csv` lists them", cells.size() - good, cells.size(),
+                folder);
+  return 1;
+}
+
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
@@ -142,6 +178,7 @@ int sweep(const SweepArguments& arguments) {
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   RunStore store = RunStore::open(folder, RunStore::Mode::create);
   store.probe_writable();
+  const FolderLock lock(folder);
   catch_signals();
   tune(cells, folder, arguments.data, jobs, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
@@ -155,59 +192,11 @@ int sweep(const SweepArguments& arguments) {
                       .any_build = arguments.checkpoints.any_build});
   runner.check();
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
-  const FolderLock lock(folder);
-
-  LiveTable table(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
-                  pending.size());
-  const bool says_every_run = !arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0);
-  std::map<std::size_t, std::size_t> worker_of;
-  SweepEvents events;
-  events.started = [&](std::size_t cell, int worker) {
-    worker_of[cell] = static_cast<std::size_t>(worker);
-    table.begin(worker_of[cell], title_of(runner.cells()[cell], cell + 1, runner.cells().size()),
-                static_cast<std::uint64_t>(runner.cells()[cell].scenario.rounds));
-  };
-  events.progress = [&](std::size_t cell, const RunProgress& progress) {
-    table.update(worker_of[cell], progress.round, progress_text(progress));
-  };
-  events.ended = [&](std::size_t cell, const RunRecord& record) {
-    const bool good = record.status == RunStatus::done;
-    table.end(worker_of[cell], good);
-    if (good && !says_every_run) return;
-    table.note(closing_line(record));
-  };
-  events.tick = [&] { table.tick(); };
-  events.signal = caught_signal;
-  events.describe = [&](std::size_t cell, RunRecord& record) {
-    describe_machine(record);
-    record.plugins = plugins_used(runner.cells()[cell].scenario, plugins);
-  };
-  try {
-    runner.run(pending, store, events);
-  } catch (const StoreError& error) {
-    table.finish();
-    spdlog::error("{}", error.what());
-    return 1;
+  {
+    Display display(arguments, jobs, pending.size(), runner, plugins);
+    runner.run(pending, store, display.events());
   }
-  table.finish();
-
-  std::vector<RunRecord> records;
-  std::size_t good = 0;
-  for (const Cell& cell : runner.cells())
-    if (const std::string hash = to_hex(cell.hash); store.holds(hash)) {
-      records.push_back(store.record(hash));
-      good += records.back().status == RunStatus::done ? 1 : 0;
-    }
-  if (!arguments.quiet && records.size() > 1)
-    print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-  if (caught_signal() != 0) {
-    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, runner.cells().size(), folder);
-    return exit_code_of(caught_signal());
-  }
-  if (good == runner.cells().size()) return 0;
-  spdlog::error("{} of {} runs failed or diverged; `fedbits export {} --runs runs.csv` lists them", runner.cells().size() - good,
-                runner.cells().size(), folder);
-  return 1;
+  return conclude(arguments, runner.cells(), store, folder);
 }
 
 struct MergeArguments {
@@ -217,6 +206,7 @@ struct MergeArguments {
 
 // Every run of every store; of two results of one run the finished one. Two finished results must be the same.
 int merge(const MergeArguments& arguments) {
+  for (const std::string& place : arguments.stores) (void)RunStore::open(place, RunStore::Mode::read);  // all can be, before one is added
   RunStore target = RunStore::open(arguments.out, RunStore::Mode::create);
   target.probe_writable();
   std::size_t added = 0;

@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <iterator>
 #include <random>
 
-#include "server/run_store.hpp"
-#include "tests/support/binary.hpp"
+#include "tests/support/study.hpp"
 
 namespace fl {
 namespace {
@@ -16,34 +14,7 @@ using test::Outcome;
 using test::Process;
 using testing::HasSubstr;
 
-class SweepTest : public test::BinaryTest {
- protected:
-  // A few runs of some milliseconds each.
-  void write_study(std::size_t seeds, std::size_t rounds, const std::string& more = "") const {
-    write("study.toml",
-          "name = 'study'\nrounds = " + std::to_string(rounds) +
-              "\nprecision = 'float64'\n[data]\nname = 'mushrooms'\nrows = 300\n[partition]\nkind = 'dirichlet_client'\nalpha = 1\nclients "
-              "= 5\n"
-              "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[feedback.up]\nkind = 'ef14'\n[evaluate]\nevery = 20\noptimum = false\n" +
-              more + "[sweep]\nseeds = " + std::to_string(seeds) +
-              "\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=5}, {label='hard', kind='hard_threshold', "
-              "threshold=0.01}]\n");
-  }
-  [[nodiscard]] Outcome sweep(std::vector<std::string> more, const std::string& out = "out") const {
-    std::vector<std::string> arguments = {"sweep", "study.toml", "--out", out, "--jobs", "2"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return fedbits(arguments);
-  }
-  // Everything a store holds but times and machines.
-  [[nodiscard]] std::string exported(const std::string& out) const {
-    const Outcome outcome = fedbits({"export", out, "--reproducible", "--runs", "runs.csv", "--rounds", "rounds.csv"});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return read("runs.csv") + read("rounds.csv");
-  }
-  [[nodiscard]] std::size_t stored(const std::string& out) const {
-    return exists(out + "/results.sqlite") ? RunStore::open(folder_ / out, RunStore::Mode::read).list().size() : 0;
-  }
-};
+class SweepTest : public test::StudyTest {};
 
 TEST_F(SweepTest, StoresWhatRunStores) {
   write_study(4, 40);
@@ -110,12 +81,10 @@ TEST_F(SweepTest, KilledWorkersCostTheirRunAlone) {
   const std::string expected = exported("peace");
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
   std::mt19937 random(11);
-  const std::string children = "/proc/" + std::to_string(process.pid()) + "/task/" + std::to_string(process.pid()) + "/children";
   std::size_t kills = 0;
   for (int attempt = 0; attempt < 100 && kills < 6; ++attempt) {
     std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 20000));
-    std::ifstream list(children);
-    std::vector<pid_t> workers{std::istream_iterator<pid_t>(list), {}};
+    const std::vector<pid_t> workers = process.children();
     if (workers.empty()) continue;
     kills += ::kill(workers[random() % workers.size()], SIGKILL) == 0 ? 1 : 0;
   }
