@@ -42,15 +42,18 @@ struct KindOfRound {
 };
 
 // Both kinds of measuring are due every so many rounds and in the last one.
+// The rarest first, so that they get their rounds.
 std::array<KindOfRound, 4> kinds_of(std::uint64_t total, std::int64_t evaluate_every, std::int64_t measure_every) {
   const auto times = [total](std::uint64_t every) { return total / every + (total % every != 0 ? 1 : 0); };
   const std::uint64_t evaluate = std::min(total, static_cast<std::uint64_t>(evaluate_every)),
                       measure = std::min(total, static_cast<std::uint64_t>(measure_every));
   const std::uint64_t both = times(std::min(total, std::lcm(evaluate, measure)));
-  return {{{false, false, total + both - times(evaluate) - times(measure)},
-           {false, true, times(measure) - both},
-           {true, false, times(evaluate) - both},
-           {true, true, both}}};
+  std::array<KindOfRound, 4> kinds{{{false, false, total + both - times(evaluate) - times(measure)},
+                                    {false, true, times(measure) - both},
+                                    {true, false, times(evaluate) - both},
+                                    {true, true, both}}};
+  std::ranges::sort(kinds, {}, &KindOfRound::count);
+  return kinds;
 }
 
 // What was sent, and for the rounds to come the mean of the latter half: the first ones may send all there is.
@@ -74,11 +77,11 @@ void Stopwatch::restart() {
 }
 double Stopwatch::seconds() const { return std::min(now_s(CLOCK_MONOTONIC) - clock_, now_s(CLOCK_PROCESS_CPUTIME_ID) - processor_); }
 
-// Plays rounds of one kind for so many seconds; how many one of them takes. Rounds may differ from each other (a coin that makes a client
-// send everything), so each slice holds many where there is time.
+// Plays rounds of one kind for so many seconds, at most until there are `most` played in all; the seconds that one takes. Rounds may differ
+// from each other (a coin that makes a client send everything), so each slice holds many where there is time.
 template <class T>
-double Experiment<T>::seconds_per_round(bool evaluated, bool measured, double seconds, std::vector<RoundBits>& played) {
-  const auto goes_on = [&] { return played.size() < static_cast<std::size_t>(scenario_.rounds); };
+double Experiment<T>::seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played) {
+  const auto goes_on = [&] { return played.size() < most; };
   std::vector<double> slices;
   const Stopwatch all;
   while (goes_on() && (slices.empty() || all.seconds() < seconds)) {
@@ -106,11 +109,12 @@ Calibration Experiment<T>::calibrate(double seconds) {
   (void)row_of_start();
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
-  const double first_s = seconds_per_round(false, false, 0, played);
+  const double first_s = seconds_per_round(false, false, 0, 1, played);
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
-    const double one_s = played.size() < total ? seconds_per_round(kind.evaluated, kind.measured, seconds / used, played) : first_s;
+    const std::size_t most = std::min(total, played.size() + kind.count);
+    const double one_s = played.size() < most ? seconds_per_round(kind.evaluated, kind.measured, seconds / used, most, played) : first_s;
     found.rounds_s += static_cast<double>(kind.count) * one_s;
     least_s = std::min(least_s, one_s);
   }
@@ -141,8 +145,8 @@ std::uint64_t Experiment<T>::growth_bytes() const {
 // The members of this file; the others are instantiated in theirs.
 template Calibration Experiment<float>::calibrate(double);
 template Calibration Experiment<double>::calibrate(double);
-template double Experiment<float>::seconds_per_round(bool, bool, double, std::vector<RoundBits>&);
-template double Experiment<double>::seconds_per_round(bool, bool, double, std::vector<RoundBits>&);
+template double Experiment<float>::seconds_per_round(bool, bool, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<double>::seconds_per_round(bool, bool, double, std::size_t, std::vector<RoundBits>&);
 template std::uint64_t Experiment<float>::growth_bytes() const;
 template std::uint64_t Experiment<double>::growth_bytes() const;
 

@@ -72,7 +72,7 @@ class Experiment {
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, bool evaluated, bool measured);
-  [[nodiscard]] double seconds_per_round(bool evaluated, bool measured, double seconds, std::vector<RoundBits>& played);
+  [[nodiscard]] double seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played);
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::int64_t measure_every() const;
   [[nodiscard]] bool has_diverged(const RoundRow& row) const;

@@ -146,7 +146,7 @@ Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
 }
 
 std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal) {
-  ::malloc_trim(0);  // what check() has given back would look like the workers'
+  ::malloc_trim(0);  // as run() does
   ProcessPool pool(std::min(settings_.workers, static_cast<int>(cells.size())), [&](std::size_t task, const Report&) {
     const Trial trial = try_in_worker(cells[task], seconds);
     const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
@@ -194,6 +194,7 @@ std::string SweepRunner::work(std::size_t number, const Report& report) {
 }
 
 void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events) {
+  ::malloc_trim(0);  // workers would inherit what check() has given back
   ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) { return work(cell, report); });
   const auto keep = [&](std::size_t cell, RunResult result) {
     if (events.describe) events.describe(cell, result.record);
