@@ -28,8 +28,8 @@ STUDIES = {
     "fig7": (FIG7, []),
     "w8a, Top-k": (FIG7, NO_AXES + ['data.name="libsvm/w8a"', 'local.sample_file=""', "rounds=2000", "sweep.seeds=3"]),
     "lazy": (QUICKSTART, NO_AXES + ['feedback.up.kind="lag"', 'compressor.up.unit="gradient"', "sweep.seeds=4", "rounds=1000", "evaluate.every=20"]),
-    "powersgd": (QUICKSTART, NO_AXES + ['data.name="mnist"', "data.test_fraction=0", "data.rows=10000", 'compressor.up.kind="powersgd"', "rounds=60",
-                                        "evaluate.every=10", "evaluate.optimum=false", "sweep.seeds=3"]),
+    "powersgd": (QUICKSTART, NO_AXES + ['data={kind="synthetic", clients=20, features=200, classes=10}', 'partition={kind="natural", clients=20}',
+                                        'compressor.up={kind="powersgd", scope="tensor", unit="step"}', "evaluate={every=10, optimum=false}", "sweep.seeds=3"]),
 }
 
 

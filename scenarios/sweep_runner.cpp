@@ -55,10 +55,11 @@ std::uint64_t peak_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// "1.25 GB"
-std::string gigabytes(std::uint64_t bytes) {
+// "1.25 GB", "340 MB"
+std::string text_of_bytes(std::uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g GB", static_cast<double>(bytes) / 1e9);
+  const bool is_large = bytes >= 1000000000;
+  std::snprintf(text, sizeof text, "%.3g %s", static_cast<double>(bytes) / (is_large ? 1e9 : 1e6), is_large ? "GB" : "MB");
   return text;
 }
 
@@ -123,8 +124,8 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
   const std::uint64_t own =
       trial.peak_bytes - std::min(trial.peak_bytes, trial.start_bytes) + trial.calibration.growth_bytes + kWorkerBytes;
   if (shared + own > memory_bytes)
-    throw ConfigError(what + " takes about " + gigabytes(own) + " beside " + gigabytes(shared) + " that all share, and " +
-                      gigabytes(memory_bytes) + " are allowed; --memory allows more, fewer clients or a smaller model need less");
+    throw ConfigError(what + " takes about " + text_of_bytes(own) + " beside " + text_of_bytes(shared) + " that all share, and " +
+                      text_of_bytes(memory_bytes) + " are allowed; --memory allows more, fewer clients or a smaller model need less");
   const auto fitting = static_cast<int>(std::min<std::uint64_t>((memory_bytes - shared) / own, 4096));
   return settings_.workers = std::min(settings_.workers, fitting);
 }
