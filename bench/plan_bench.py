@@ -29,7 +29,8 @@ STUDIES = {
     "w8a, Top-k": (FIG7, NO_AXES + ['data.name="libsvm/w8a"', 'local.sample_file=""', "rounds=2000", "sweep.seeds=3"]),
     "lazy": (QUICKSTART, NO_AXES + ['feedback.up.kind="lag"', 'compressor.up.unit="gradient"', "sweep.seeds=4", "rounds=1000", "evaluate.every=20"]),
     "powersgd": (QUICKSTART, NO_AXES + ['data={kind="synthetic", clients=20, features=200, classes=10}', 'partition={kind="natural", clients=20}',
-                                        'compressor.up={kind="powersgd", scope="tensor", unit="step"}', "evaluate={every=10, optimum=false}", "sweep.seeds=3"]),
+                                        'compressor.up={kind="powersgd", scope="tensor", unit="step"}', "evaluate={every=10, optimum=false}", "model.l2=0.01", "local.learning_rate=0.01",
+                                        "sweep.seeds=3"]),
 }
 
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kTrial_s = 0.2;  // of a combination where there are few
 constexpr double kLeastTrial_s = 0.002;
-constexpr double kAllTrials_s = 4;  // of all of them, more or less
+constexpr std::size_t kMostSeeds = 8;  // of a combination whose data is drawn anew for each
+constexpr double kAllTrials_s = 4;     // of all of them, more or less
 
 std::vector<Combination> combinations_of(const std::vector<Cell>& cells) {
   std::vector<Combination> combinations;
@@ -63,6 +64,30 @@ void take_from_nearest(std::vector<Combination>& combinations, const std::vector
   }
 }
 
+// Data that is drawn with the seed may differ in size, too.
+std::size_t seeds_to_try(const Combination& one, const std::vector<Cell>& cells) {
+  return cells[one.cell].scenario.data.synthetic.kind.empty() ? 1 : std::min(one.seeds, kMostSeeds);
+}
+
+// One for all seeds that were tried: means of time and bits, the most of memory, and a failure if there is one.
+Trial mean_of(const std::vector<Trial>& trials) {
+  Trial mean = trials.front();
+  const auto average = [&](double Calibration::*field) {
+    double sum = 0;
+    for (const Trial& trial : trials) sum += trial.calibration.*field;
+    mean.calibration.*field = sum / static_cast<double>(trials.size());
+  };
+  for (const auto field : {&Calibration::prepare_s, &Calibration::new_seed_s, &Calibration::once_s, &Calibration::rounds_s,
+                           &Calibration::bits_up, &Calibration::bits_down})
+    average(field);
+  for (const Trial& trial : trials) {
+    mean.peak_bytes = std::max(mean.peak_bytes, trial.peak_bytes);
+    mean.calibration.growth_bytes = std::max(mean.calibration.growth_bytes, trial.calibration.growth_bytes);
+    if (mean.failure.empty()) mean.failure = trial.failure;
+  }
+  return mean;
+}
+
 // What is to match the bits of another combination will send as many.
 void match_bits(std::vector<Combination>& combinations, const std::vector<Cell>& cells) {
   std::map<std::vector<std::pair<std::string, std::string>>, double> bits_up;
@@ -106,16 +131,22 @@ double Combination::all_s() const {
 StudyPlan plan_study(SweepRunner& runner, const PlanSettings& settings) {
   StudyPlan plan{.combinations = combinations_of(runner.cells())};
   const std::vector<std::size_t> chosen = choose(plan.combinations, runner.cells(), settings.most);
-  std::vector<std::size_t> cells;
-  for (const std::size_t c : chosen) cells.push_back(plan.combinations[c].cell);
+  std::vector<std::size_t> firsts, cells;
+  for (const std::size_t c : chosen) {
+    firsts.push_back(plan.combinations[c].cell);
+    for (std::size_t seed = 0; seed < seeds_to_try(plan.combinations[c], runner.cells()); ++seed) cells.push_back(firsts.back() + seed);
+  }
   const Stopwatch checking;
-  runner.check(cells);
+  runner.check(firsts);
   plan.start_s = checking.seconds() * static_cast<double>(plan.combinations.size()) / static_cast<double>(chosen.size());
 
   const std::vector<Trial> trials = runner.try_out(cells, seconds_for_each(settings, cells.size()), settings.signal);
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    plan.combinations[chosen[i]].trial = trials[i];
-    plan.combinations[chosen[i]].is_tried = true;
+  auto next = trials.begin();
+  for (const std::size_t c : chosen) {
+    const auto end = next + static_cast<std::ptrdiff_t>(seeds_to_try(plan.combinations[c], runner.cells()));
+    plan.combinations[c].trial = mean_of({next, end});
+    plan.combinations[c].is_tried = true;
+    next = end;
   }
   plan.tried = chosen.size();
   take_from_nearest(plan.combinations, chosen, runner.cells());

@@ -141,7 +141,8 @@ void SweepRunner::begin_work() {
 Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
   begin_work();
   const Cell& cell = cells_[number];
-  const bool has_later = number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
+  const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // then each seed is tried itself
+  const bool has_later = !is_drawn && number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
   const Calibration found = runner_.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
   return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
 }

@@ -64,7 +64,7 @@ TEST_F(TextsTest, TheManualHasEveryCommandAndOption) {
   const Outcome manual = fedbits({"manual"});
   ASSERT_EQ(manual.code, 0);
   EXPECT_EQ(manual.out.find(".TH FEDBITS 1"), manual.out.find('\n') + 1);
-  for (const std::string command : {"run", "export", "explain", "list", "data", "check"}) {
+  for (const std::string command : {"run", "sweep", "merge", "plan", "report", "export", "explain", "list", "data", "check"}) {
     EXPECT_THAT(manual.out, HasSubstr(".SS " + command));
     const Outcome help = fedbits({command, "--help"});
     std::istringstream words(help.out);
