@@ -2,10 +2,10 @@
 """What `plan` predicts against what `sweep` then takes.
 
 Usage: FEDBITS_DATA=DIR python3 bench/plan_bench.py [build/fedbits] [JOBS] [STUDY...]
-For each study it plans, sweeps with as many workers, and prints predicted / measured: the time of the whole study, the time of a run (the
-lowest and the highest ratio over the combinations), the peak memory of a worker, and the bits of both directions (likewise).
-Measured time of the study is the processor's time of all its processes / JOBS, and of a run the clock's: on a machine that others use, too,
-the clock of a run says as much about them, so the load is printed beside.
+For each study it plans, sweeps with as many workers, and prints predicted / measured: the processor's time of the whole study with its
+tuning, the mean clock time of a run (the lowest and the highest ratio over the combinations; what a seed costs that is new is part of it),
+the peak memory of a worker, and the bits of both directions (likewise). Other programs on the machine make runs slower, so the load is
+printed, too.
 """
 import collections
 import csv
@@ -54,14 +54,14 @@ def watch_memory(parent, peak):
 
 
 def sweep(study, out):
-    """Seconds of processor time / JOBS, peak bytes of a worker, and [(labels, seconds, bits)] of the runs."""
+    """Seconds of processor time, peak bytes of a worker, and [(labels, seconds, bits)] of the runs."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process, peak = subprocess.Popen(command("sweep", study, "--out", out, "--quiet")), [0]
     watch_memory(process, peak)
     if process.returncode != 0:
         sys.exit(f"{study}: the sweep failed")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / int(JOBS)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     subprocess.run([BINARY, "export", out, "--runs", out + "/runs.csv"], check=True)
     with open(out + "/runs.csv", newline="") as file:
         return seconds, peak[0], list(csv.DictReader(file))
@@ -94,7 +94,7 @@ def main():
                 plan = json.load(file)
             seconds, peak, runs = sweep(study, folder + "/out")
             of_time, of_bits = zip(*ratios_of(plan, runs))
-            print(f"{study:<12} {len(runs):>5} {seconds:>7.2f} s  {plan['wall_s'] / seconds:>5.2f}  {span(of_time):<13} "
+            print(f"{study:<12} {len(runs):>5} {seconds:>7.2f} s  {(plan['start_s'] + plan['computing_s'] + plan['tuning_s']) / seconds:>5.2f}  {span(of_time):<13} "
                   f"{plan['worker_bytes'] / peak:>6.2f}  {span(of_bits):<14}  {os.getloadavg()[0]:.1f}", flush=True)
 
 

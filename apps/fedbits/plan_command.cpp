@@ -80,10 +80,10 @@ void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jo
 void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {
   OutputFile file(path);
   std::ostream& out = file.stream();
-  out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"computing_s\":" << json_number(plan.study_s)
-      << ",\"tuning_runs\":" << json_number(plan.tuning_runs) << ",\"tuning_s\":" << json_number(plan.tuning_s)
-      << ",\"wall_s\":" << json_number(wall_s(plan, jobs)) << ",\"worker_bytes\":" << plan.worker_bytes
-      << ",\"bits\":" << json_number(plan.bits) << ",\"combinations\":[";
+  out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"start_s\":" << json_number(plan.start_s)
+      << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
+      << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
+      << ",\"worker_bytes\":" << plan.worker_bytes << ",\"bits\":" << json_number(plan.bits) << ",\"combinations\":[";
   for (const Combination& one : plan.combinations) {
     const Calibration& c = one.trial.calibration;
     out << (&one == plan.combinations.data() ? "\n" : ",\n") << "{\"axes\":{";
