@@ -138,7 +138,7 @@ void add_plan_command(CLI::App& app, const Guard& guard) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", arguments->seconds, "how long each combination is tried (default: 0.2, less where there are many)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 3600.0));
   command->add_option("--try", arguments->most, "combinations that are tried at most; the others are taken to be like the nearest of them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));

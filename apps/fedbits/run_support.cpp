@@ -47,7 +47,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every so many rounds");
   command.add_option("--checkpoint-minutes", arguments.checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e6));
   command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
   command.add_flag("-v,--verbose", arguments.verbose, "say more");

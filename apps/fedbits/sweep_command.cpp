@@ -284,12 +284,12 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
   add_study_options(*command, *arguments);
   command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: cores / threads); results do not depend on it")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--threads", arguments->threads, "threads of each run, for few and large ones; results do not depend on it")
+  command->add_option("--threads", arguments->threads, "threads of each run, useful for runs that are few and large; results do not depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_option("--memory", arguments->memory,
                       "what all runs together may take, such as 8G; fewer run at a time where it is short (default: what is available)");
-  command->add_option("--shard", arguments->shard, "i/n: only the i-th of n parts, into OUT/shard-i-of-n");
+  command->add_option("--shard", arguments->shard, "only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
   command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
   command->footer(
       "Examples:\n"
