@@ -284,7 +284,9 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
   add_study_options(*command, *arguments);
   command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: cores / threads); results do not depend on it")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--threads", arguments->threads, "threads of each run, useful for runs that are few and large; results do not depend on it")
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads of each run, useful for runs that are few and large; results do not depend on it")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_option("--memory", arguments->memory,
