@@ -183,8 +183,8 @@ int sweep(const SweepArguments& arguments) {
                       .any_build = arguments.checkpoints.any_build});
   runner.check();
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
-  const FolderLock lock(folder);
   const int jobs = pending.empty() ? share.jobs : fit_memory(runner, share);
+  const FolderLock lock(folder);
 
   LiveTable table(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                   pending.size());

@@ -127,6 +127,7 @@ TEST_F(SweepTest, RunsNoMoreAtATimeThanFit) {
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("memory: one run of study, compressor.up = "));
   EXPECT_THAT(none.err, HasSubstr("and 1.05 MB are allowed"));
+  EXPECT_FALSE(exists("none"));
   const Outcome few = fedbits({"sweep", "study.toml", "--out", "few", "--jobs", "500", "--memory", "200 MB"});
   EXPECT_EQ(few.code, 0) << few.err;
   EXPECT_THAT(few.err, HasSubstr("209 MB of memory are enough for "));
