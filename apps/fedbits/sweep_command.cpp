@@ -13,12 +13,14 @@
 #include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
+#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/sweep_runner.hpp"
+#include "scenarios/tuning.hpp"
 
 namespace fl {
 
@@ -27,8 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SweepArguments : StudyArguments {
-  std::string shard;
-  int jobs = 0;
+  std::string shard, memory;
+  int jobs = 0, threads = 1;
   bool list = false;
 };
 
@@ -59,27 +61,39 @@ void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
   std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
 }
 
-std::string describe(const Cell& cell) {
-  std::string line = to_hex(cell.hash) + "  " + cell.scenario.name;
+// What is to be tuned shows what was found or that it is not known; so does the hash, which depends on it.
+std::string describe(const Cell& cell, const std::vector<TunedOption>& found) {
+  std::string line = cell.needs_tuning() ? "(when tuned)    " : to_hex(cell.hash);
+  line += "  " + cell.scenario.name;
   for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + label;
+  if (cell.tune && !cell.tune->key.empty()) line += "  " + cell.tune->key + "=tuned";
+  if (cell.match) line += "  " + cell.match->option + "=tuned";
+  for (const TunedOption& tuned : found)
+    if (tuned.axis_labels == cell.axis_labels) line += "  " + tuned.option + "=" + to_string(tuned.value);
   return line + "  seed=" + std::to_string(cell.scenario.seeds.data);
+}
+
+std::map<std::string, RunStatus> stored_statuses(const std::string& folder) {
+  std::map<std::string, RunStatus> statuses;
+  std::error_code ignored;
+  if (!fs::exists(fs::path(folder) / RunStore::kFileName, ignored)) return statuses;
+  for (const RunRecord& record : RunStore::open(folder, RunStore::Mode::read).list()) statuses[record.run] = record.status;
+  return statuses;
 }
 
 int list_cells(const SweepArguments& arguments, const SweepShard& shard) {
   const std::string folder = folder_of(arguments, shard);
-  std::optional<RunStore> store;
-  std::error_code ignored;
-  if (fs::exists(fs::path(folder) / RunStore::kFileName, ignored)) store = RunStore::open(folder, RunStore::Mode::read);
-  std::map<std::string, RunStatus> statuses;
-  if (store)
-    for (const RunRecord& record : store->list()) statuses[record.run] = record.status;
+  const std::map<std::string, RunStatus> statuses = stored_statuses(folder);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
-  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); }))
-    throw ConfigError("--list: some values of this sweep are found by tuning, so its runs are known only once it has begun");
+  const std::vector<TunedOption> found = recall_tuning(cells, tuning_folder(folder));
+  const bool is_open = std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
+  if (is_open && shard.count > 1)
+    throw ConfigError("--list: which runs of a tuned sweep belong to shard " + arguments.shard + " is known only when " +
+                      tuning_folder(folder).string() + " holds its tuning runs; without --shard all are listed");
   keep_shard(cells, shard);
   for (const Cell& cell : cells) {
-    const auto status = statuses.find(to_hex(cell.hash));
-    std::cout << describe(cell) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
+    const auto status = cell.needs_tuning() ? statuses.end() : statuses.find(to_hex(cell.hash));
+    std::cout << describe(cell, found) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
   }
   return 0;
 }
@@ -167,6 +181,19 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
   return 1;
 }
 
+MachineShare share_of(const SweepArguments& arguments) {
+  const std::uint64_t memory = arguments.memory.empty() ? available_memory_bytes() : parse_bytes("--memory", arguments.memory);
+  return {.jobs = jobs_for(arguments.jobs, arguments.threads), .threads = arguments.threads, .memory_bytes = memory};
+}
+
+// The runs at a time, as many as there is memory for.
+int fit_memory(SweepRunner& runner, const MachineShare& share) {
+  const int jobs = runner.fit(share.memory_bytes);
+  if (jobs < share.jobs)
+    spdlog::warn("{} MB of memory are enough for {} of {} runs at a time", share.memory_bytes / 1000000, jobs, share.jobs);
+  return jobs;
+}
+
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   require_device(arguments.device);
@@ -174,17 +201,18 @@ int sweep(const SweepArguments& arguments) {
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   if (arguments.list) return list_cells(arguments, shard);
   const std::string folder = folder_of(arguments, shard);
-  const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const MachineShare share = share_of(arguments);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   RunStore store = RunStore::open(folder, RunStore::Mode::create);
   store.probe_writable();
   const FolderLock lock(folder);
   catch_signals();
-  tune(cells, folder, arguments.data, jobs, arguments.quiet);
+  tune(cells, folder, arguments.data, share, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   keep_shard(cells, shard);
   SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
-                     {.workers = jobs,
+                     {.workers = share.jobs,
+                      .threads = share.threads,
                       .checkpoints = checkpoint_folder(folder),
                       .checkpoint_every_rounds = arguments.checkpoints.rounds,
                       .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
@@ -192,6 +220,7 @@ int sweep(const SweepArguments& arguments) {
                       .any_build = arguments.checkpoints.any_build});
   runner.check();
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
+  const int jobs = pending.empty() ? share.jobs : fit_memory(runner, share);
   {
     Display display(arguments, jobs, pending.size(), runner, plugins);
     runner.run(pending, store, display.events());
@@ -241,11 +270,18 @@ void add_merge_command(CLI::App& app, const Guard& guard) {
 
 void add_sweep_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<SweepArguments>();
-  CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file in parallel, one run per core");
+  CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file, several at a time");
   add_study_options(*command, *arguments);
-  command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: all cores); results do not depend on it")
+  command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: cores / threads); results do not depend on it")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--shard", arguments->shard, "i/n: only the i-th of n parts, into OUT/shard-i-of-n");
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads of each run, useful for runs that are few and large; results do not depend on it")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--memory", arguments->memory,
+                      "what all runs together may take, such as 8G; fewer run at a time where it is short (default: what is available)");
+  command->add_option("--shard", arguments->shard, "only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
   command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
   command->footer(
       "Examples:\n"
