@@ -315,9 +315,10 @@ TEST_F(SweepFaults, ARunWithoutMemoryFailsAlone) {
       "study.toml",
       "name = 'study'\nrounds = 10\n[data]\nkind = 'quadratics'\nclients = 3\n[partition]\nkind = 'natural'\nclients = 3\n[model]\nkind = "
       "'quadratic'\n[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [10, 1000000000, 20]\n");
-  const Outcome outcome = Process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-minutes", "0"},
-                                  test::Surroundings{.memory_bytes = 192u << 20})
-                              .wait();
+  const Outcome outcome =
+      Process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--memory", "2000G", "--checkpoint-minutes", "0"},
+              test::Surroundings{.memory_bytes = 192u << 20})
+          .wait();
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_EQ(count_of(outcome.err, "  done  rounds"), 4u) << outcome.err;
   EXPECT_EQ(count_of(outcome.err, "out of memory"), 2u) << outcome.err;
