@@ -15,6 +15,12 @@ struct Entry {
   std::map<Target, std::any> factories;
 };
 
+// Defaults that replace those of the part, by role and name.
+std::map<std::pair<std::string, std::string>, Options>& other_defaults() {
+  static std::map<std::pair<std::string, std::string>, Options> defaults;
+  return defaults;
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -114,7 +120,13 @@ const PartInfo& Registry::info(const std::string& role, const std::string& name)
 
 Options Registry::default_options(const std::string& role, const std::string& name) const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->get(role, name).defaults;
+  const auto other = other_defaults().find({role, name});
+  return other != other_defaults().end() ? other->second : impl_->get(role, name).defaults;
+}
+
+void set_default_options(const std::string& role, const std::string& name, Options defaults) {
+  static_cast<void>(Registry::instance().info(role, name));
+  other_defaults()[{role, name}] = std::move(defaults);
 }
 
 const std::any& Registry::factory(const std::string& role, const std::string& name, Device device, Precision precision) const {

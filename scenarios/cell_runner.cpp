@@ -5,7 +5,8 @@
 namespace fl {
 
 struct CellRunner::Impl {
-  Impl(DataCatalog catalog, MachineOptions machine_) : cache(std::move(catalog)), machine(machine_), pool(machine_.threads) {}
+  Impl(DataCatalog catalog, MachineOptions machine_)
+      : cache(std::move(catalog)), machine(machine_), threads(std::make_unique<ThreadPool>(machine_.threads)) {}
 
   // What two cells must have in common to share a problem: the tables that make it.
   static std::string key_of(const Scenario& s) {
@@ -24,7 +25,7 @@ struct CellRunner::Impl {
     const std::string key = key_of(scenario);
     if (!latest || key != latest_key) {
       latest.reset();
-      latest = std::make_unique<FederatedProblem<T>>(scenario, cache, pool);
+      latest = std::make_unique<FederatedProblem<T>>(scenario, cache, pool());
       latest_key = key;
     }
     return *latest;
@@ -32,29 +33,44 @@ struct CellRunner::Impl {
   template <class T>
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan, std::unique_ptr<FederatedProblem<T>>& latest) {
     const auto started = std::chrono::steady_clock::now();
-    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool(), machine);
     const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     RunResult result = experiment.run(callback, plan);
     result.record.seconds += preparing;
     return result;
   }
   template <class T>
-  Calibration calibrate(const Cell& cell, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
-    const auto started = std::chrono::steady_clock::now();
-    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
-    const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    Calibration found = experiment.calibrate(seconds);
-    found.prepare_s = preparing;
+  Calibration calibrate(const Cell& cell, const Cell* later, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
+    latest.reset();  // a run seldom finds the one before it on the same problem
+    Calibration found;
+    {
+      const Stopwatch preparing;
+      Experiment<T> experiment(cell, problem(cell.scenario, latest), pool(), machine);
+      const double prepare_s = preparing.seconds();
+      found = experiment.calibrate(seconds);
+      found.prepare_s = prepare_s;
+    }
+    if (later == nullptr) return found;
+    const Stopwatch preparing;
+    const Experiment<T> experiment(*later, problem(later->scenario, latest), pool(), machine);
+    found.new_seed_s = preparing.seconds() - found.prepare_s;
     return found;
   }
   template <class T>
-  void check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
-    const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool, machine);
+  std::size_t check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
+    return Experiment<T>(cell, problem(cell.scenario, latest), pool(), machine).size_bytes();
   }
+  void use_threads(int count) {
+    latest32.reset();  // they know the threads that were
+    latest64.reset();
+    machine.threads = count;
+    threads = std::make_unique<ThreadPool>(count);
+  }
+  ThreadPool& pool() { return *threads; }
 
   ProblemCache cache;
   MachineOptions machine;
-  ThreadPool pool;
+  std::unique_ptr<ThreadPool> threads;
   std::unique_ptr<FederatedProblem<float>> latest32;
   std::unique_ptr<FederatedProblem<double>> latest64;
   std::string latest_key;
@@ -67,15 +83,13 @@ RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const
   return cell.scenario.precision == Precision::float32 ? impl_->run(cell, callback, plan, impl_->latest32)
                                                        : impl_->run(cell, callback, plan, impl_->latest64);
 }
-Calibration CellRunner::calibrate(const Cell& cell, double seconds) {
-  return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, seconds, impl_->latest32)
-                                                       : impl_->calibrate(cell, seconds, impl_->latest64);
+void CellRunner::use_threads(int threads) { impl_->use_threads(threads); }
+Calibration CellRunner::calibrate(const Cell& cell, const Cell* later, double seconds) {
+  return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, later, seconds, impl_->latest32)
+                                                       : impl_->calibrate(cell, later, seconds, impl_->latest64);
 }
-void CellRunner::check(const Cell& cell) {
-  if (cell.scenario.precision == Precision::float32)
-    impl_->check(cell, impl_->latest32);
-  else
-    impl_->check(cell, impl_->latest64);
+std::size_t CellRunner::check(const Cell& cell) {
+  return cell.scenario.precision == Precision::float32 ? impl_->check(cell, impl_->latest32) : impl_->check(cell, impl_->latest64);
 }
 
 }  // namespace fl

@@ -11,10 +11,14 @@ class FL_API CellRunner {
  public:
   CellRunner(DataCatalog catalog, MachineOptions machine);
   ~CellRunner();
-  // Puts a cell together without running it: throws what run() would throw before its first round.
-  void check(const Cell& cell);
+  // From now on with so many threads: for a process that was forked, where threads of its parent are not.
+  void use_threads(int threads);
+  // Puts a cell together without running it: throws what run() would throw before its first round. Returns the bytes that its parts and
+  // its state may come to take, data not included: more than a run will take when it does not meet every client.
+  std::size_t check(const Cell& cell);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
-  [[nodiscard]] Calibration calibrate(const Cell& cell, double seconds);
+  // `later`, another seed of the same cell that was not met yet, tells what a new seed costs; nullptr = there is none.
+  [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds);
 
  private:
   struct Impl;

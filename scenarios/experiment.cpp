@@ -233,7 +233,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (!goes_on) status = RunStatus::interrupted;
   }
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
-    result.rows.push_back(play(r));
+    result.rows.push_back(play(r, is_due(r, scenario_.evaluate.every), is_due(r, measure_every())));
     const RoundRow& row = result.rows.back();
     tell();
     if (has_diverged(row)) status = RunStatus::diverged;
@@ -253,47 +253,6 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
 }
 
 template <class T>
-Calibration Experiment<T>::calibrate(double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
-  const auto total = static_cast<std::uint64_t>(scenario_.rounds);
-  const auto times = [total](std::int64_t every) {
-    return total / static_cast<std::uint64_t>(every) + (total % static_cast<std::uint64_t>(every) != 0 ? 1 : 0);
-  };
-  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
-  Calibration found{.evaluations = 1 + times(scenario_.evaluate.every), .measurements = times(measure_every), .total_rounds = total};
-
-  (void)row_of_start();  // memory is touched for the first time
-  auto start = Clock::now();
-  gradient_.reset();
-  (void)row_of_start();
-  found.evaluation_s = seconds_since(start);
-
-  std::uint32_t round = 0;
-  const auto play_rounds = [&](bool measured) {
-    start = Clock::now();
-    std::uint32_t played = 0;
-    for (; round < total && (played == 0 || seconds_since(start) < seconds / 2); ++played) round_->play(++round, measured);
-    return seconds_since(start) / std::max(1u, played);
-  };
-  round_->play(++round, false);
-  found.round_s = play_rounds(false);
-  found.measuring_s = std::max(0.0, play_rounds(true) - found.round_s);
-  found.rounds = round;
-  found.bits_up = static_cast<double>(round_->ledger().total_up().bits) / round;
-  found.bits_down = static_cast<double>(round_->ledger().total_down_bits()) / round;
-
-  // Clients that have not been met yet, and the rows of the result: kept, packed and sent.
-  const std::size_t N = state_->num_clients();
-  double met = 0;
-  for (std::uint32_t i = 0; i < N; ++i) met += state_->acknowledged(i) > 0 ? 1 : 0;
-  const double will_meet = std::min(static_cast<double>(N), static_cast<double>(total) * static_cast<double>(round_->plan().cohort.size()));
-  found.growth_bytes = static_cast<std::uint64_t>((will_meet - met) / static_cast<double>(N) * static_cast<double>(state_->size_bytes())) +
-                       3 * total * sizeof(RoundRow);
-  return found;
-}
-
-template <class T>
 RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
@@ -302,14 +261,16 @@ RoundRow Experiment<T>::row_of_start() {
   return row;
 }
 
+template <class T>
+std::int64_t Experiment<T>::measure_every() const {
+  return scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
+}
+
 // One round, and what is due to be measured of it.
 template <class T>
-RoundRow Experiment<T>::play(std::uint32_t r) {
-  const std::int64_t evaluate_every = scenario_.evaluate.every;
-  const std::int64_t measure_every = scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : evaluate_every;
+RoundRow Experiment<T>::play(std::uint32_t r, bool evaluated, bool measured) {
   RoundRow row;
   row.round = r;
-  const bool evaluated = is_due(r, evaluate_every), measured = is_due(r, measure_every);
   if (evaluated) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
   round_->play(r, measured);
   count(row);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "clients/block_runner.hpp"
+#include "scenarios/calibration.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
@@ -32,22 +33,6 @@ struct RunResult {
   std::vector<RoundRow> rows;
 };
 
-// What a run will take, from its first rounds.
-struct Calibration {
-  double prepare_s = 0;                                               // putting it together
-  double evaluation_s = 0;                                            // losses and accuracy, once
-  double round_s = 0;                                                 // a round that is not measured
-  double measuring_s = 0;                                             // what measuring its norms adds
-  double bits_up = 0, bits_down = 0;                                  // of a round, all clients together
-  std::uint64_t rounds = 0;                                           // that were played to find out
-  std::uint64_t evaluations = 0, measurements = 0, total_rounds = 0;  // that the whole run will have
-  std::uint64_t growth_bytes = 0;                                     // of memory, until it ends
-  [[nodiscard]] double total_s() const {
-    return prepare_s + static_cast<double>(evaluations) * evaluation_s + static_cast<double>(total_rounds) * round_s +
-           static_cast<double>(measurements) * measuring_s;
-  }
-};
-
 // Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
@@ -61,7 +46,8 @@ class Experiment {
   // Throws StoreError when a checkpoint cannot be written or used.
   RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
 
-  // Plays rounds for about so many seconds, at least two. The experiment is of no other use afterwards.
+  // Plays rounds for about so many seconds, one of each kind at least (scenarios/calibration.cpp). The experiment is of no other use
+  // afterwards.
   [[nodiscard]] Calibration calibrate(double seconds);
 
   // For tests and tools: the pieces of a run.
@@ -85,7 +71,10 @@ class Experiment {
   void start_model();
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   [[nodiscard]] RoundRow row_of_start();
-  [[nodiscard]] RoundRow play(std::uint32_t round);
+  [[nodiscard]] RoundRow play(std::uint32_t round, bool evaluated, bool measured);
+  [[nodiscard]] double seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played);
+  [[nodiscard]] std::uint64_t growth_bytes() const;
+  [[nodiscard]] std::int64_t measure_every() const;
   [[nodiscard]] bool has_diverged(const RoundRow& row) const;
   void evaluate(RoundRow& row);
   void measure(RoundRow& row);

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "fl_core/error.hpp"
 
@@ -19,14 +20,13 @@ namespace fl {
 namespace {
 
 constexpr int kTickMs = 100;
-constexpr std::chrono::seconds kGrace(8);  // from being asked to stop to being stopped
 
 enum class Kind : std::uint32_t { progress, result, failure };
 
 // What precedes the bytes of everything a worker says.
 struct Head {
   Kind kind;
-  std::uint32_t reserved = 0;
+  std::uint32_t leaves = 0;  // 1: the worker ends now, because it was asked to stop
   std::uint64_t size = 0;
 };
 
@@ -57,8 +57,8 @@ bool receive_all(int socket, void* bytes, std::size_t size) {
 
 volatile std::sig_atomic_t g_stop = 0;
 
-bool say(int socket, Kind kind, std::string_view text) {
-  const Head head{.kind = kind, .size = text.size()};
+bool say(int socket, Kind kind, std::string_view text, bool leaves = false) {
+  const Head head{.kind = kind, .leaves = leaves ? 1u : 0u, .size = text.size()};
   return send_all(socket, &head, sizeof head) && send_all(socket, text.data(), text.size());
 }
 
@@ -73,6 +73,13 @@ std::string how_it_died(int status) {
 
 }  // namespace
 
+// A task that is over: its result, or why there is none.
+struct ProcessPool::Ended {
+  std::size_t task = 0;
+  bool good = false;
+  std::string text;
+};
+
 struct ProcessPool::Worker {
   int number = 0;
   pid_t process = -1;
@@ -83,7 +90,8 @@ struct ProcessPool::Worker {
 
 bool ProcessPool::asked_to_stop() { return g_stop != 0; }
 
-ProcessPool::ProcessPool(int workers, Work work) : work_(std::move(work)), workers_(static_cast<std::size_t>(workers)) {
+ProcessPool::ProcessPool(int workers, Work work, std::chrono::milliseconds grace)
+    : work_(std::move(work)), grace_(grace), workers_(static_cast<std::size_t>(workers)) {
   for (int i = 0; i < workers; ++i) workers_[static_cast<std::size_t>(i)].number = i;
 }
 
@@ -146,77 +154,105 @@ void ProcessPool::serve(int socket) {
       kind = Kind::failure;
       text = "something that is no std::exception was thrown";
     }
-    if (!say(socket, kind, text)) ::_exit(1);
+    const bool leaves = asked_to_stop();
+    if (!say(socket, kind, text, leaves)) ::_exit(1);
+    if (leaves) break;
   }
   ::_exit(0);
 }
 
-void ProcessPool::give(Worker& worker, std::size_t task, const PoolEvents& events) {
+void ProcessPool::give(Worker& worker, std::size_t task) {
   if (worker.process < 0) start(worker);
   worker.busy = true;
   worker.task = task;
-  if (events.started) events.started(task, worker.number);
   const auto number = static_cast<std::uint64_t>(task);
   send_all(worker.socket, &number, sizeof number);  // a dead worker is noticed by what it does not say
 }
 
-void ProcessPool::hear(Worker& worker, const PoolEvents& events) {
+void ProcessPool::hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended) {
   Head head{};
   std::string text;
-  if (!receive_all(worker.socket, &head, sizeof head)) return bury(worker, events);
+  if (!receive_all(worker.socket, &head, sizeof head)) return bury(worker, ended);
   text.resize(head.size);
-  if (!receive_all(worker.socket, text.data(), text.size())) return bury(worker, events);
+  if (!receive_all(worker.socket, text.data(), text.size())) return bury(worker, ended);
   if (head.kind == Kind::progress) {
     if (events.progress) events.progress(worker.task, text);
     return;
   }
   worker.busy = false;
-  if (head.kind == Kind::result)
-    events.finished(worker.task, std::move(text));
-  else
-    events.failed(worker.task, text);
+  ended.push_back({worker.task, head.kind == Kind::result, std::move(text)});
+  if (head.leaves != 0) take_leave(worker);
 }
 
-void ProcessPool::bury(Worker& worker, const PoolEvents& events) {
+// Waits for the end of a worker that ends; returns how it did.
+int ProcessPool::take_leave(Worker& worker) {
   int status = 0;
   ::close(worker.socket);
   ::waitpid(worker.process, &status, 0);
-  const bool was_busy = worker.busy;
   worker.process = -1;
   worker.socket = -1;
-  worker.busy = false;
-  if (was_busy) events.failed(worker.task, how_it_died(status));
+  return status;
 }
 
+void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
+  const int status = take_leave(worker);
+  const bool was_busy = std::exchange(worker.busy, false);
+  if (was_busy) ended.push_back({worker.task, false, how_it_died(status)});
+}
+
+// A free worker is given its next task before what the last one found is dealt with, so that it need not wait for the disk.
 void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& events) {
   std::size_t next = 0;
   bool passed_on = false;
   std::chrono::steady_clock::time_point asked;
+  std::vector<Ended> ended;
   for (;;) {
     const int signal = events.signal ? events.signal() : 0;
     if (signal != 0 && !passed_on) {
-      for (const Worker& worker : workers_)
-        if (worker.process >= 0) ::kill(worker.process, SIGTERM);
+      signal_all(SIGTERM);
       passed_on = true;
       asked = std::chrono::steady_clock::now();
     }
-    if (passed_on && std::chrono::steady_clock::now() - asked > kGrace)
-      for (const Worker& worker : workers_)
-        if (worker.process >= 0) ::kill(worker.process, SIGKILL);
-    std::vector<pollfd> sockets;
-    std::vector<Worker*> speakers;
+    if (passed_on && std::chrono::steady_clock::now() - asked > grace_) signal_all(SIGKILL);
+    std::vector<const Worker*> begun;
     for (Worker& worker : workers_) {
-      if (!worker.busy && signal == 0 && next < tasks.size()) give(worker, tasks[next++], events);
-      if (!worker.busy) continue;
-      sockets.push_back({worker.socket, POLLIN, 0});
-      speakers.push_back(&worker);
+      if (worker.busy || signal != 0 || next == tasks.size()) continue;
+      give(worker, tasks[next++]);
+      begun.push_back(&worker);
     }
-    if (sockets.empty()) return;
-    const int ready = ::poll(sockets.data(), sockets.size(), kTickMs);
-    for (std::size_t i = 0; ready > 0 && i < sockets.size(); ++i)
-      if (sockets[i].revents != 0) hear(*speakers[i], events);
+    for (Ended& end : ended) {
+      if (end.good)
+        events.finished(end.task, std::move(end.text));
+      else
+        events.failed(end.task, end.text);
+    }
+    ended.clear();
+    for (const Worker* worker : begun)
+      if (events.started) events.started(worker->task, worker->number);
+    if (!listen(events, ended)) return;
     if (events.tick) events.tick();
   }
+}
+
+// Waits for busy workers to say something, a tick long; false when none is busy.
+bool ProcessPool::listen(const PoolEvents& events, std::vector<Ended>& ended) {
+  std::vector<pollfd> sockets;
+  std::vector<Worker*> speakers;
+  for (Worker& worker : workers_) {
+    if (!worker.busy) continue;
+    sockets.push_back({worker.socket, POLLIN, 0});
+    speakers.push_back(&worker);
+  }
+  if (sockets.empty()) return false;
+  const int ready = ::poll(sockets.data(), sockets.size(), kTickMs);
+  for (std::size_t i = 0; ready > 0 && i < sockets.size(); ++i)
+    if (sockets[i].revents != 0) hear(*speakers[i], events, ended);
+  return true;
+}
+
+void ProcessPool::signal_all(int signal) const {
+  for (const Worker& worker : workers_)
+    if (worker.process >= 0) ::kill(worker.process, signal);
 }
 
 }  // namespace fl

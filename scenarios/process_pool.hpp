@@ -5,6 +5,7 @@
 // Workers end when the parent does, however it ends. Asked to stop, they may finish what they are at.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,15 +32,19 @@ struct FL_API PoolEvents {
 
 class FL_API ProcessPool {
  public:
+  static constexpr std::chrono::seconds kGrace{8};
+
   // Runs in a worker: the result of a task. What it throws becomes the task's failure.
   using Work = std::function<std::string(std::size_t task, const Report& report)>;
 
-  ProcessPool(int workers, Work work);
+  // `grace`: from being asked to stop to being killed.
+  ProcessPool(int workers, Work work, std::chrono::milliseconds grace = kGrace);
   ~ProcessPool();  // kills what still works
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
 
-  // In a worker: whether its parent asked it to stop. Ctrl-C on the terminal reaches the parent alone, which passes it on.
+  // In a worker: whether its parent, or somebody else with SIGTERM, asked it to stop. It may finish its task, another worker takes the
+  // next one. Ctrl-C on the terminal reaches the parent alone, which passes it on.
   [[nodiscard]] static bool asked_to_stop();
 
   // Each task once, in this order as workers become free. When a signal asks for the end it is passed on to the workers, which may still
@@ -48,13 +53,18 @@ class FL_API ProcessPool {
 
  private:
   struct Worker;
+  struct Ended;
   void start(Worker& worker);
-  void give(Worker& worker, std::size_t task, const PoolEvents& events);
-  void hear(Worker& worker, const PoolEvents& events);
-  void bury(Worker& worker, const PoolEvents& events);
+  void give(Worker& worker, std::size_t task);
+  [[nodiscard]] bool listen(const PoolEvents& events, std::vector<Ended>& ended);
+  void hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended);
+  void bury(Worker& worker, std::vector<Ended>& ended);
+  static int take_leave(Worker& worker);
+  void signal_all(int signal) const;
   [[noreturn]] void serve(int socket);
 
   Work work_;
+  std::chrono::milliseconds grace_;
   std::vector<Worker> workers_;
 };
 

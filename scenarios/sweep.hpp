@@ -52,6 +52,12 @@ struct Cell {
   std::optional<MatchBits> match;
   std::shared_ptr<const TuneSettings> tune;
   [[nodiscard]] bool needs_tuning() const { return match || (tune && !tune->key.empty()); }
+  // The labels of the combination whose bits are to be matched; only where there is one.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> reference_labels() const {
+    auto labels = axis_labels;
+    labels[match->axis].second = match->reference;
+    return labels;
+  }
 };
 
 // The same cell with an option set, or with all seeds moved on. Throws ConfigError for a key or value that does not fit.

@@ -1,9 +1,19 @@
 #include "scenarios/sweep_runner.hpp"
 
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <new>
+#include <numeric>
 #include <set>
 
 #include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
 
 namespace fl {
 
@@ -31,6 +41,41 @@ RunProgress as_progress(std::string_view report) {
   return progress;
 }
 
+constexpr double kFitSeconds = 0.05;             // a trial whose memory alone is asked for
+constexpr std::uint64_t kWorkerBytes = 8 << 20;  // of a worker that does nothing
+
+std::uint64_t resident_bytes() {
+  std::uint64_t pages = 0, resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t peak_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// "1.25 GB", "340 MB"
+std::string text_of_bytes(std::uint64_t bytes) {
+  char text[32];
+  const bool is_large = bytes >= 1000000000;
+  std::snprintf(text, sizeof text, "%.3g %s", static_cast<double>(bytes) / (is_large ? 1e9 : 1e6), is_large ? "GB" : "MB");
+  return text;
+}
+
+std::string labels_of(const Cell& cell) {
+  std::string text = cell.scenario.name;
+  for (const auto& [key, label] : cell.axis_labels) text += ", " + key + " = " + label;
+  return text;
+}
+
+// A trial as a worker tells it; what it throws is told otherwise.
+struct Told {
+  Calibration calibration;
+  std::uint64_t start_bytes, peak_bytes;
+};
+
 }  // namespace
 
 RunRecord failed_record(const Cell& cell, const std::string& reason) {
@@ -55,8 +100,74 @@ SweepRunner::~SweepRunner() = default;
 
 void SweepRunner::check() {
   std::set<std::vector<std::pair<std::string, std::string>>> seen;
-  for (const Cell& cell : cells_)
-    if (seen.insert(cell.axis_labels).second) runner_.check(cell);
+  std::vector<std::size_t> firsts;
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    if (seen.insert(cells_[i].axis_labels).second) firsts.push_back(i);
+  check(firsts);
+}
+
+void SweepRunner::check(const std::vector<std::size_t>& cells) {
+  for (const std::size_t cell : cells) {
+    const std::size_t bytes = runner_.check(cells_[cell]) + 3 * static_cast<std::size_t>(cells_[cell].scenario.rounds) * sizeof(RoundRow);
+    if (bytes <= largest_bytes_) continue;
+    largest_ = cell;
+    largest_bytes_ = bytes;
+  }
+}
+
+// A worker may come to hold data of its own, as much as the parent's: another seed may draw another set.
+int SweepRunner::fit(std::uint64_t memory_bytes) {
+  const std::uint64_t shared = resident_bytes(), rough = largest_bytes_ + shared + kWorkerBytes;
+  if (shared + static_cast<std::uint64_t>(settings_.workers) * rough <= memory_bytes) return settings_.workers;
+  const Trial trial = try_out({largest_}, kFitSeconds, {}).front();
+  const std::string what = "memory: one run of " + labels_of(cells_[largest_]);
+  if (!trial.failure.empty()) throw ConfigError(what + " was tried and failed: " + trial.failure);
+  const std::uint64_t own =
+      trial.peak_bytes - std::min(trial.peak_bytes, trial.start_bytes) + trial.calibration.growth_bytes + kWorkerBytes;
+  if (shared + own > memory_bytes)
+    throw ConfigError(what + " takes about " + text_of_bytes(own) + " beside " + text_of_bytes(shared) + " that all share, and " +
+                      text_of_bytes(memory_bytes) + " are allowed; --memory allows more, fewer clients or a smaller model need less");
+  const auto fitting = static_cast<int>(std::min<std::uint64_t>((memory_bytes - shared) / own, 4096));
+  return settings_.workers = std::min(settings_.workers, fitting);
+}
+
+// Threads of the parent are not in its child, so a worker makes its own.
+void SweepRunner::begin_work() {
+  if (is_working_) return;
+  is_working_ = true;
+  start_bytes_ = resident_bytes();
+  if (settings_.threads > 1) runner_.use_threads(settings_.threads);
+}
+
+Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
+  begin_work();
+  const Cell& cell = cells_[number];
+  const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // then each seed is tried itself
+  const bool has_later = !is_drawn && number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
+  const Calibration found = runner_.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
+  return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
+}
+
+std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal) {
+  ::malloc_trim(0);  // as run() does
+  ProcessPool pool(std::min(settings_.workers, static_cast<int>(cells.size())), [&](std::size_t task, const Report&) {
+    const Trial trial = try_in_worker(cells[task], seconds);
+    const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
+    return std::string(reinterpret_cast<const char*>(&told), sizeof told);
+  });
+  std::vector<Trial> trials(cells.size());
+  PoolEvents events;
+  events.signal = signal;
+  events.finished = [&](std::size_t task, const std::string& text) {
+    Told told;
+    std::memcpy(&told, text.data(), sizeof told);
+    trials[task] = {.calibration = told.calibration, .start_bytes = told.start_bytes, .peak_bytes = told.peak_bytes};
+  };
+  events.failed = [&](std::size_t task, const std::string& reason) { trials[task].failure = reason; };
+  std::vector<std::size_t> tasks(cells.size());
+  std::iota(tasks.begin(), tasks.end(), std::size_t{0});
+  pool.run(tasks, events);
+  return trials;
 }
 
 CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
@@ -65,10 +176,12 @@ CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
           .every_rounds = settings_.checkpoint_every_rounds,
           .every_seconds = settings_.checkpoint_every_seconds,
           .resume = settings_.resume,
-          .any_build = settings_.any_build};
+          .any_build = settings_.any_build,
+          .system = settings_.system};
 }
 
 std::string SweepRunner::work(std::size_t number, const Report& report) {
+  begin_work();
   const Cell& cell = cells_[number];
   RunProgress progress;
   RunResult result = runner_.run(
@@ -84,8 +197,25 @@ std::string SweepRunner::work(std::size_t number, const Report& report) {
   return pack(result);
 }
 
+// Those of runs that were stored by a sweep which was killed before it could take them away.
+void SweepRunner::forget_checkpoints_without(const std::vector<std::size_t>& pending) const {
+  std::error_code error;
+  if (!std::filesystem::exists(settings_.checkpoints, error)) return;
+  const std::set<std::size_t> kept(pending.begin(), pending.end());
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+    if (!kept.contains(cell)) remove_checkpoint(checkpoint_of(cells_[cell]));
+}
+
 void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events) {
-  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) { return work(cell, report); });
+  forget_checkpoints_without(pending);
+  ::malloc_trim(0);  // workers would inherit what check() has given back
+  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) {
+    try {
+      return work(cell, report);
+    } catch (const std::bad_alloc&) {
+      throw Error("out of memory: fewer workers (--jobs), fewer clients, fewer rounds or a smaller model need less");
+    }
+  });
   const auto keep = [&](std::size_t cell, RunResult result) {
     if (events.describe) events.describe(cell, result.record);
     store.append(result.record, result.rows);

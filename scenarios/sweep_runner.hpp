@@ -24,6 +24,7 @@ struct SweepShard {
 
 struct SweepSettings {
   int workers = 1;
+  int threads = 1;                    // of each run; results do not depend on it
   std::filesystem::path checkpoints;  // folder; "" = none
   std::uint64_t checkpoint_every_rounds = 0;
   double checkpoint_every_seconds = 0;
@@ -31,6 +32,7 @@ struct SweepSettings {
   bool any_build = false;  // even from those of another build
   std::uint32_t block = 0;
   bool materialise = false;
+  FileSystem* system = &FileSystem::real();  // of checkpoints
 };
 
 // How far a run is.
@@ -48,6 +50,14 @@ struct SweepEvents {
   std::function<void(std::size_t cell, RunRecord&)> describe;  // adds what is recorded of the machine and of plug-ins
 };
 
+// What the first rounds of a cell told, in a worker as the sweep would have it.
+struct Trial {
+  Calibration calibration{};
+  std::uint64_t start_bytes = 0;  // of the worker's memory before its first trial: what it shares with the parent
+  std::uint64_t peak_bytes = 0;   // of the worker's memory, this trial and those before
+  std::string failure{};          // why there is nothing else
+};
+
 class FL_API SweepRunner {
  public:
   // No thread may exist yet, and none until run() has returned.
@@ -56,21 +66,33 @@ class FL_API SweepRunner {
 
   // Puts the first seed of every combination together and so loads the data that workers share. Throws what is wrong with any of them.
   void check();
-  // Runs `pending` cells and stores them. Throws StoreError when that fails: workers are ended, what was stored stays.
+  void check(const std::vector<std::size_t>& cells);  // only these
+
+  // Takes no more workers than fit into so many bytes, and returns how many. The cell that declares most is tried when it might not fit
+  // that many times over. After check(). Throws ConfigError where a single run does not fit.
+  int fit(std::uint64_t memory_bytes);
+  // Runs `pending` cells and stores them. Throws NotStoredError when that fails: workers are ended, what was stored stays.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
-  // The first rounds of a cell, in this process.
-  [[nodiscard]] Calibration calibrate(std::size_t cell, double seconds) { return runner_.calibrate(cells_[cell], seconds); }
+  // Begins these cells in workers and stops each after so many seconds. What is missing at the end was not begun, because a signal came.
+  [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal);
 
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
 
  private:
   [[nodiscard]] std::string work(std::size_t cell, const Report& report);
+  [[nodiscard]] Trial try_in_worker(std::size_t cell, double seconds);
+  void begin_work();
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;
+  void forget_checkpoints_without(const std::vector<std::size_t>& pending) const;
 
   std::vector<Cell> cells_;
   SweepSettings settings_;
   CellRunner runner_;
+  std::size_t largest_ = 0;  // the cell that declares most
+  std::size_t largest_bytes_ = 0;
+  bool is_working_ = false;  // in a worker, after its first task
+  std::uint64_t start_bytes_ = 0;
 };
 
 // The record of a run that never came to a result.

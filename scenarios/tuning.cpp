@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
@@ -67,6 +68,19 @@ double rounded(double x) {
 }
 
 struct Interrupted {};
+struct NotStored {};  // a run that is needed, where none may begin
+
+// Labels of the combinations whose bits others are to match.
+std::set<Labels> references_of(const std::vector<Cell>& cells) {
+  std::set<Labels> references;
+  for (const Cell& cell : cells)
+    if (cell.match) references.insert(cell.reference_labels());
+  return references;
+}
+
+bool any_needs_tuning(const std::vector<Cell>& cells) {
+  return std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
+}
 
 std::string describe(const Labels& labels) {
   std::string text;
@@ -76,12 +90,13 @@ std::string describe(const Labels& labels) {
 
 class Tuner {
  public:
-  Tuner(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine)
+  // Without `catalog` nothing may run: what is stored must do.
+  Tuner(std::vector<Cell>& cells, const DataCatalog* catalog, const TuningMachine& machine)
       : cells_(cells),
         catalog_(catalog),
         machine_(machine),
         settings_(cells.front().tune ? *cells.front().tune : TuneSettings{}),
-        store_(RunStore::open(machine.store, RunStore::Mode::create)) {}
+        store_(RunStore::open(machine.store, catalog != nullptr ? RunStore::Mode::create : RunStore::Mode::read)) {}
 
   std::vector<TunedOption> run() {
     make_candidates();
@@ -98,22 +113,14 @@ class Tuner {
  private:
   // Combinations that are tuned, and those that are references, with every value of the tuned key.
   void make_candidates() {
+    const std::set<Labels> references = references_of(cells_);
     for (const Cell& cell : cells_) {
-      if (candidates_.contains(cell.axis_labels) || (!cell.needs_tuning() && !is_reference(cell))) continue;
+      if (candidates_.contains(cell.axis_labels) || (!cell.needs_tuning() && !references.contains(cell.axis_labels))) continue;
       std::vector<Candidate>& list = candidates_[cell.axis_labels];
       if (settings_.key.empty()) list.push_back({.cell = cell, .value = std::nullopt, .matched = std::nullopt});
       for (const Value& value : settings_.values)
         list.push_back({.cell = with_option(cell, settings_.key, value), .value = value, .matched = std::nullopt});
     }
-  }
-  [[nodiscard]] bool is_reference(const Cell& cell) const {
-    return std::any_of(cells_.begin(), cells_.end(),
-                       [&](const Cell& other) { return other.match && reference_of(other) == cell.axis_labels; });
-  }
-  [[nodiscard]] static Labels reference_of(const Cell& cell) {
-    Labels labels = cell.axis_labels;
-    labels[cell.match->axis].second = cell.match->reference;
-    return labels;
   }
   template <class Which>
   std::vector<Candidate*> select(const Which& which) {
@@ -133,22 +140,26 @@ class Tuner {
     std::vector<std::size_t> pending;
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (!store_.has_finished(to_hex(runs[i].hash))) pending.push_back(i);
-    if (!pending.empty()) {
-      SweepSettings settings;
-      settings.workers = machine_.workers;
-      SweepRunner runner(runs, catalog_, settings);
-      runner.check();
-      SweepEvents events;
-      events.signal = machine_.signal;
-      runner.run(pending, store_, events);
-      if (machine_.signal && machine_.signal() != 0) throw Interrupted();
-    }
+    if (!pending.empty()) run(runs, pending);
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       Outcome outcome;
       for (std::int64_t s = 0; s < settings_.seeds; ++s)
         add(runs[c * static_cast<std::size_t>(settings_.seeds) + static_cast<std::size_t>(s)], outcome);
       candidates[c]->outcome = outcome;
     }
+  }
+  void run(const std::vector<Cell>& runs, const std::vector<std::size_t>& pending) {
+    if (catalog_ == nullptr) throw NotStored();
+    SweepSettings settings;
+    settings.workers = machine_.workers;
+    settings.threads = machine_.threads;
+    SweepRunner runner(runs, *catalog_, settings);
+    runner.check();
+    if (machine_.memory_bytes > 0) runner.fit(machine_.memory_bytes);
+    SweepEvents events;
+    events.signal = machine_.signal;
+    runner.run(pending, store_, events);
+    if (machine_.signal && machine_.signal() != 0) throw Interrupted();
   }
   void add(const Cell& cell, Outcome& outcome) const {
     const RunRecord record = store_.record(to_hex(cell.hash));
@@ -162,10 +173,10 @@ class Tuner {
   void match() {
     std::vector<Search> searches;
     for (Candidate* candidate : select([](const Cell& cell) { return cell.match.has_value(); })) {
-      const auto reference = best_.find(reference_of(candidate->cell));
+      const auto reference = best_.find(candidate->cell.reference_labels());
       if (reference == best_.end())
         throw ConfigError("match_bits_of: " + describe(candidate->cell.axis_labels) + " is to match " +
-                          describe(reference_of(candidate->cell)) + ", which the sweep excludes");
+                          describe(candidate->cell.reference_labels()) + ", which the sweep excludes");
       Search& search = searches.emplace_back();
       search.candidate = candidate;
       search.target = reference->second->outcome.bits;
@@ -210,7 +221,7 @@ class Tuner {
     }
     if (best->cell.match) {
       TunedOption tuned = option_of(labels, *best, best->cell.match->option, *best->matched);
-      tuned.target_bits = best_.at(reference_of(best->cell))->outcome.bits;
+      tuned.target_bits = best_.at(best->cell.reference_labels())->outcome.bits;
       found_.push_back(std::move(tuned));
     }
   }
@@ -229,7 +240,7 @@ class Tuner {
   }
 
   std::vector<Cell>& cells_;
-  const DataCatalog& catalog_;
+  const DataCatalog* catalog_;
   const TuningMachine& machine_;
   const TuneSettings settings_;
   RunStore store_;
@@ -241,12 +252,39 @@ class Tuner {
 }  // namespace
 
 std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine) {
-  if (std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) return {};
+  if (!any_needs_tuning(cells)) return {};
   try {
-    return Tuner(cells, catalog, machine).run();
+    return Tuner(cells, &catalog, machine).run();
   } catch (const Interrupted&) {
     return {};
   }
+}
+
+std::vector<TunedOption> recall_tuning(std::vector<Cell>& cells, const std::filesystem::path& store) {
+  std::error_code ignored;
+  if (!any_needs_tuning(cells) || !std::filesystem::exists(store / RunStore::kFileName, ignored)) return {};
+  TuningMachine machine;
+  machine.store = store;
+  try {
+    return Tuner(cells, nullptr, machine).run();
+  } catch (const NotStored&) {
+    return {};
+  }
+}
+
+std::vector<TuningEffort> expected_tuning(const std::vector<Cell>& cells) {
+  std::vector<TuningEffort> efforts;
+  if (!any_needs_tuning(cells)) return efforts;
+  const std::set<Labels> references = references_of(cells);
+  const TuneSettings settings = cells.front().tune ? *cells.front().tune : TuneSettings{};
+  const auto values = static_cast<double>(std::max<std::size_t>(1, settings.values.size()));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    if (i > 0 && cell.axis_labels == cells[i - 1].axis_labels) continue;
+    if (!cell.needs_tuning() && !references.contains(cell.axis_labels)) continue;
+    efforts.push_back({i, values * static_cast<double>(settings.seeds) * (cell.match ? kExpectedSteps : 1)});
+  }
+  return efforts;
 }
 
 }  // namespace fl

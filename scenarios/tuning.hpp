@@ -37,7 +37,9 @@ struct TunedOption {
 
 struct TuningMachine {
   int workers = 1;
-  std::filesystem::path store;  // folder of the tuning runs
+  int threads = 1;                 // of each run
+  std::uint64_t memory_bytes = 0;  // that all workers may take; 0 = no limit
+  std::filesystem::path store;     // folder of the tuning runs
   std::function<void(const std::string&)> note;
   std::function<int()> signal;
 };
@@ -45,5 +47,19 @@ struct TuningMachine {
 // Sets what was found in `cells` and tells it. Nothing happens where nothing is to be tuned. Throws ConfigError when bits cannot be matched
 // or no value works. Where a signal came nothing is set or told. No thread may exist.
 FL_API std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine);
+
+// Sets in `cells` what earlier tuning runs in `store` had found, and tells it. Nothing runs or is written; where runs are missing nothing
+// is set, and the answer is empty.
+FL_API std::vector<TunedOption> recall_tuning(std::vector<Cell>& cells, const std::filesystem::path& store);
+
+inline constexpr int kExpectedSteps = 8;  // of a bisection, when tuning is planned: two or three until both sides are known, and then
+                                          // halves of a factor of ten in the threshold until 2% of the bits
+
+// How many runs tuning is expected to have for the combination that begins at `cell`.
+struct TuningEffort {
+  std::size_t cell = 0;
+  double runs = 0;
+};
+[[nodiscard]] FL_API std::vector<TuningEffort> expected_tuning(const std::vector<Cell>& cells);
 
 }  // namespace fl

@@ -342,6 +342,14 @@ void RunStore::probe_writable() {
 
 RunStore::Appended RunStore::append(const RunRecord& record, const std::vector<RoundRow>& rows) {
   const std::lock_guard lock(state_->mutex);
+  try {
+    return write(record, rows);
+  } catch (const StoreError& error) {
+    throw NotStoredError("cannot store run " + record.run + ": " + error.what());
+  }
+}
+
+RunStore::Appended RunStore::write(const RunRecord& record, const std::vector<RoundRow>& rows) {
   state_->connect_for_writing();
   Database& database = *state_->database;
   Transaction transaction(database);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "fl_core/device.hpp"
+#include "fl_core/error.hpp"
 #include "server/run_record.hpp"
 
 namespace fl {
@@ -26,6 +27,12 @@ namespace fl {
 struct StoredRun {
   RunRecord record;
   std::vector<RoundRow> rows;  // ascending round
+};
+
+// A run that was computed could not be stored: the disk is full or broken, or the folder has gone. What was stored before stays.
+class FL_API NotStoredError : public StoreError {
+ public:
+  using StoreError::StoreError;
 };
 
 class FL_API RunStore {
@@ -51,7 +58,7 @@ class FL_API RunStore {
   // StoreError when results could not be written here. Leaves nothing behind: neither a file nor a folder.
   void probe_writable();
 
-  // Writes a run, whole or not at all; a run of the same hash is replaced and keeps its place in the order.
+  // Writes a run, whole or not at all; a run of the same hash is replaced and keeps its place in the order. NotStoredError.
   Appended append(const RunRecord& record, const std::vector<RoundRow>& rows);
 
   [[nodiscard]] bool holds(const std::string& run) const;
@@ -70,6 +77,7 @@ class FL_API RunStore {
 
  private:
   struct State;
+  Appended write(const RunRecord& record, const std::vector<RoundRow>& rows);
   explicit RunStore(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

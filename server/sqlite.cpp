@@ -115,6 +115,11 @@ void Database::fail(int code) const {
   const int system = connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   const int kind = code & 0xff;
   if (system != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN)) reason += std::string(" (") + std::strerror(system) + ")";
+  // What SQLite says of a file that has gone depends on the moment; one that could not be opened was never there.
+  std::error_code ignored;
+  if (kind != SQLITE_CANTOPEN && !std::filesystem::exists(file_, ignored))
+    throw StoreError(file_.string() + ": it was moved or removed while it was open (" + reason +
+                     "); put it back, or choose another folder with --out");
   throw StoreError(file_.string() + ": " + reason + "; " + way_out(code));
 }
 

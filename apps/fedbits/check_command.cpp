@@ -8,6 +8,7 @@
 #include "checks/check.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/part_settings.hpp"
 #include "scenarios/plugins.hpp"
 
 namespace fl {
@@ -15,7 +16,7 @@ namespace fl {
 namespace {
 
 struct CheckArguments {
-  std::vector<std::string> names, plugins, only;
+  std::vector<std::string> names, settings, plugins, only;
 };
 
 std::vector<PartName> all_parts() {
@@ -73,6 +74,7 @@ int check(const CheckArguments& arguments) {
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const std::vector<PartName> parts = parts_to_check(arguments, plugins);
   require_known_checks(arguments.only, parts);
+  set_defaults(parts, arguments.settings);
   int num_run = 0, num_failed = 0;
   for (const PartName& part : parts) {
     const std::vector<checks::Check> checks = checks::checks_of(part.role);
@@ -93,9 +95,13 @@ void add_check_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand("check", "hold parts to what every part of their role must do; for parts of your own");
   command->add_option("PART", arguments->names, "names of parts (default: all that the plug-ins bring)");
+  command->add_option("--set", arguments->settings, "change an option of these parts: --set ratio=0.1 (repeatable)")
+      ->allow_extra_args(false);
   add_plugin_option(*command, arguments->plugins);
   command->add_option("--only", arguments->only, "run these checks alone (repeatable)")->allow_extra_args(false);
-  command->footer("Example: fedbits check --plugin ./nearest_level.so\nExit code: 0 all is well, 1 a check failed, 2 bad input");
+  command->footer(
+      "Examples:\n  fedbits check --plugin ./nearest_level.so\n  fedbits check top_k --set k=3 --only bits\nExit code: 0 all is well, 1 a "
+      "check failed, 2 bad input");
   command->callback([arguments, guard] { guard([&] { return check(*arguments); }); });
 }
 

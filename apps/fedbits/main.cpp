@@ -6,7 +6,10 @@
 #include <new>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/usage.hpp"
+#include "apps/fedbits/value_names.hpp"
 #include "fl_core/error.hpp"
+#include "server/run_store.hpp"
 
 namespace {
 
@@ -24,6 +27,8 @@ int guarded(const std::function<int()>& command) {
     return 2;
   } catch (const fl::DataError& error) {
     return report(error.what(), 2);
+  } catch (const fl::NotStoredError& error) {
+    return report(error.what(), 1);
   } catch (const fl::StoreError& error) {
     return report(error.what(), 2);
   } catch (const fl::DeviceError& error) {
@@ -64,9 +69,15 @@ int main(int argc, char** argv) {
   fl::add_data_command(app, run);
   fl::add_check_command(app, run);
   fl::add_completion_command(app, run);
+  fl::name_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const bool is_wrong = error.get_exit_code() != 0;
+    if (const std::string unknown = is_wrong ? fl::unknown_word_text(app) : ""; !unknown.empty()) {
+      std::cerr << unknown << "\nRun with --help for more information.\n";
+      return 2;
+    }
     return app.exit(error) == 0 ? 0 : 2;
   }
   return code;

@@ -1,141 +1,126 @@
 // `fedbits plan FILE`: what a sweep will take, before anything runs: runs, time, memory and bits of every combination.
 //
-// A worker process, as the sweep would have it, begins one seed of each combination and stops after a fraction of a second. Time is what
-// putting the run together, an evaluation and a round took, each times how often it will happen. Memory is what that worker came to hold,
-// and what clients it has not met yet and the rounds to come will add. Bits are exact for operators that send the same number each round,
-// and otherwise as many as in the first rounds.
-#include <sys/resource.h>
-
+// How it is found out: scenarios/study_plan.hpp and scenarios/calibration.hpp.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstring>
 #include <iostream>
-#include <map>
-#include <thread>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/json.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/plugins.hpp"
-#include "scenarios/sweep_runner.hpp"
+#include "scenarios/study_plan.hpp"
+#include "scenarios/tuning.hpp"
 
 namespace fl {
 
 namespace {
 
+constexpr std::size_t kMostRows = 100;  // of the table
+
 struct PlanArguments {
-  std::string file, data;
+  std::string file, data, json;
   std::vector<std::string> settings, plugins;
-  int jobs = 0;
-  double seconds = 0.2;
+  int jobs = 0, threads = 1;
+  std::size_t most = PlanSettings{}.most;
+  double seconds = 0;
 };
 
-// One combination of axis values, all its seeds.
-struct Combination {
-  std::size_t cell = 0;  // the first of its seeds
-  std::size_t seeds = 0;
-  Calibration calibration{};
-  std::string failure{};
-};
-
-// What the worker tells of a combination.
-struct Told {
-  Calibration calibration;
-  std::uint64_t peak_bytes = 0;  // of the worker's memory, this combination and those before
-};
-
-std::uint64_t peak_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-std::vector<Combination> combinations_of(const std::vector<Cell>& cells) {
-  std::vector<Combination> combinations;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i == 0 || cells[i].axis_labels != cells[combinations.back().cell].axis_labels) combinations.push_back({.cell = i});
-    ++combinations.back().seeds;
+std::vector<std::string> row_of(const Combination& one, const Cell& cell, bool has_tuning) {
+  std::vector<std::string> row;
+  for (const auto& [_, label] : cell.axis_labels) row.push_back(one_line(label));
+  if (has_tuning) row.push_back(exact_text(one.tuning_runs));
+  row.push_back(std::to_string(one.seeds));
+  if (!one.trial.failure.empty()) {
+    row.push_back("fails: " + one_line(one.trial.failure));
+    return row;
   }
-  return combinations;
+  const Calibration& c = one.trial.calibration;
+  row.insert(row.end(), {std::to_string(c.total_rounds), human_seconds(one.run_s()), human_seconds(std::max(0.0, one.all_s())),
+                         human_bits(c.bits_up), human_bits(c.bits_down)});
+  return row;
 }
 
-// Fills in the calibrations; returns the memory of a worker that runs them all.
-std::uint64_t calibrate(SweepRunner& runner, double seconds, std::vector<Combination>& combinations) {
-  ProcessPool pool(1, [&](std::size_t task, const Report&) {
-    const Told told{runner.calibrate(combinations[task].cell, seconds), peak_bytes()};
-    std::string text(sizeof told, '\0');
-    std::memcpy(text.data(), &told, sizeof told);
-    return text;
-  });
-  std::uint64_t peak = 0, growth = 0;
-  PoolEvents events;
-  events.signal = caught_signal;
-  events.finished = [&](std::size_t task, const std::string& text) {
-    Told told;
-    std::memcpy(&told, text.data(), sizeof told);
-    combinations[task].calibration = told.calibration;
-    peak = std::max(peak, told.peak_bytes);
-    growth = std::max(growth, told.calibration.growth_bytes);
-  };
-  events.failed = [&](std::size_t task, const std::string& reason) { combinations[task].failure = reason; };
-  std::vector<std::size_t> tasks;
-  for (std::size_t i = 0; i < combinations.size(); ++i) tasks.push_back(i);
-  pool.run(tasks, events);
-  return peak + growth;
-}
-
-Table table_of(const std::vector<Cell>& cells, const std::vector<Combination>& combinations) {
+Table table_of(const std::vector<Cell>& cells, const StudyPlan& plan) {
   Table table;
+  const bool has_tuning = plan.tuning_runs > 0;
   for (const auto& [key, _] : cells.front().axis_labels) table.columns.push_back({key, Align::left});
+  if (has_tuning) table.columns.push_back({"tuning runs"});
   for (const char* title : {"runs", "rounds", "a run", "all", "bits up", "bits down"}) table.columns.push_back({title});
-  for (const Combination& one : combinations) {
-    std::vector<std::string> row;
-    for (const auto& [_, label] : cells[one.cell].axis_labels) row.push_back(one_line(label));
-    const Calibration& c = one.calibration;
-    const auto rounds = static_cast<double>(c.total_rounds);
-    row.push_back(std::to_string(one.seeds));
-    if (one.failure.empty()) {
-      row.insert(row.end(),
-                 {std::to_string(c.total_rounds), human_seconds(c.total_s()), human_seconds(static_cast<double>(one.seeds) * c.total_s()),
-                  human_bits(rounds * c.bits_up), human_bits(rounds * c.bits_down)});
-    } else {
-      row.push_back("fails: " + one_line(one.failure));
-    }
-    table.rows.push_back(std::move(row));
+  for (const Combination& one : plan.combinations) {
+    const bool failed = !one.trial.failure.empty();
+    if (table.rows.size() < kMostRows || failed) table.rows.push_back(row_of(one, cells[one.cell], has_tuning));
   }
   return table;
+}
+
+std::string count_of(std::size_t count, const std::string& thing) { return std::to_string(count) + " " + thing + (count == 1 ? "" : "s"); }
+
+void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs) {
+  std::cout << count_of(cells.size(), "run") << ", " << human_seconds(plan.study_s) << " of computing, about "
+            << human_seconds(wall_s(plan, jobs)) << " with " << count_of(static_cast<std::size_t>(jobs), "worker") << "; "
+            << short_text(static_cast<double>(plan.worker_bytes) / 1e6) << " MB per worker, data included; " << human_bits(plan.bits)
+            << " simulated\n";
+  if (plan.tuning_runs > 0)
+    std::cout << "before them about " << exact_text(plan.tuning_runs) << " tuning runs, " << human_seconds(plan.tuning_s)
+              << " of computing, in the time above; matching bits is taken to need " << kExpectedSteps
+              << " steps, and values that are found to cost what the file's cost\n";
+  if (plan.tried < plan.combinations.size())
+    std::cout << plan.tried << " of " << plan.combinations.size()
+              << " combinations were tried; the others are planned as the nearest of these (--try N tries more)\n";
+  const StopOptions& stop = cells.front().scenario.stop;
+  if (stop.accuracy || stop.f_gap || stop.grad_norm_sq || stop.bits) std::cout << "[stop] may end runs earlier: all rounds are planned\n";
+}
+
+void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {
+  OutputFile file(path);
+  std::ostream& out = file.stream();
+  out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"start_s\":" << json_number(plan.start_s)
+      << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
+      << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
+      << ",\"worker_bytes\":" << plan.worker_bytes << ",\"bits\":" << json_number(plan.bits) << ",\"combinations\":[";
+  for (const Combination& one : plan.combinations) {
+    const Calibration& c = one.trial.calibration;
+    out << (&one == plan.combinations.data() ? "\n" : ",\n") << "{\"axes\":{";
+    const auto& labels = cells[one.cell].axis_labels;
+    for (std::size_t a = 0; a < labels.size(); ++a)
+      out << (a > 0 ? "," : "") << json_text(labels[a].first) << ":" << json_text(labels[a].second);
+    out << "},\"runs\":" << one.seeds << ",\"tried\":" << (one.is_tried ? "true" : "false") << ",\"rounds\":" << c.total_rounds
+        << ",\"run_s\":" << json_number(one.run_s()) << ",\"all_s\":" << json_number(one.all_s())
+        << ",\"tuning_runs\":" << json_number(one.tuning_runs) << ",\"bits_up\":" << json_number(c.bits_up)
+        << ",\"bits_down\":" << json_number(c.bits_down) << ",\"failure\":" << json_text(one.trial.failure) << "}";
+  }
+  out << "\n]}\n";
+  file.close();
+  file.rename();
 }
 
 int plan(const PlanArguments& arguments) {
   choose_log_level(false, 0);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  SweepRunner runner(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), {});
-  runner.check();
-  std::vector<Combination> combinations = combinations_of(runner.cells());
+  const int jobs = jobs_for(arguments.jobs, arguments.threads);
+  SweepSettings settings;
+  settings.workers = jobs;
+  settings.threads = arguments.threads;
+  SweepRunner runner(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), settings);
   catch_signals();
-  const std::uint64_t bytes = calibrate(runner, arguments.seconds, combinations);
+  const StudyPlan plan =
+      plan_study(runner, {.workers = jobs, .seconds = arguments.seconds, .most = arguments.most, .signal = caught_signal});
   if (caught_signal() != 0) return exit_code_of(caught_signal());
-
-  double seconds = 0, bits = 0;
-  bool all_good = true;
-  for (const Combination& one : combinations) {
-    const auto seeds = static_cast<double>(one.seeds), rounds = static_cast<double>(one.calibration.total_rounds);
-    seconds += seeds * one.calibration.total_s();
-    bits += seeds * rounds * (one.calibration.bits_up + one.calibration.bits_down);
-    all_good = all_good && one.failure.empty();
-  }
-  print(table_of(runner.cells(), combinations), std::cout);
-  std::cout << '\n'
-            << runner.cells().size() << " runs, " << human_seconds(seconds) << " of computing, about " << human_seconds(seconds / jobs)
-            << " with " << jobs << (jobs == 1 ? " worker" : " workers") << "; " << short_text(static_cast<double>(bytes) / 1e6)
-            << " MB per worker, data included; " << human_bits(bits) << " simulated\n";
-  if (std::any_of(runner.cells().begin(), runner.cells().end(), [](const Cell& cell) { return cell.needs_tuning(); }))
-    std::cout << "values that are found by tuning are planned as the file has them; the tuning runs come on top\n";
-  return all_good ? 0 : 1;
+  const std::vector<Cell>& cells = runner.cells();
+  const Table table = table_of(cells, plan);
+  print(table, std::cout);
+  if (table.rows.size() < plan.combinations.size())
+    std::cout << "... and " << plan.combinations.size() - table.rows.size() << " more; --json FILE writes all of them\n";
+  std::cout << '\n';
+  print_summary(plan, cells, jobs);
+  if (!arguments.json.empty()) write_json(plan, cells, jobs, arguments.json);
+  return plan.all_good ? 0 : 1;
 }
 
 }  // namespace
@@ -143,16 +128,21 @@ int plan(const PlanArguments& arguments) {
 void add_plan_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* command =
-      app.add_subcommand("plan", "predict runs, time, memory and bits of a sweep; runs nothing to its end and stores nothing");
+      app.add_subcommand("plan", "predict runs, time, memory and bits of a sweep; runs nothing to its end and stores no result");
   command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
   command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
   add_plugin_option(*command, arguments->plugins);
-  command->add_option("-j,--jobs", arguments->jobs, "runs at a time, for the prediction of time (default: all cores)")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", arguments->seconds, "how long each combination is tried")
+  command->add_option("-j,--jobs", arguments->jobs, "runs at a time, as for sweep (default: cores / threads)")->check(CLI::Range(1, 4096));
+  command->add_option("--threads", arguments->threads, "threads of each run, as for sweep")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--seconds", arguments->seconds, "how long each combination is tried (default: 0.2, less where there are many)")
+      ->check(CLI::Range(0.001, 3600.0));
+  command->add_option("--try", arguments->most, "combinations that are tried at most; the others are taken to be like the nearest of them")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--json", arguments->json, "write the whole plan to this file, in seconds, bytes and bits");
   command->footer("Example: fedbits plan study.toml --jobs 8");
   command->callback([arguments, guard] { guard([&] { return plan(*arguments); }); });
 }

@@ -5,9 +5,24 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/explain.hpp"
 #include "apps/fedbits/export.hpp"
+#include "apps/fedbits/plugin_option.hpp"
 #include "fl_core/error.hpp"
+#include "scenarios/plugins.hpp"
 
 namespace fl {
+
+namespace {
+
+// Whether a result was made with this plug-in.
+std::string told_of(const Plugin& plugin, const RunRecord& record) {
+  for (const PluginUse& used : record.plugins) {
+    if (used.sha256 == plugin.sha256) return "the result was made with this file";
+    if (used.name == plugin.file.filename()) return "the result was made with another build of it";
+  }
+  return "the result was made without it";
+}
+
+}  // namespace
 
 void add_export_command(CLI::App& app, const Guard& guard) {
   struct Arguments {
@@ -39,15 +54,20 @@ void add_export_command(CLI::App& app, const Guard& guard) {
 void add_explain_command(CLI::App& app, const Guard& guard) {
   struct Arguments {
     std::string run, store = "./fedbits-out";
+    std::vector<std::string> plugins;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("explain", "print the exact scenario that made a result");
   command->add_option("RUN", arguments->run, "the beginning of a run's hash")->required();
   command->add_option("--out", arguments->store, "folder with results.sqlite, or the file")->capture_default_str();
-  command->footer("Example: fedbits explain 3f2a");
+  add_plugin_option(*command, arguments->plugins);
+  command->footer("Example: fedbits explain 3f2a\nWith --plugin it also says whether that file is the one that the result was made with.");
   command->callback([arguments, guard] {
     guard([&] {
-      explain(RunStore::open(arguments->store, RunStore::Mode::read), arguments->run, std::cout);
+      const std::vector<Plugin> plugins = load_plugins(arguments->plugins);
+      const RunRecord record = RunStore::open(arguments->store, RunStore::Mode::read).record(arguments->run);
+      explain(record, std::cout);
+      for (const Plugin& plugin : plugins) std::cerr << plugin.file.string() << ": " << told_of(plugin, record) << '\n';
       return 0;
     });
   });

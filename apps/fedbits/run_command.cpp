@@ -91,7 +91,7 @@ int run(const RunArguments& arguments) {
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
-  tune(cells, arguments.out, arguments.data, threads, arguments.quiet);
+  tune(cells, arguments.out, arguments.data, {.jobs = threads}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .block = arguments.block, .materialise = arguments.materialise});
   for (const Cell& cell : cells) runner.check(cell);

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
+#include <thread>
 
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
@@ -46,7 +47,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every so many rounds");
   command.add_option("--checkpoint-minutes", arguments.checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e6));
   command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
   command.add_flag("-v,--verbose", arguments.verbose, "say more");
@@ -59,8 +60,13 @@ std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
   return title;
 }
 
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, int workers, bool quiet) {
-  TuningMachine machine{.workers = workers, .store = std::filesystem::path(out) / "tuning", .note = {}, .signal = caught_signal};
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet) {
+  TuningMachine machine{.workers = share.jobs,
+                        .threads = share.threads,
+                        .memory_bytes = share.memory_bytes,
+                        .store = tuning_folder(out),
+                        .note = {},
+                        .signal = caught_signal};
   if (!quiet) machine.note = [](const std::string& line) { std::cerr << line << std::endl; };
   for (const TunedOption& tuned : tune_cells(cells, DataCatalog(data), machine)) {
     std::string line = "tuned";
@@ -72,6 +78,12 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
   }
 }
 
+int jobs_for(int asked, int threads) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return asked > 0 ? asked : std::max(1, cores / threads);
+}
+
+std::filesystem::path tuning_folder(const std::string& out) { return std::filesystem::path(out) / "tuning"; }
 std::filesystem::path checkpoint_folder(const std::string& out) { return std::filesystem::path(out) / "checkpoints"; }
 
 }  // namespace fl

@@ -45,7 +45,17 @@ void add_study_options(CLI::App& command, StudyArguments& arguments);
 
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
 
+[[nodiscard]] std::filesystem::path tuning_folder(const std::string& out);
+
+// The runs at a time when `asked` is 0: as many as there are cores for, each with so many threads.
+[[nodiscard]] int jobs_for(int asked, int threads);
+
+// What a study's runs get of this machine.
+struct MachineShare {
+  int jobs = 1, threads = 1;
+  std::uint64_t memory_bytes = 0;  // for all of them; 0 = no limit
+};
 // Finds out what the sweep leaves to tuning, in OUT/tuning, and says on stderr what was found. No thread may exist.
-void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, int workers, bool quiet);
+void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
 
 }  // namespace fl

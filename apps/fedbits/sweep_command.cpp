@@ -1,9 +1,6 @@
 // `fedbits sweep FILE`: every cell of a scenario file in parallel processes, resumable, and in shards over machines.
 // `fedbits merge STORE... --out DIR`: the stores of shards as one.
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -13,14 +10,17 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
+#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
+#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/sweep_runner.hpp"
+#include "scenarios/tuning.hpp"
 
 namespace fl {
 
@@ -29,8 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SweepArguments : StudyArguments {
-  std::string shard;
-  int jobs = 0;
+  std::string shard, memory;
+  int jobs = 0, threads = 1;
   bool list = false;
 };
 
@@ -57,56 +57,43 @@ std::string folder_of(const SweepArguments& arguments, const SweepShard& shard) 
   return (fs::path(arguments.out) / ("shard-" + std::to_string(shard.index) + "-of-" + std::to_string(shard.count))).string();
 }
 
-// One sweep at a time writes to a folder. The lock goes with the process, however it ends.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    const fs::path file = folder / "sweep.lock";
-    file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) throw StoreError("cannot write " + file.string() + ": " + std::strerror(errno));
-    for (int attempt = 0; ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++attempt) {
-      if (attempt == 20) {
-        ::close(file_);
-        throw StoreError("another sweep is writing to " + folder.string() + "; wait for it, or choose another folder with --out");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // workers of a sweep that was just killed are ending
-    }
-  }
-  ~FolderLock() { ::close(file_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int file_ = -1;
-};
-
 void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
   std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
 }
 
-std::string describe(const Cell& cell) {
-  std::string line = to_hex(cell.hash) + "  " + cell.scenario.name;
+// What is to be tuned shows what was found or that it is not known; so does the hash, which depends on it.
+std::string describe(const Cell& cell, const std::vector<TunedOption>& found) {
+  std::string line = cell.needs_tuning() ? "(when tuned)    " : to_hex(cell.hash);
+  line += "  " + cell.scenario.name;
   for (const auto& [key, label] : cell.axis_labels) line += "  " + key + "=" + label;
+  if (cell.tune && !cell.tune->key.empty()) line += "  " + cell.tune->key + "=tuned";
+  if (cell.match) line += "  " + cell.match->option + "=tuned";
+  for (const TunedOption& tuned : found)
+    if (tuned.axis_labels == cell.axis_labels) line += "  " + tuned.option + "=" + to_string(tuned.value);
   return line + "  seed=" + std::to_string(cell.scenario.seeds.data);
+}
+
+std::map<std::string, RunStatus> stored_statuses(const std::string& folder) {
+  std::map<std::string, RunStatus> statuses;
+  std::error_code ignored;
+  if (!fs::exists(fs::path(folder) / RunStore::kFileName, ignored)) return statuses;
+  for (const RunRecord& record : RunStore::open(folder, RunStore::Mode::read).list()) statuses[record.run] = record.status;
+  return statuses;
 }
 
 int list_cells(const SweepArguments& arguments, const SweepShard& shard) {
   const std::string folder = folder_of(arguments, shard);
-  std::optional<RunStore> store;
-  std::error_code ignored;
-  if (fs::exists(fs::path(folder) / RunStore::kFileName, ignored)) store = RunStore::open(folder, RunStore::Mode::read);
-  std::map<std::string, RunStatus> statuses;
-  if (store)
-    for (const RunRecord& record : store->list()) statuses[record.run] = record.status;
+  const std::map<std::string, RunStatus> statuses = stored_statuses(folder);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
-  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); }))
-    throw ConfigError("--list: some values of this sweep are found by tuning, so its runs are known only once it has begun");
+  const std::vector<TunedOption> found = recall_tuning(cells, tuning_folder(folder));
+  const bool is_open = std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
+  if (is_open && shard.count > 1)
+    throw ConfigError("--list: which runs of a tuned sweep belong to shard " + arguments.shard + " is known only when " +
+                      tuning_folder(folder).string() + " holds its tuning runs; without --shard all are listed");
   keep_shard(cells, shard);
   for (const Cell& cell : cells) {
-    const auto status = statuses.find(to_hex(cell.hash));
-    std::cout << describe(cell) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
+    const auto status = cell.needs_tuning() ? statuses.end() : statuses.find(to_hex(cell.hash));
+    std::cout << describe(cell, found) << "  " << (status == statuses.end() ? "pending" : to_string(status->second)) << '\n';
   }
   return 0;
 }
@@ -131,69 +118,53 @@ std::string progress_text(const RunProgress& progress) {
   return text;
 }
 
-int sweep(const SweepArguments& arguments) {
-  choose_log_level(arguments.quiet, arguments.verbose);
-  require_device(arguments.device);
-  const SweepShard shard = parse_shard(arguments.shard);
-  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  if (arguments.list) return list_cells(arguments, shard);
-  const std::string folder = folder_of(arguments, shard);
-  const int jobs = arguments.jobs > 0 ? arguments.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
-  RunStore store = RunStore::open(folder, RunStore::Mode::create);
-  store.probe_writable();
-  catch_signals();
-  tune(cells, folder, arguments.data, jobs, arguments.quiet);
-  if (caught_signal() != 0) return exit_code_of(caught_signal());
-  keep_shard(cells, shard);
-  SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
-                     {.workers = jobs,
-                      .checkpoints = checkpoint_folder(folder),
-                      .checkpoint_every_rounds = arguments.checkpoints.rounds,
-                      .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
-                      .resume = arguments.checkpoints.resume,
-                      .any_build = arguments.checkpoints.any_build});
-  runner.check();
-  const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
-  const FolderLock lock(folder);
+// What the user sees of a sweep while it works, and what is recorded beside its results.
+class Display {
+ public:
+  Display(const SweepArguments& arguments, int jobs, std::size_t pending, const SweepRunner& runner, const std::vector<Plugin>& plugins)
+      : runner_(runner),
+        plugins_(plugins),
+        says_every_run_(!arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0)),
+        table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
+               pending) {}
 
-  LiveTable table(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
-                  pending.size());
-  const bool says_every_run = !arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0);
-  std::map<std::size_t, std::size_t> worker_of;
-  SweepEvents events;
-  events.started = [&](std::size_t cell, int worker) {
-    worker_of[cell] = static_cast<std::size_t>(worker);
-    table.begin(worker_of[cell], title_of(runner.cells()[cell], cell + 1, runner.cells().size()),
-                static_cast<std::uint64_t>(runner.cells()[cell].scenario.rounds));
-  };
-  events.progress = [&](std::size_t cell, const RunProgress& progress) {
-    table.update(worker_of[cell], progress.round, progress_text(progress));
-  };
-  events.ended = [&](std::size_t cell, const RunRecord& record) {
-    const bool good = record.status == RunStatus::done;
-    table.end(worker_of[cell], good);
-    if (good && !says_every_run) return;
-    table.note(closing_line(record));
-  };
-  events.tick = [&] { table.tick(); };
-  events.signal = caught_signal;
-  events.describe = [&](std::size_t cell, RunRecord& record) {
-    describe_machine(record);
-    record.plugins = plugins_used(runner.cells()[cell].scenario, plugins);
-  };
-  try {
-    runner.run(pending, store, events);
-  } catch (const StoreError& error) {
-    table.finish();
-    spdlog::error("{}", error.what());
-    return 1;
+  SweepEvents events() {
+    return {.started = [this](std::size_t cell, int worker) { begin(cell, static_cast<std::size_t>(worker)); },
+            .progress = [this](std::size_t cell, const RunProgress& at) { table_.update(worker_of_[cell], at.round, progress_text(at)); },
+            .ended = [this](std::size_t cell, const RunRecord& record) { end(cell, record); },
+            .tick = [this] { table_.tick(); },
+            .signal = caught_signal,
+            .describe = [this](std::size_t cell, RunRecord& record) { describe(cell, record); }};
   }
-  table.finish();
 
+ private:
+  void begin(std::size_t cell, std::size_t worker) {
+    const std::vector<Cell>& cells = runner_.cells();
+    worker_of_[cell] = worker;
+    table_.begin(worker, title_of(cells[cell], cell + 1, cells.size()), static_cast<std::uint64_t>(cells[cell].scenario.rounds));
+  }
+  void end(std::size_t cell, const RunRecord& record) {
+    const bool good = record.status == RunStatus::done;
+    table_.end(worker_of_[cell], good);
+    if (!good || says_every_run_) table_.note(closing_line(record));
+  }
+  void describe(std::size_t cell, RunRecord& record) const {
+    describe_machine(record);
+    record.plugins = plugins_used(runner_.cells()[cell].scenario, plugins_);
+  }
+
+  const SweepRunner& runner_;
+  const std::vector<Plugin>& plugins_;
+  const bool says_every_run_;
+  LiveTable table_;
+  std::map<std::size_t, std::size_t> worker_of_;
+};
+
+// The comparison, and what is missing. Returns the exit code.
+int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store, const std::string& folder) {
   std::vector<RunRecord> records;
   std::size_t good = 0;
-  for (const Cell& cell : runner.cells())
+  for (const Cell& cell : cells)
     if (const std::string hash = to_hex(cell.hash); store.holds(hash)) {
       records.push_back(store.record(hash));
       good += records.back().status == RunStatus::done ? 1 : 0;
@@ -201,13 +172,60 @@ int sweep(const SweepArguments& arguments) {
   if (!arguments.quiet && records.size() > 1)
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
   if (caught_signal() != 0) {
-    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, runner.cells().size(), folder);
+    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, cells.size(), folder);
     return exit_code_of(caught_signal());
   }
-  if (good == runner.cells().size()) return 0;
-  spdlog::error("{} of {} runs failed or diverged; `fedbits export {} --runs runs.csv` lists them", runner.cells().size() - good,
-                runner.cells().size(), folder);
+  if (good == cells.size()) return 0;
+  spdlog::error("{} of {} runs failed or diverged; `fedbits export {} --runs runs.csv` lists them", cells.size() - good, cells.size(),
+                folder);
   return 1;
+}
+
+MachineShare share_of(const SweepArguments& arguments) {
+  const std::uint64_t memory = arguments.memory.empty() ? available_memory_bytes() : parse_bytes("--memory", arguments.memory);
+  return {.jobs = jobs_for(arguments.jobs, arguments.threads), .threads = arguments.threads, .memory_bytes = memory};
+}
+
+// The runs at a time, as many as there is memory for.
+int fit_memory(SweepRunner& runner, const MachineShare& share) {
+  const int jobs = runner.fit(share.memory_bytes);
+  if (jobs < share.jobs)
+    spdlog::warn("{} MB of memory are enough for {} of {} runs at a time", share.memory_bytes / 1000000, jobs, share.jobs);
+  return jobs;
+}
+
+int sweep(const SweepArguments& arguments) {
+  choose_log_level(arguments.quiet, arguments.verbose);
+  require_device(arguments.device);
+  const SweepShard shard = parse_shard(arguments.shard);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  if (arguments.list) return list_cells(arguments, shard);
+  const std::string folder = folder_of(arguments, shard);
+  const MachineShare share = share_of(arguments);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  RunStore store = RunStore::open(folder, RunStore::Mode::create);
+  store.probe_writable();
+  const FolderLock lock(folder);
+  catch_signals();
+  tune(cells, folder, arguments.data, share, arguments.quiet);
+  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  keep_shard(cells, shard);
+  SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
+                     {.workers = share.jobs,
+                      .threads = share.threads,
+                      .checkpoints = checkpoint_folder(folder),
+                      .checkpoint_every_rounds = arguments.checkpoints.rounds,
+                      .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
+                      .resume = arguments.checkpoints.resume,
+                      .any_build = arguments.checkpoints.any_build});
+  runner.check();
+  const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
+  const int jobs = pending.empty() ? share.jobs : fit_memory(runner, share);
+  {
+    Display display(arguments, jobs, pending.size(), runner, plugins);
+    runner.run(pending, store, display.events());
+  }
+  return conclude(arguments, runner.cells(), store, folder);
 }
 
 struct MergeArguments {
@@ -217,6 +235,7 @@ struct MergeArguments {
 
 // Every run of every store; of two results of one run the finished one. Two finished results must be the same.
 int merge(const MergeArguments& arguments) {
+  for (const std::string& place : arguments.stores) (void)RunStore::open(place, RunStore::Mode::read);  // all can be, before one is added
   RunStore target = RunStore::open(arguments.out, RunStore::Mode::create);
   target.probe_writable();
   std::size_t added = 0;
@@ -251,11 +270,18 @@ void add_merge_command(CLI::App& app, const Guard& guard) {
 
 void add_sweep_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<SweepArguments>();
-  CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file in parallel, one run per core");
+  CLI::App* command = app.add_subcommand("sweep", "run every cell of a scenario file, several at a time");
   add_study_options(*command, *arguments);
-  command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: all cores); results do not depend on it")
+  command->add_option("-j,--jobs", arguments->jobs, "runs at a time (default: cores / threads); results do not depend on it")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--shard", arguments->shard, "i/n: only the i-th of n parts, into OUT/shard-i-of-n");
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads of each run, useful for runs that are few and large; results do not depend on it")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--memory", arguments->memory,
+                      "what all runs together may take, such as 8G; fewer run at a time where it is short (default: what is available)");
+  command->add_option("--shard", arguments->shard, "only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
   command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
   command->footer(
       "Examples:\n"

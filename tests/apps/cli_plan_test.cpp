@@ -41,6 +41,43 @@ TEST_F(PlanTest, SaysWhatIsWrongBeforeAnythingRuns) {
   EXPECT_THAT(outcome.err, HasSubstr("4000"));
 }
 
+TEST_F(PlanTest, CountsTuningRuns) {
+  write_small(
+      "[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n[sweep.tune]\nseeds = 3\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2]\n"
+      "[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=4}, "
+      "{label='hard', kind='hard_threshold', match_bits_of='top'}]\n");
+  const Outcome outcome = fedbits({"plan", "small.toml", "--json", "plan.json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("4 runs, "));
+  // Three seeds of two values, once for what is matched and at each of eight steps for what matches it.
+  EXPECT_THAT(outcome.out, HasSubstr("before them about 54 tuning runs, "));
+  const std::string json = read("plan.json");
+  EXPECT_THAT(json, HasSubstr("\"compressor.up\":\"top\""));
+  const std::size_t top = json.find("\"bits_up\""), hard = json.find("\"bits_up\"", top + 1);
+  ASSERT_NE(hard, std::string::npos) << json;
+  EXPECT_EQ(json.substr(top, json.find(',', top) - top), json.substr(hard, json.find(',', hard) - hard)) << "what is matched sends as many";
+}
+
+TEST_F(PlanTest, TriesAPartOfVeryManyCombinations) {
+  const auto list = [](int count, double step) {
+    std::string values;
+    for (int i = 1; i <= count; ++i) values += (i > 1 ? ", " : "") + std::to_string(i * step);
+    return "[" + values + "]";
+  };
+  write_small("[sweep]\n[[sweep.axis]]\nkey = 'local.learning_rate'\nvalues = " + list(100, 0.01) +
+              "\n[[sweep.axis]]\nkey = 'partition.clients'\nvalues = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n[[sweep.axis]]\nkey = "
+              "'start.shift'\nvalues = " +
+              list(10, 0.1) + "\n");
+  const Outcome outcome = fedbits({"plan", "small.toml", "--try", "120", "--json", "plan.json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("10000 runs, "));
+  EXPECT_THAT(outcome.out, HasSubstr("... and 9900 more; --json FILE writes all of them"));
+  EXPECT_THAT(outcome.out, HasSubstr("120 of 10000 combinations were tried"));
+  const std::string json = read("plan.json");
+  EXPECT_EQ(test::count_of(json, "\"tried\":true"), 120u);
+  EXPECT_EQ(test::count_of(json, "\"tried\":false"), 9880u);
+}
+
 // The resident memory of a process, at its peak so far; 0 when it is gone.
 double peak_megabytes(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");

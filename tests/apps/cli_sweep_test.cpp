@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <iterator>
 #include <random>
 
-#include "server/run_store.hpp"
-#include "tests/support/binary.hpp"
+#include "tests/support/study.hpp"
 
 namespace fl {
 namespace {
@@ -16,34 +14,7 @@ using test::Outcome;
 using test::Process;
 using testing::HasSubstr;
 
-class SweepTest : public test::BinaryTest {
- protected:
-  // A few runs of some milliseconds each.
-  void write_study(std::size_t seeds, std::size_t rounds, const std::string& more = "") const {
-    write("study.toml",
-          "name = 'study'\nrounds = " + std::to_string(rounds) +
-              "\nprecision = 'float64'\n[data]\nname = 'mushrooms'\nrows = 300\n[partition]\nkind = 'dirichlet_client'\nalpha = 1\nclients "
-              "= 5\n"
-              "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[feedback.up]\nkind = 'ef14'\n[evaluate]\nevery = 20\noptimum = false\n" +
-              more + "[sweep]\nseeds = " + std::to_string(seeds) +
-              "\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=5}, {label='hard', kind='hard_threshold', "
-              "threshold=0.01}]\n");
-  }
-  [[nodiscard]] Outcome sweep(std::vector<std::string> more, const std::string& out = "out") const {
-    std::vector<std::string> arguments = {"sweep", "study.toml", "--out", out, "--jobs", "2"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return fedbits(arguments);
-  }
-  // Everything a store holds but times and machines.
-  [[nodiscard]] std::string exported(const std::string& out) const {
-    const Outcome outcome = fedbits({"export", out, "--reproducible", "--runs", "runs.csv", "--rounds", "rounds.csv"});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return read("runs.csv") + read("rounds.csv");
-  }
-  [[nodiscard]] std::size_t stored(const std::string& out) const {
-    return exists(out + "/results.sqlite") ? RunStore::open(folder_ / out, RunStore::Mode::read).list().size() : 0;
-  }
-};
+class SweepTest : public test::StudyTest {};
 
 TEST_F(SweepTest, StoresWhatRunStores) {
   write_study(4, 40);
@@ -85,6 +56,57 @@ TEST_F(SweepTest, ListsTenThousandRuns) {
   EXPECT_EQ(count_of(sweep({"--list"}).out, "  pending\n"), 10000u);
 }
 
+TEST_F(SweepTest, ListsWhatTuningFinds) {
+  write_study(2, 10, "[sweep.tune]\nseeds = 1\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2, 0.5]\n");
+  const Outcome before = sweep({"--list"});
+  EXPECT_EQ(before.code, 0) << before.err;
+  EXPECT_EQ(count_of(before.out, "(when tuned)"), 4u) << before.out;
+  EXPECT_EQ(count_of(before.out, "  local.learning_rate=tuned  "), 4u);
+  EXPECT_EQ(count_of(before.out, "  pending\n"), 4u);
+  EXPECT_FALSE(exists("out"));
+  const Outcome part = sweep({"--list", "--shard", "1/2"});
+  EXPECT_EQ(part.code, 2);
+  EXPECT_THAT(part.err, HasSubstr("is known only when"));
+  ASSERT_EQ(sweep({}).code, 0);
+  const Outcome after = sweep({"--list"});
+  EXPECT_EQ(after.code, 0) << after.err;
+  EXPECT_EQ(count_of(after.out, "tuned"), 0u) << after.out;
+  EXPECT_EQ(count_of(after.out, "  local.learning_rate=0."), 4u) << after.out;
+  EXPECT_EQ(count_of(after.out, "  done\n"), 4u);
+  EXPECT_THAT(exported("out"), HasSubstr(after.out.substr(0, 16)));
+}
+
+TEST_F(SweepTest, ThreadsChangeNothing) {
+  write_study(3, 20);
+  ASSERT_EQ(sweep({}).code, 0);
+  ASSERT_EQ(sweep({"--threads", "3"}, "three").code, 0);
+  EXPECT_EQ(exported("three"), exported("out"));
+  const RunStore three = RunStore::open(folder_ / "three", RunStore::Mode::read);
+  for (const RunRecord& record : three.list()) EXPECT_EQ(record.threads, 3u);
+}
+
+TEST_F(SweepTest, RunsNoMoreAtATimeThanFit) {
+  write_study(1, 5);
+  for (const std::string wrong : {"lots", "8X", "-3G", "0", "1e400G"}) {
+    const Outcome outcome = sweep({"--memory=" + wrong});
+    EXPECT_EQ(outcome.code, 2) << wrong;
+    EXPECT_THAT(outcome.err, HasSubstr("--memory: must be a size such as 8G or 500M (units K, M, G, T), is '" + wrong + "'"));
+  }
+  EXPECT_FALSE(exists("out"));
+#if !defined(__SANITIZE_ADDRESS__)
+  const Outcome none = sweep({"--memory", "1M"}, "none");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("memory: one run of study, compressor.up = "));
+  EXPECT_THAT(none.err, HasSubstr("and 1.05 MB are allowed"));
+  EXPECT_FALSE(exists("none"));
+  const Outcome few = fedbits({"sweep", "study.toml", "--out", "few", "--jobs", "500", "--memory", "200 MB"});
+  EXPECT_EQ(few.code, 0) << few.err;
+  EXPECT_THAT(few.err, HasSubstr("209 MB of memory are enough for "));
+  EXPECT_THAT(few.err, HasSubstr(" of 500 runs at a time"));
+  EXPECT_EQ(stored("few"), 2u);
+#endif
+}
+
 TEST_F(SweepTest, KilledSweepsGoOn) {
   write_study(30, 60);
   ASSERT_EQ(sweep({}, "peace").code, 0);
@@ -110,12 +132,10 @@ TEST_F(SweepTest, KilledWorkersCostTheirRunAlone) {
   const std::string expected = exported("peace");
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
   std::mt19937 random(11);
-  const std::string children = "/proc/" + std::to_string(process.pid()) + "/task/" + std::to_string(process.pid()) + "/children";
   std::size_t kills = 0;
   for (int attempt = 0; attempt < 100 && kills < 6; ++attempt) {
     std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 20000));
-    std::ifstream list(children);
-    std::vector<pid_t> workers{std::istream_iterator<pid_t>(list), {}};
+    const std::vector<pid_t> workers = process.children();
     if (workers.empty()) continue;
     kills += ::kill(workers[random() % workers.size()], SIGKILL) == 0 ? 1 : 0;
   }

@@ -69,6 +69,10 @@ TEST_F(PluginTest, ARunUsesThemAndRecordsWhichTheyWere) {
   EXPECT_EQ(record.plugins[0], (PluginUse{"nearest_level.so", sha256_of_file(plugin("nearest_level"))}));
   EXPECT_EQ(record.plugins[2].name, "big_client.so");
   EXPECT_THAT(fedbits({"explain", record.run, "--out", "out"}).out, HasSubstr("nearest_level.so sha256 " + record.plugins[0].sha256));
+  const Outcome with = fedbits({"explain", record.run, "--out", "out", "--plugin", plugin("nearest_level"), "--plugin", plugin("liar")});
+  EXPECT_EQ(with.code, 0);
+  EXPECT_THAT(with.err, AllOf(HasSubstr("nearest_level.so: the result was made with this file"),
+                              HasSubstr("liar.so: the result was made without it")));
   ASSERT_EQ(fedbits({"export", "out", "--runs", "runs.csv"}).code, 0);
   EXPECT_THAT(read("runs.csv"), AllOf(HasSubstr(",split_hash,plugins\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
 }
@@ -183,10 +187,14 @@ TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
   EXPECT_THAT(fedbits({"check", "ef14"}).out, HasSubstr("there are no checks for this role"));
-  for (const auto& [arguments, words] :
-       std::vector<std::pair<std::vector<std::string>, std::string>>{{{"check"}, "nothing to check"},
-                                                                     {{"check", "topk"}, "did you mean 'top_k'?"},
-                                                                     {{"check", "top_k", "--only", "bitz"}, "did you mean 'bits'?"}}) {
+  EXPECT_EQ(fedbits({"check", "top_k", "--set", "k=3", "--only", "bits"}).code, 0);
+  for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"check"}, "nothing to check"},
+           {{"check", "topk"}, "did you mean 'top_k'?"},
+           {{"check", "qsgd", "--set", "levels=0"}, "--set levels=0: qsgd.levels: must be >= 1, <= 1048576, is 0"},
+           {{"check", "qsgd", "--set", "level=2"}, "did you mean \"levels\"?"},
+           {{"check", "qsgd", "--set", "levels"}, "must have the form key=value"},
+           {{"check", "top_k", "--only", "bitz"}, "did you mean 'bits'?"}}) {
     const Outcome outcome = fedbits(arguments);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.err, HasSubstr(words));

@@ -35,6 +35,30 @@ TEST_F(TextsTest, HiddenCommandsAreNotListed) {
   EXPECT_THAT(wrong.err, HasSubstr("must be one of bash, zsh, fish"));
 }
 
+TEST_F(TextsTest, WordsThatAreNotKnownHaveTheNearestNameBesideThem) {
+  for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"swep", "study.toml"}, "there is no command 'swep'; did you mean sweep? Commands: run, sweep, "},
+           {{"sweep", "study.toml", "--thread", "2"}, "fedbits sweep: there is no option --thread; did you mean --threads?\n"},
+           {{"run", "study.toml", "--otu=x"}, "fedbits run: there is no option --otu; did you mean --out?\n"},
+           {{"export", "out", "more"}, "fedbits export: there is no place for 'more'\n"},
+           {{"--verson"}, "there is no option --verson"},
+           {{"run"}, "FILE is required"},
+           {{"plan", "study.toml", "--seconds", "-1"}, "--seconds: Value -1 not in range 0.001"}}) {
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 2) << words;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(TextsTest, TheHelpNamesWhatAnOptionTakes) {
+  const std::string help = fedbits({"sweep", "--help"}).out;
+  for (const std::string words : {"--set KEY=VALUE", "--memory SIZE", "--threads N=1", "--shard I/N"}) EXPECT_THAT(help, HasSubstr(words));
+  for (const std::string command : {"run", "sweep", "merge", "plan", "report", "export", "explain", "list", "data", "check"})
+    for (const std::string word : {" TEXT", " UINT", " INT", " FLOAT"})
+      EXPECT_THAT(fedbits({command, "--help"}).out, Not(HasSubstr(word))) << command;
+}
+
 TEST_F(TextsTest, BashCompletes) {
   write("fedbits.bash", fedbits({"completion", "bash"}).out);
   ASSERT_EQ(in_shell("bash",
@@ -64,7 +88,7 @@ TEST_F(TextsTest, TheManualHasEveryCommandAndOption) {
   const Outcome manual = fedbits({"manual"});
   ASSERT_EQ(manual.code, 0);
   EXPECT_EQ(manual.out.find(".TH FEDBITS 1"), manual.out.find('\n') + 1);
-  for (const std::string command : {"run", "export", "explain", "list", "data", "check"}) {
+  for (const std::string command : {"run", "sweep", "merge", "plan", "report", "export", "explain", "list", "data", "check"}) {
     EXPECT_THAT(manual.out, HasSubstr(".SS " + command));
     const Outcome help = fedbits({command, "--help"});
     std::istringstream words(help.out);

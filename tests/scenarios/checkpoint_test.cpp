@@ -14,6 +14,8 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/cell_runner.hpp"
+#include "scenarios/sweep_runner.hpp"
+#include "server/run_store.hpp"
 #include "tests/support/run_text.hpp"
 
 namespace fl {
@@ -187,10 +189,10 @@ TEST_F(CheckpointTest, IsReadBack) {
 // The n-th call fails, as on a full or broken disk; a failing write may have written a part.
 class FailingFileSystem : public FileSystem {
  public:
-  explicit FailingFileSystem(int fails_at) : left_(fails_at) {}
+  explicit FailingFileSystem(int fails_at, std::size_t piece = 7) : left_(fails_at), piece_(piece) {}
   int open(const char* path, int flags, unsigned mode) override { return fails(EIO) ? -1 : FileSystem::open(path, flags, mode); }
   std::int64_t write(int file, const void* bytes, std::size_t size) override {
-    if (!fails(ENOSPC)) return FileSystem::write(file, bytes, std::min<std::size_t>(size, 7));  // in pieces, as a disk may
+    if (!fails(ENOSPC)) return FileSystem::write(file, bytes, std::min(size, piece_));  // in pieces, as a disk may
     return -1;
   }
   int fsync(int file) override { return fails(EIO) ? -1 : FileSystem::fsync(file); }
@@ -208,6 +210,7 @@ class FailingFileSystem : public FileSystem {
     return now;
   }
   int left_;
+  std::size_t piece_;  // bytes of a write at most
 };
 
 TEST_F(CheckpointTest, SurvivesAFailureOfEveryCall) {
@@ -229,6 +232,52 @@ TEST_F(CheckpointTest, SurvivesAFailureOfEveryCall) {
     EXPECT_FALSE(fs::exists(plan_.file.string() + ".tmp"));
   }
   EXPECT_GT(calls, 10) << "opens, writes, syncs, renames";
+}
+
+// The rows that a store holds of a run, and its checksum.
+std::string stored_text(const RunStore& store, const Cell& cell) {
+  const StoredRun run = store.load(to_hex(cell.hash));
+  return std::string(to_string(run.record.status)) + " " + run.record.checksum + " " + std::to_string(run.record.bits_up) + " " +
+         std::to_string(run.rows.size());
+}
+
+// In a sweep a checkpoint that cannot be written costs its run alone; with the disk in order again the run goes on from the one before.
+TEST_F(CheckpointTest, ASweepSurvivesAFailureOfEveryCall) {
+  const std::vector<Cell> cells = parse_cells(text_of(methods()[1], "float64") + "[sweep]\nseeds = 2\n", "test.toml");
+  const auto sweep = [&](const std::string& folder, FileSystem& system) {
+    RunStore store = RunStore::open(folder_ / folder, RunStore::Mode::create);
+    SweepRunner runner(cells, DataCatalog(""),
+                       {.checkpoints = folder_ / folder / "checkpoints", .checkpoint_every_rounds = 4, .resume = true, .system = &system});
+    runner.check();
+    std::vector<std::size_t> pending;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (!store.has_finished(to_hex(cells[i].hash))) pending.push_back(i);
+    std::vector<std::string> reasons;
+    SweepEvents events;
+    events.ended = [&](std::size_t, const RunRecord& record) {
+      if (record.status == RunStatus::failed) reasons.push_back(record.message);
+    };
+    runner.run(pending, store, events);
+    return reasons;
+  };
+  ASSERT_TRUE(sweep("peace", FileSystem::real()).empty());
+  const RunStore expected = RunStore::open(folder_ / "peace", RunStore::Mode::read);
+  constexpr int kCalls = 2 * 3 * 8;  // runs, checkpoints of each, calls of each; the one that closes the folder may fail unnoticed
+  std::size_t failed = 0;
+  for (int call = 1; call <= kCalls; ++call) {
+    SCOPED_TRACE("call " + std::to_string(call));
+    const std::string folder = "out" + std::to_string(call);
+    FailingFileSystem broken(call, 1 << 20);
+    const std::vector<std::string> reasons = sweep(folder, broken);
+    EXPECT_LE(reasons.size(), 1u) << "the other run goes on";
+    for (const std::string& reason : reasons) EXPECT_THAT(reason, HasSubstr("cannot write the checkpoint"));
+    failed += reasons.size();
+    EXPECT_TRUE(sweep(folder, FileSystem::real()).empty());
+    const RunStore store = RunStore::open(folder_ / folder, RunStore::Mode::read);
+    for (const Cell& cell : cells) EXPECT_EQ(stored_text(store, cell), stored_text(expected, cell));
+    EXPECT_TRUE(fs::is_empty(folder_ / folder / "checkpoints"));
+  }
+  EXPECT_EQ(failed, 2 * 3 * 7u);
 }
 
 TEST_F(CheckpointTest, RefusesDamage) {

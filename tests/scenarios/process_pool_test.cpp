@@ -96,6 +96,39 @@ TEST(ProcessPool, AskedToStopItFinishesWhatItHasBegun) {
   EXPECT_TRUE(heard.failures.empty());
 }
 
+TEST(ProcessPool, AskedToStopItEndsWorkersThatDoNot) {
+  Heard heard;
+  ProcessPool pool(
+      2,
+      [](std::size_t task, const Report& report) -> std::string {
+        report("begun");
+        while (task < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return "done";
+      },
+      std::chrono::milliseconds(50));
+  PoolEvents events = events_of(heard);
+  events.tick = [&] {
+    if (heard.reports.size() == 2) heard.signal = SIGTERM;
+  };
+  pool.run(first(9), events);
+  EXPECT_EQ(heard.started, first(2));
+  EXPECT_EQ(heard.failures.size(), 2u);
+  for (const auto& [task, reason] : heard.failures) EXPECT_THAT(reason, HasSubstr("killed by signal 9")) << task;
+}
+
+TEST(ProcessPool, AWorkerThatIsTerminatedFinishesItsTaskAndTakesNoOther) {
+  Heard heard;
+  ProcessPool pool(1, [](std::size_t task, const Report&) -> std::string {
+    if (task == 1) ::raise(SIGTERM);
+    return std::to_string(::getpid()) + (ProcessPool::asked_to_stop() ? " asked" : "");
+  });
+  pool.run(first(4), events_of(heard));
+  ASSERT_EQ(heard.results.size(), 4u);
+  EXPECT_EQ(heard.results[1], heard.results[0] + " asked");
+  EXPECT_NE(heard.results[2], heard.results[0]) << "the same process";
+  EXPECT_EQ(heard.results[3], heard.results[2]);
+}
+
 TEST(ProcessPool, LeavesNoProcessBehind) {
   Heard heard;
   {

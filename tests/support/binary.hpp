@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,9 +13,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // The build says where the binary is; a header that is read alone takes the one on the path.
@@ -44,11 +47,22 @@ struct Outcome {
 
 enum class Rights { ours, no_override };  // no_override: permissions of files hold for the superuser too
 
+// What a process finds itself in.
+struct Surroundings {
+  Rights rights = Rights::ours;
+  std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
+  rlim_t memory_bytes = RLIM_INFINITY;                             // of address space, for it and each of its children
+};
+
 // A process of the binary; killed when its owner goes out of scope.
 class Process {
  public:
-  Process(const std::filesystem::path& folder, std::vector<std::string> arguments, Rights rights = Rights::ours)
+  Process(const std::filesystem::path& folder, std::vector<std::string> arguments, Rights rights)
+      : Process(folder, std::move(arguments), Surroundings{.rights = rights}) {}
+  Process(const std::filesystem::path& folder, std::vector<std::string> arguments, const Surroundings& surroundings = {})
       : out_(folder / "stdout.txt"), err_(folder / "stderr.txt") {
+    std::error_code none;  // a process that is killed before it opens them has said nothing
+    for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file, none);
     arguments.insert(arguments.begin(), FL_BINARY);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -56,8 +70,12 @@ class Process {
     pid_ = ::fork();
     if (pid_ != 0) return;
     constexpr unsigned long kOverridePermissions = 1;  // CAP_DAC_OVERRIDE
-    if (rights == Rights::no_override && ::geteuid() == 0 && ::prctl(PR_CAPBSET_DROP, kOverridePermissions, 0, 0, 0) != 0) ::_exit(125);
+    if (surroundings.rights == Rights::no_override && ::geteuid() == 0 && ::prctl(PR_CAPBSET_DROP, kOverridePermissions, 0, 0, 0) != 0)
+      ::_exit(125);
     ::unsetenv("FEDBITS_DATA");
+    for (const auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
+    const rlimit memory{surroundings.memory_bytes, surroundings.memory_bytes};
+    if (::setrlimit(RLIMIT_AS, &memory) != 0) ::_exit(124);
     const int in = ::open("/dev/null", O_RDONLY), out = ::open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644),
               err = ::open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
@@ -76,13 +94,26 @@ class Process {
   void signal(int number) { ::kill(pid_, number); }
   // Waits until its stdout holds `count` lines; false when it ended before.
   bool wait_for_lines(std::size_t count) {
-    while (count_of(read_text(out_), "\n") < count) {
-      siginfo_t info{};
-      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-      if (info.si_pid != 0) return count_of(read_text(out_), "\n") >= count;
+    return wait_until([&] { return count_of(read_text(out_), "\n") >= count; });
+  }
+  [[nodiscard]] bool has_ended() const {
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return info.si_pid != 0;
+  }
+  // Waits until something is so; false when the process ended before.
+  bool wait_until(const std::function<bool()>& is_so) {
+    while (!is_so()) {
+      if (has_ended()) return is_so();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
+  }
+  // Processes that it has started and that have not ended.
+  [[nodiscard]] std::vector<pid_t> children() const {
+    const std::string of = "/proc/" + std::to_string(pid_);
+    std::ifstream list(of + "/task/" + std::to_string(pid_) + "/children");
+    return {std::istream_iterator<pid_t>(list), {}};
   }
   Outcome wait() {
     int status = 0;

@@ -1,0 +1,45 @@
+#include "apps/fedbits/value_names.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+namespace fl {
+
+namespace {
+
+const std::map<std::string, std::string>& names() {
+  static const std::map<std::string, std::string> table = {
+      {"set", "KEY=VALUE"},  {"plugin", "FILE.so"},      {"data", "FOLDER"},
+      {"device", "NAME"},    {"checkpoint-rounds", "N"}, {"checkpoint-minutes", "MINUTES"},
+      {"jobs", "N"},         {"threads", "N"},           {"block", "N"},
+      {"try", "N"},          {"seconds", "SECONDS"},     {"memory", "SIZE"},
+      {"shard", "I/N"},      {"out", "FOLDER"},          {"json", "FILE"},
+      {"log-json", "FILE"},  {"rounds", "FILE"},         {"runs", "FILE"},
+      {"output", "FILE"},    {"only", "CHECK"},          {"measure", "COLUMN"},
+      {"baseline", "LABEL"}, {"method", "AXIS"},         {"level", "AXIS"},
+      {"target", "NUMBER"}};
+  return table;
+}
+
+// A positional has its name in the usage already; what a validator would add is said by its error.
+void name_value(CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return;
+  if (option.get_positional()) {
+    option.type_name("");
+  } else if (!option.get_lnames().empty()) {
+    const auto name = names().find(option.get_lnames().front());
+    if (name == names().end()) return;
+    option.type_name(name->second);
+    if (option.get_type_name() != name->second) option.get_validator("")->description("");
+  }
+}
+
+}  // namespace
+
+void name_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    for (CLI::Option* option : command->get_options()) name_value(*option);
+}
+
+}  // namespace fl
