@@ -130,6 +130,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
     if (const auto refused = field->assign(value)) throw Error(key + " " + *refused);
   }
   auto model = make_part<Model<T>>("model", name, options, Device::cpu, kPrecisionOf<T>);
+  if (data.vocabulary > 0 && !model->takes_tokens()) throw ConfigError("it does not take tokens");
   model->bind(data);
   return model;
 }
@@ -159,6 +160,7 @@ Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
   RandomSequence random(seed, Purpose::synthetic_data);
   for (std::uint8_t& byte : data.pixels) byte = static_cast<std::uint8_t>(random.next_bits());
   for (std::size_t r = 0; r < m; ++r) data.label.push_back(static_cast<std::int32_t>(r % classes));
+  data.target.assign(data.label.begin(), data.label.end());
   return data;
 }
 
@@ -174,6 +176,7 @@ Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
   RandomSequence random(seed, Purpose::synthetic_data);
   for (std::int32_t& token : data.tokens) token = static_cast<std::int32_t>(random.below(5));
   for (std::size_t r = 0; r < m; ++r) data.label.push_back(data.tokens[(r + 1) % m * data.num_features]);
+  data.target.assign(data.label.begin(), data.label.end());
   return data;
 }
 
@@ -187,11 +190,21 @@ Dataset<T> data_for(const ModelCase& c) {
   return data;
 }
 
+// The same, with images expanded for a model that wants them so.
+template <class T>
+Dataset<T> suited_data(const ModelCase& c) {
+  Dataset<T> data = data_for<T>(c);
+  const Options options = Registry::instance().default_options("model", c.model);
+  if (data.has_pixels() && !make_part<Model<T>>("model", c.model, options, Device::cpu, kPrecisionOf<T>)->takes_pixels())
+    data.expand_pixels();
+  return data;
+}
+
 // A model on its data with scratch, at a random point.
 template <class T>
 struct ModelBench {
   explicit ModelBench(const ModelCase& c)
-      : data(data_for<T>(c)), model(make_model<T>(c.model, c.options, data)), P(model->layers().size()) {
+      : data(suited_data<T>(c)), model(make_model<T>(c.model, c.options, data)), P(model->layers().size()) {
     model->set_regulariser(0.3, 0.2);
     exec.workspace = &workspace;
   }

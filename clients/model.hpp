@@ -114,6 +114,8 @@ class FL_API Model {
   [[nodiscard]] virtual bool starts_at_random() const { return false; }
   // Whether images may come as pixels; otherwise they are expanded to dense rows before bind.
   [[nodiscard]] virtual bool takes_pixels() const { return false; }
+  // Whether features may be tokens; data of tokens is refused otherwise.
+  [[nodiscard]] virtual bool takes_tokens() const { return false; }
 
   // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does not
   // overlap gradient. loss [K], when not null, receives the same functions' values. A client without rows has the regulariser alone.

@@ -159,6 +159,9 @@ void FederatedProblem<T>::split(const Scenario& scenario) {
 template <class T>
 void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
+  if (data_->train.vocabulary > 0 && !model_->takes_tokens())
+    throw ConfigError("model.kind: " + spec.part.kind + " cannot read data set \"" + data_->train.name +
+                      "\", whose features are tokens; a neural network with an embedding can");
   model_->bind(data_->train);
   layers_ = model_->layers();
 

@@ -28,6 +28,7 @@ class FL_API NeuralModel : public Model<T> {
   void initial(std::uint64_t seed, T* x) const override;
   [[nodiscard]] bool starts_at_random() const override { return true; }
   [[nodiscard]] bool takes_pixels() const override { return true; }
+  [[nodiscard]] bool takes_tokens() const override { return true; }
   [[nodiscard]] bool loss_is_convex() const override { return false; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
