@@ -113,10 +113,11 @@ double loss_at(const ModelBench<double>& bench, const std::vector<double>& x) {
 
 // All parameters of small models; of larger ones a few of every layer.
 std::vector<std::size_t> tried_parameters(const LayerTable& table) {
-  constexpr std::size_t kAll = 1000, kOfALayer = 6;
+  constexpr std::size_t kAll = 1000, kSome = 48;
   std::vector<std::size_t> tried;
   for (const Layer& layer : table.layers) {
-    const std::size_t step = table.size() <= kAll ? 1 : std::max<std::size_t>(1, layer.size() / kOfALayer);
+    const std::size_t of_layer = std::max<std::size_t>(1, kSome / table.layers.size());
+    const std::size_t step = table.size() <= kAll ? 1 : std::max<std::size_t>(1, layer.size() / of_layer);
     for (std::size_t j = 0; j < layer.size(); j += step) tried.push_back(layer.begin + j);
   }
   return tried;
