@@ -42,6 +42,19 @@ void logistic_of(std::size_t n, const T* from, T* to) {
   apply(n, from, to, [](const Piece<T>& x) { return (T(1) + (-x).exp()).inverse(); });
 }
 
+template <class T>
+T sum_of(std::size_t n, const T* from) {
+  Piece<T> sums = Piece<T>::Zero();
+  std::size_t j = 0;
+  for (; j + kPiece <= n; j += kPiece) sums += Eigen::Map<const Piece<T>>(from + j);
+  for (std::size_t l = 0; j + l < n; ++l) sums[static_cast<Eigen::Index>(l)] += from[j + l];
+  for (Eigen::Index half = kPiece / 2; half > 0; half /= 2)
+    for (Eigen::Index l = 0; l < half; ++l) sums[l] += sums[l + half];
+  return sums[0];
+}
+template float sum_of(std::size_t, const float*);
+template double sum_of(std::size_t, const double*);
+
 template void exp_of(std::size_t, const float*, float*);
 template void exp_of(std::size_t, const double*, double*);
 template void tanh_of(std::size_t, const float*, float*);

@@ -4,6 +4,8 @@
 // the second-level cache, and the convolution a product with it; backward builds the windows again instead of keeping them.
 #include <algorithm>
 
+#include "clients/nn/convolution.hpp"
+#include "clients/nn/elementwise.hpp"
 #include "clients/nn/gemm.hpp"
 #include "clients/nn/module.hpp"
 
@@ -60,6 +62,10 @@ class Conv2d final : public Module<T> {
   }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
+    if (is_direct()) {
+      convolve(pass.exec, direct(), pass.B, w, options_.bias ? w + out_channels_ * window_ : nullptr, in, out);
+      return;
+    }
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t pixels = out_h_ * out_w_;
     T* columns = frame.take<T>(window_ * pixels);
@@ -72,21 +78,18 @@ class Conv2d final : public Module<T> {
     }
   }
   void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
+    if (options_.bias) bias_gradient(pass, d_out, d_w + out_channels_ * window_);
+    if (is_direct()) {
+      convolve_back(pass.exec, direct(), pass.B, w, in, d_out, pass.accumulate, d_in, d_w);
+      return;
+    }
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t pixels = out_h_ * out_w_;
     T* columns = frame.take<T>(window_ * pixels);
-    T* d_bias = d_w + out_channels_ * window_;
-    if (options_.bias && !pass.accumulate) std::fill_n(d_bias, out_channels_, T(0));
     for (std::size_t b = 0; b < pass.B; ++b) {
       const T* d = d_out + b * out_channels_ * pixels;
       gather_windows(in + b * in_.size(), columns);
       gemm(Op::plain, Op::transposed, out_channels_, window_, pixels, d, pixels, columns, pixels, pass.accumulate || b > 0, d_w, window_);
-      if (options_.bias)
-        for (std::size_t c = 0; c < out_channels_; ++c) {
-          T sum = 0;
-          for (std::size_t p = 0; p < pixels; ++p) sum += d[c * pixels + p];
-          d_bias[c] += sum;
-        }
       if (d_in == nullptr) continue;
       gemm(Op::transposed, Op::plain, window_, pixels, out_channels_, w, window_, d, pixels, false, columns, pixels);
       scatter_windows(columns, d_in + b * in_.size());
@@ -94,6 +97,15 @@ class Conv2d final : public Module<T> {
   }
 
  private:
+  [[nodiscard]] Convolution direct() const { return {in_.channels(), in_.height(), in_.width(), out_channels_, kernel_, padding_}; }
+  [[nodiscard]] bool is_direct() const { return stride_ == 1 && in_.height() > 1 && direct().has_tiles(); }
+  void bias_gradient(const Pass& pass, const T* d_out, T* d_bias) const {
+    const std::size_t pixels = out_h_ * out_w_;
+    if (!pass.accumulate) std::fill_n(d_bias, out_channels_, T(0));
+    for (std::size_t b = 0; b < pass.B; ++b)
+      for (std::size_t c = 0; c < out_channels_; ++c) d_bias[c] += sum_of(pixels, d_out + (b * out_channels_ + c) * pixels);
+  }
+
   // Calls f(row of the matrix of windows, y, first and one past the last output x inside the image, the input entry of that first x).
   template <class F>
   void each_run(const F& f) const {

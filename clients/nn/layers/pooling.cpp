@@ -63,29 +63,50 @@ class MaxPool final : public Pooling<T> {
     for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
       const T* from = in + p * plane;
       T* to = out + p * out_plane;
-      if (this->window_h_ == 2 && this->window_w_ == 2 && this->stride_w_ == 2) {
-        for (std::size_t y = 0; y < this->out_h_; ++y) {
-          const T *a = from + y * this->stride_h_ * this->width_, *b = a + this->width_;
-          for (std::size_t x = 0; x < this->out_w_; ++x)
-            to[y * this->out_w_ + x] = std::max(std::max(a[2 * x], a[2 * x + 1]), std::max(b[2 * x], b[2 * x + 1]));
-        }
-        continue;
-      }
-      this->windows([&](std::size_t first, std::size_t o) { to[o] = from[where(from, first)]; });
+      if (is_two_by_two())
+        for (std::size_t y = 0; y < this->out_h_; ++y)
+          pairs(from + 2 * y * this->width_, this->width_, this->out_w_, to + y * this->out_w_);
+      else
+        this->windows([&](std::size_t first, std::size_t o) { to[o] = from[where(from, first)]; });
     }
   }
   void backward(const Pass& pass, const T*, const T* in, const T*, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in == nullptr) return;
-    std::fill_n(d_in, pass.B * this->in_size(), T(0));
     const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
+    const bool covered = is_two_by_two() && this->height_ % 2 == 0 && this->width_ % 2 == 0;
+    if (!covered) std::fill_n(d_in, pass.B * this->in_size(), T(0));
     for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
       const T *from = in + p * plane, *d = d_out + p * out_plane;
       T* to = d_in + p * plane;
-      this->windows([&](std::size_t first, std::size_t o) { to[where(from, first)] += d[o]; });
+      if (is_two_by_two())
+        for (std::size_t y = 0; y < this->out_h_; ++y)
+          pairs_back(from + 2 * y * this->width_, this->width_, this->out_w_, d + y * this->out_w_, to + 2 * y * this->width_);
+      else
+        this->windows([&](std::size_t first, std::size_t o) { to[where(from, first)] += d[o]; });
     }
   }
 
  private:
+  [[nodiscard]] bool is_two_by_two() const {
+    return this->window_h_ == 2 && this->window_w_ == 2 && this->stride_h_ == 2 && this->stride_w_ == 2;
+  }
+  // Windows of 2x2 along two rows, without branches.
+  static void pairs(const T* a, std::size_t width, std::size_t count, T* out) {
+    const T* b = a + width;
+    for (std::size_t x = 0; x < count; ++x) out[x] = std::max(std::max(a[2 * x], a[2 * x + 1]), std::max(b[2 * x], b[2 * x + 1]));
+  }
+  static void pairs_back(const T* a, std::size_t width, std::size_t count, const T* d, T* d_a) {
+    const T* b = a + width;
+    T* d_b = d_a + width;
+    for (std::size_t x = 0; x < count; ++x) {
+      const T a0 = a[2 * x], a1 = a[2 * x + 1], b0 = b[2 * x], b1 = b[2 * x + 1], slope = d[x];
+      const bool upper = std::max(a0, a1) >= std::max(b0, b1), left = upper ? a0 >= a1 : b0 >= b1;
+      d_a[2 * x] = upper && left ? slope : T(0);
+      d_a[2 * x + 1] = upper && !left ? slope : T(0);
+      d_b[2 * x] = !upper && left ? slope : T(0);
+      d_b[2 * x + 1] = !upper && !left ? slope : T(0);
+    }
+  }
   [[nodiscard]] std::size_t where(const T* plane, std::size_t first) const {
     std::size_t best = first;
     for (std::size_t i = 0; i < this->window_h_; ++i)
