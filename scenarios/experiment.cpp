@@ -394,6 +394,8 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.scenario = cell_.resolved_toml;
   record.version = FL_VERSION;
   record.threads = static_cast<std::uint64_t>(pool_.num_threads());
+  record.parameters = problem_.P();
+  record.f_star = f_star_;
   for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
   for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
   record.constants.push_back({"gamma", step_size_});

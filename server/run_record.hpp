@@ -103,6 +103,8 @@ struct RunRecord {
   std::string cpu{}, instruction_set{}, compiler{};
   std::uint64_t threads = 0;
   std::string message{};          // why it failed
+  std::uint64_t parameters = 0;   // P; 0 = not known
+  double f_star = kNotMeasured;   // that f_gap refers to
   std::vector<AxisLabel> axes{};  // in the order of the scenario file
   std::vector<ResolvedConstant> constants{};
   std::vector<PluginUse> plugins{};  // that the scenario's parts came from; none for most runs
@@ -173,6 +175,27 @@ inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
     {"compiler", &RunRecord::compiler},
     {"threads", &RunRecord::threads},
     {"message", &RunRecord::message},
+    {"parameters", &RunRecord::parameters},
+    {"f_star", &RunRecord::f_star},
+});
+
+// Columns that mostly follow from others of the row and its run, so that the store need not hold them: how, in SQL, where `v` is the row
+// and `runs` its run, and in C++. Both round alike.
+struct DerivedColumn {
+  std::string_view name, sql;
+  double RoundRow::*member;
+  double (*value)(const RoundRow&, const RunRecord&);
+};
+inline constexpr auto kDerivedColumns = std::to_array<DerivedColumn>({
+    {"f_gap", "v.train_loss-runs.f_star", &RoundRow::f_gap,
+     [](const RoundRow& row, const RunRecord& run) { return row.train_loss - run.f_star; }},
+    {"density", "CAST(v.elements_up AS REAL)/(CAST(v.clients AS REAL)*runs.parameters)", &RoundRow::density,
+     [](const RoundRow& row, const RunRecord& run) {
+       const double entries = static_cast<double>(row.clients) * static_cast<double>(run.parameters);
+       return entries > 0 ? static_cast<double>(row.elements_up) / entries : kNotMeasured;
+     }},
+    {"measured_delta", "1.0-v.measured_omega", &RoundRow::measured_delta,
+     [](const RoundRow& row, const RunRecord&) { return 1.0 - row.measured_omega; }},
 });
 
 // Writes or reads a whole run, as a worker process hands it to its parent.

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -99,16 +102,36 @@ int read_columns(const Statement& row, int first, const Columns& columns, Record
   return first;
 }
 
-// Rows of a round hold no row number of their own: the key (run_id, round) is where they lie.
+const DerivedColumn* derived(std::string_view name) {
+  for (const DerivedColumn& column : kDerivedColumns)
+    if (column.name == name) return &column;
+  return nullptr;
+}
+
+// A derived column holds NULL where it follows from others, an empty blob where it was not measured although they were, else its number.
+std::string rounds_view() {
+  std::string sql = "CREATE VIEW rounds AS SELECT runs.id AS run_id";
+  for (const RoundColumn& column : kRoundColumns) {
+    const std::string name(column.name);
+    if (const DerivedColumn* from = derived(column.name))
+      sql += ",CASE typeof(v." + name + ") WHEN 'null' THEN " + std::string(from->sql) + " WHEN 'blob' THEN NULL ELSE v." + name +
+             " END AS " + name;
+    else
+      sql += name == "round" ? ",v.id&4294967295 AS round" : ",v." + name;
+  }
+  return sql + " FROM runs CROSS JOIN round_values AS v ON v.id BETWEEN runs.id<<32 AND runs.id<<32|4294967295;";
+}
+
+// The number of a row is run_id << 32 | round: rows are appended in its order, which leaves no page half full.
 std::string schema() {
   return "CREATE TABLE runs(id INTEGER PRIMARY KEY" + declare(kRunColumns) + declare(kRunDetailColumns) + ",UNIQUE(run));" +
          "CREATE TABLE axes(run_id INTEGER NOT NULL,position INTEGER NOT NULL,key TEXT NOT NULL,label TEXT NOT NULL,"
          "PRIMARY KEY(run_id,position)) WITHOUT ROWID;"
          "CREATE TABLE constants(run_id INTEGER NOT NULL,position INTEGER NOT NULL,name TEXT NOT NULL,value REAL,"
          "PRIMARY KEY(run_id,position)) WITHOUT ROWID;"
-         "CREATE TABLE rounds(run_id INTEGER NOT NULL" +
-         declare(kRoundColumns) + ",PRIMARY KEY(run_id,round)) WITHOUT ROWID;" + "PRAGMA application_id=" + std::to_string(kApplicationId) +
-         ";PRAGMA user_version=" + std::to_string(RunStore::kVersion) + ";";
+         "CREATE TABLE round_values(id INTEGER PRIMARY KEY" +
+         declare(kRoundColumns).substr(declare(kRoundColumns).find(',', 1)) + ");" + rounds_view() +
+         "PRAGMA application_id=" + std::to_string(kApplicationId) + ";PRAGMA user_version=" + std::to_string(RunStore::kVersion) + ";";
 }
 
 // False when the file holds nothing yet, as after a crash before the first commit.
@@ -185,8 +208,8 @@ std::optional<Place> find(Database& database, const std::string& run) {
 }
 
 void erase(Database& database, std::uint64_t id) {
-  for (const char* sql : {"DELETE FROM rounds WHERE run_id=?", "DELETE FROM axes WHERE run_id=?", "DELETE FROM constants WHERE run_id=?",
-                          "DELETE FROM runs WHERE id=?"}) {
+  for (const char* sql : {"DELETE FROM round_values WHERE id BETWEEN ?1<<32 AND ?1<<32|4294967295", "DELETE FROM axes WHERE run_id=?",
+                          "DELETE FROM constants WHERE run_id=?", "DELETE FROM runs WHERE id=?"}) {
     Statement statement = database.prepare(sql);
     statement.bind(0, id);
     statement.run();
@@ -242,11 +265,25 @@ void insert_plugins(Database& database, std::uint64_t id, const std::vector<Plug
   }
 }
 
-void insert_rounds(Database& database, std::uint64_t id, const std::vector<RoundRow>& rows) {
-  Statement statement = database.prepare("INSERT INTO rounds VALUES(" + placeholders(kRoundColumns.size() + 1) + ")");
+void bind_derived(Statement& statement, int index, const DerivedColumn& column, const RunRecord& record, const RoundRow& row) {
+  const double stored = row.*column.member, follows = column.value(row, record);
+  const bool same = std::bit_cast<std::uint64_t>(stored) == std::bit_cast<std::uint64_t>(follows);
+  if (same || (std::isnan(stored) && std::isnan(follows)))
+    statement.bind(index, kNotMeasured);
+  else if (std::isnan(stored))
+    statement.bind_empty(index);
+}
+
+void insert_rounds(Database& database, std::uint64_t id, const RunRecord& record, const std::vector<RoundRow>& rows) {
+  Statement statement = database.prepare("INSERT INTO round_values VALUES(" + placeholders(kRoundColumns.size()) + ")");
+  std::array<int, kDerivedColumns.size()> place{};
+  for (std::size_t c = 0; c < kRoundColumns.size(); ++c)
+    for (std::size_t d = 0; d < kDerivedColumns.size(); ++d)
+      if (kRoundColumns[c].name == kDerivedColumns[d].name) place[d] = static_cast<int>(c);
   for (const RoundRow& row : rows) {
-    statement.bind(0, id);
-    bind_columns(statement, 1, kRoundColumns, row);
+    bind_columns(statement, 0, kRoundColumns, row);
+    statement.bind(0, id << 32 | row.round);  // in place of the round alone
+    for (std::size_t d = 0; d < kDerivedColumns.size(); ++d) bind_derived(statement, place[d], kDerivedColumns[d], record, row);
     statement.run();
   }
 }
@@ -361,7 +398,7 @@ RunStore::Appended RunStore::write(const RunRecord& record, const std::vector<Ro
   const std::uint64_t id = insert_record(database, place, record);
   insert_lists(database, id, record);
   insert_plugins(database, id, record.plugins);
-  insert_rounds(database, id, rows);
+  insert_rounds(database, id, record, rows);
   transaction.commit();
   state_->has_schema = true;
   return place ? Appended::replaced : Appended::added;
@@ -425,7 +462,8 @@ std::vector<RoundRow> RunStore::rows(const std::string& run) const {
   if (!state_->ready()) return found;
   const std::optional<Place> place = find(*state_->database, run);
   if (!place) return found;
-  Statement query = state_->database->prepare("SELECT " + names_of(kRoundColumns).substr(1) + " FROM rounds WHERE run_id=? ORDER BY round");
+  Statement query = state_->database->prepare("SELECT " + names_of(kRoundColumns).substr(1) +
+                                              " FROM rounds WHERE run_id=?");  // rows lie in the order of their rounds
   query.bind(0, place->id);
   while (query.step()) read_columns(query, 0, kRoundColumns, found.emplace_back());
   return found;

@@ -4,7 +4,8 @@
 //   axes(run_id, position, key, label)                    where the run lies in its sweep
 //   constants(run_id, position, name, value)              what rules were resolved to
 //   plugins(run_id, position, name, sha256)               which plug-ins its parts came from; made with the first run that has one
-//   rounds(run_id, round, clients, ...)                   one row per round; an unmeasured value is NULL
+//   rounds(run_id, round, clients, ...)                   one row per round; an unmeasured value is NULL. A view of round_values,
+//                                                         where f_gap, density and measured_delta are empty when they follow from others
 //
 // A run is written when it ends, summary and rounds in one transaction, so the file holds whole runs whenever the process dies: `kill -9`
 // leaves a rollback journal that the next one to open the file undoes. The journal is SQLite's DELETE mode and not its write-ahead log,
@@ -46,7 +47,7 @@ class FL_API RunStore {
     replaced,  // the run was there, unfinished or repeated on purpose
     kept,      // a finished run was there and the new one is not finished: nothing was written
   };
-  static constexpr int kVersion = 2;  // of the schema, in PRAGMA user_version
+  static constexpr int kVersion = 3;  // of the schema, in PRAGMA user_version
   static constexpr const char* kFileName = "results.sqlite";
 
   // `place` is the folder that holds results.sqlite or, in read mode, the file itself. StoreError: missing, not a store, another version.

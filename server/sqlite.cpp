@@ -54,6 +54,8 @@ void Statement::bind(int index, double value) {
   expect_ok(std::isnan(value) ? sqlite3_bind_null(statement_.get(), index + 1) : sqlite3_bind_double(statement_.get(), index + 1, value));
 }
 
+void Statement::bind_empty(int index) { expect_ok(sqlite3_bind_zeroblob(statement_.get(), index + 1, 0)); }
+
 void Statement::bind(int index, std::string_view text) {
   // An empty view may have no address, which SQLite would take for NULL.
   const char* data = text.empty() ? "" : text.data();

@@ -21,6 +21,7 @@ class Statement {
   void bind(int index, std::uint64_t value);
   void bind(int index, double value);  // NaN becomes NULL
   void bind(int index, std::string_view text);
+  void bind_empty(int index);  // a blob without bytes
 
   // Runs to the next row; false when there is none left.
   [[nodiscard]] bool step();
