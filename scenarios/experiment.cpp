@@ -266,12 +266,20 @@ std::int64_t Experiment<T>::measure_every() const {
   return scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
 }
 
+template <class T>
+EvaluateOptions::Gradient Experiment<T>::wants_gradient() const {
+  using Gradient = EvaluateOptions::Gradient;
+  if (scenario_.stop.grad_norm_sq) return Gradient::every;
+  if (scenario_.evaluate.gradient != Gradient::automatic) return scenario_.evaluate.gradient;
+  return problem_.model().starts_at_random() ? Gradient::start : Gradient::every;
+}
+
 // One round, and what is due to be measured of it.
 template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, bool evaluated, bool measured) {
   RoundRow row;
   row.round = r;
-  if (evaluated) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  if (evaluated && wants_gradient() == EvaluateOptions::Gradient::every) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
   round_->play(r, measured);
   count(row);
   if (measured) measure(row);
@@ -284,7 +292,8 @@ bool Experiment<T>::has_diverged(const RoundRow& row) const {
   double total = 0;
   for (const double g : round_->estimate()) total += g;
   return !std::isfinite(total) ||
-         (is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) && !std::isfinite(row.train_loss));
+         (scenario_.evaluate.train_loss && is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
+          !std::isfinite(row.train_loss));
 }
 
 // Statistics of the gradient at x_r, the current model; kept, because the next round may ask again.
@@ -309,12 +318,14 @@ void Experiment<T>::count(RoundRow& row) const {
 
 template <class T>
 void Experiment<T>::evaluate(RoundRow& row) {
-  row.train_loss = evaluator_.train_loss(model_.span());
+  if (scenario_.evaluate.train_loss) row.train_loss = evaluator_.train_loss(model_.span());
   row.f_gap = row.train_loss - f_star_;
   const Accuracy test = evaluator_.test(model_.span());
   row.test_accuracy = test.accuracy;
   row.test_loss = test.loss;
-  row.zeta_sq = gradient_after(static_cast<std::uint32_t>(row.round)).zeta_sq;
+  const EvaluateOptions::Gradient gradient = wants_gradient();
+  if (gradient == EvaluateOptions::Gradient::every || (gradient == EvaluateOptions::Gradient::start && row.round == 0))
+    row.zeta_sq = gradient_after(static_cast<std::uint32_t>(row.round)).zeta_sq;
   row.virtual_drift = virtual_drift();
 }
 

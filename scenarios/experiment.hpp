@@ -75,6 +75,7 @@ class Experiment {
   [[nodiscard]] double seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played);
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::int64_t measure_every() const;
+  [[nodiscard]] EvaluateOptions::Gradient wants_gradient() const;
   [[nodiscard]] bool has_diverged(const RoundRow& row) const;
   void evaluate(RoundRow& row);
   void measure(RoundRow& row);

@@ -93,6 +93,11 @@ struct EvaluateOptions {
   enum class PublishedMetrics { none, ec_gd, ec_sgd };
   std::int64_t every = 10;         // rounds
   std::int64_t measure_every = 0;  // rounds; 0 = the same as every
+  // zeta^2 and |grad f|^2, which take the gradient of all rows: with every evaluation, at the start alone, or never. Automatic: with every
+  // one, but at the start alone for neural networks.
+  enum class Gradient { automatic, every, start, never };
+  Gradient gradient = Gradient::automatic;
+  bool train_loss = true;  // loss over all training rows
   PublishedMetrics published_metrics = PublishedMetrics::none;
   OptimumSource optimum;
 };

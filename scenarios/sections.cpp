@@ -190,6 +190,7 @@ void optimum_field(Schema& schema, OptimumSource& optimum) {
 
 Section evaluate_section(EvaluateOptions& evaluate) {
   using Metrics = EvaluateOptions::PublishedMetrics;
+  using Gradient = EvaluateOptions::Gradient;
   Section section{.path = "evaluate", .doc = "What is measured and how often. The start and the last round always are."};
   section.keys.field("every", evaluate.every, "losses and accuracy").at_least(1).unit("rounds");
   section.keys.field("measure_every", evaluate.measure_every, "norms and errors of the messages; 0 = as every").at_least(0).unit("rounds");
@@ -197,6 +198,12 @@ Section evaluate_section(EvaluateOptions& evaluate) {
                       {{Metrics::none, "none"}, {Metrics::ec_gd, "ec_gd"}, {Metrics::ec_sgd, "ec_sgd"}},
                       "add the metrics as that publication's code computed them");
   optimum_field(section.keys, evaluate.optimum);
+  section.keys.choice(
+      "gradient", evaluate.gradient,
+      {{Gradient::automatic, "auto"}, {Gradient::every, "every"}, {Gradient::start, "start"}, {Gradient::never, "never"}},
+      "zeta^2 and |grad f|^2 from the gradient of all rows: with every evaluation, at the start alone, never; auto is start for neural "
+      "networks, else every");
+  section.keys.field("train_loss", evaluate.train_loss, "loss over all training rows; without it there is no f_gap either");
   return section;
 }
 
