@@ -92,6 +92,20 @@ class Client {
   std::vector<std::uint32_t> rows_;
 };
 
+// Sequences of 80 characters out of 90.
+fl::Dataset<float> random_text() {
+  fl::Dataset<float> data;
+  data.name = "text";
+  data.num_rows = 600 * 7;
+  data.num_features = 80;
+  data.num_classes = data.vocabulary = 90;
+  data.tokens.resize_discard(data.num_rows * data.num_features);
+  fl::RandomSequence random(1, fl::Purpose::synthetic_data);
+  for (std::int32_t& token : data.tokens) token = static_cast<std::int32_t>(random.below(90));
+  for (std::size_t r = 0; r < data.num_rows; ++r) data.label.push_back(static_cast<std::int32_t>(random.below(90)));
+  return data;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -99,6 +113,8 @@ int main(int argc, char** argv) {
   const auto data = fl::load_data<float>({.name = "fashion-mnist"}, fl::DataCatalog()).train;
   const double conv1 = 32.0 * 28 * 28 * 25 * 32 * 2 / 1e6, conv2 = 32.0 * 14 * 14 * 800 * 64 * 2 / 1e6;
   const double le1 = 32.0 * 28 * 28 * 25 * 6 * 2 / 1e6, le2 = 32.0 * 10 * 10 * 150 * 16 * 2 / 1e6;
+  const auto text = random_text();
+  const double lstm = dense(32 * 80, 8 + 256, 4 * 256, 3) + dense(32 * 80, 512, 4 * 256, 3) + dense(32, 256, 90, 3);
   const std::vector<Work> works = {
       {"MLP 784-200-10, batch 32", "mlp", {}, 32, dense(32, 784, 200, 2) + dense(32, 200, 10, 3), 200},
       {"2NN 784-200-200-10, batch 10", "2nn_mcmahan", {}, 10, dense(10, 784, 200, 2) + dense(10, 200, 200, 3) + dense(10, 200, 10, 3), 400},
@@ -109,11 +125,13 @@ int main(int argc, char** argv) {
        2 * le1 + 3 * le2 + dense(32, 400, 120, 3) + dense(32, 120, 84, 3) + dense(32, 84, 10, 3),
        20},
       {"CNN of McMahan, batch 32", "cnn_mcmahan", {}, 32, 2 * conv1 + 3 * conv2 + dense(32, 3136, 512, 3) + dense(32, 512, 10, 3), 3},
+      {"char LSTM 2x256x80, batch 32", "char_lstm", {}, 32, lstm, 1},
   };
   fl::ThreadPool one(1), two(2);
   for (const Work& work : works) {
     if (argc > 2 && work.label.find(argv[2]) == std::string::npos) continue;
-    Client a(work, data), b(work, data);
+    const auto& rows = work.model == "char_lstm" ? text : data;
+    Client a(work, rows), b(work, rows);
     Client* clients[] = {&a, &b};
     a.run(one.exec(0));
     std::vector<double> peak, step, peak2, step2;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "fl_core/workspace.hpp"
 
@@ -199,6 +200,75 @@ void weights_of_group(const Convolution& c, const T* in, const Packing& inside, 
     });
 }
 
+// The same for many output channels, which then are the vectors' entries: slopes [OH OW,stride] hold them side by side, and each input
+// entry is one number times them. Adds to sums [kK,stride], kV vectors of each row.
+template <class T, int kK, int kV>
+[[gnu::noinline]] void weights_row_of_channels(const T* in, std::size_t in_stride, const T* slopes, std::size_t stride, std::size_t OH,
+                                               std::size_t OW, T* sums) {
+  Vec<T> sum[kK][kV];
+  for (int j = 0; j < kK; ++j)
+    for (int v = 0; v < kV; ++v) sum[j][v] = load(sums + static_cast<std::size_t>(j) * stride + static_cast<std::size_t>(v) * kLanes<T>);
+  for (std::size_t y = 0; y < OH; ++y) {
+    const T* row = in + y * in_stride;
+    for (std::size_t x = 0; x < OW; ++x, slopes += stride) {
+      Vec<T> g[kV];
+#pragma GCC unroll 4
+      for (int v = 0; v < kV; ++v) g[v] = load(slopes + static_cast<std::size_t>(v) * kLanes<T>);
+#pragma GCC unroll 8
+      for (int j = 0; j < kK; ++j)
+#pragma GCC unroll 4
+        for (int v = 0; v < kV; ++v) sum[j][v] += row[x + static_cast<std::size_t>(j)] * g[v];
+    }
+  }
+  for (int j = 0; j < kK; ++j)
+    for (int v = 0; v < kV; ++v) store(sums + static_cast<std::size_t>(j) * stride + static_cast<std::size_t>(v) * kLanes<T>, sum[j][v]);
+}
+
+// Output channels from which on vectors run along them.
+template <class T>
+constexpr std::size_t kManyChannels = 2 * kLanes<T>;
+
+// Sums of the weights' gradient [C,K,K,stride], output channels side by side.
+template <class T>
+struct ChannelSums {
+  std::size_t stride;
+  T *sums, *slopes;
+  ChannelSums(Workspace::Frame& frame, const Convolution& c) : stride((c.OC + kLanes<T> - 1) / kLanes<T> * kLanes<T>) {
+    sums = frame.take<T>(c.C * c.K * c.K * stride);
+    slopes = frame.take<T>(c.OH() * c.OW() * stride);
+    std::fill_n(sums, c.C * c.K * c.K * stride, T(0));
+    std::fill_n(slopes, c.OH() * c.OW() * stride, T(0));
+  }
+  template <int kK>
+  void add_image(const Convolution& c, const T* in, const Packing& inside, const T* d_out) {
+    const std::size_t pixels = c.OH() * c.OW();
+    for (std::size_t o = 0; o < c.OC; ++o)
+      for (std::size_t p = 0; p < pixels; ++p) slopes[p * stride + o] = d_out[o * pixels + p];
+    constexpr int kMost = kChannels == 8 && kK < 7 ? 4 : 2;
+    for (std::size_t first = 0; first < stride;) {
+      const std::size_t left = (stride - first) / kLanes<T>;
+      const std::size_t vectors = left >= kMost ? kMost : left >= 2 ? 2 : 1;
+      for (std::size_t channel = 0; channel < c.C; ++channel)
+        for (std::size_t i = 0; i < c.K; ++i) {
+          const T* row = in + channel * inside.plane + i * inside.stride;
+          T* to = sums + (channel * c.K + i) * c.K * stride + first;
+          if (vectors == kMost)
+            weights_row_of_channels<T, kK, kMost>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+          else if (vectors == 2)
+            weights_row_of_channels<T, kK, 2>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+          else
+            weights_row_of_channels<T, kK, 1>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+        }
+      first += vectors * kLanes<T>;
+    }
+  }
+  void add_to(const Convolution& c, T* d_w) const {
+    const std::size_t window = c.C * c.K * c.K;
+    for (std::size_t o = 0; o < c.OC; ++o)
+      for (std::size_t j = 0; j < window; ++j) d_w[o * window + j] += sums[j * stride + o];
+  }
+};
+
 }  // namespace
 
 template <class T>
@@ -244,20 +314,29 @@ void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const 
         },
         weights);
   if (!add) std::fill_n(d_w, c.OC * c.C * c.K * c.K, T(0));
+  std::optional<ChannelSums<T>> many;
+  if (c.OC >= kManyChannels<T>) many.emplace(frame, c);
   for (std::size_t first = 0; first < B; first += group) {
     const std::size_t images = std::min(group, B - first);
     for (std::size_t b = 0; b < images; ++b) {
       inside.pack(in + (first + b) * c.C * c.H * c.W, packed + b * inside.size());
       outside.pack(d_out + (first + b) * c.OC * OH * OW, slopes + b * outside.size());
     }
-    if (c.K == 3) weights_of_group<T, 3>(c, packed, inside, slopes, outside, images, d_w);
-    if (c.K == 5) weights_of_group<T, 5>(c, packed, inside, slopes, outside, images, d_w);
-    if (c.K == 7) weights_of_group<T, 7>(c, packed, inside, slopes, outside, images, d_w);
+    for (std::size_t b = 0; many && b < images; ++b) {
+      const T *from = packed + b * inside.size(), *by_out = d_out + (first + b) * c.OC * OH * OW;
+      if (c.K == 3) many->template add_image<3>(c, from, inside, by_out);
+      if (c.K == 5) many->template add_image<5>(c, from, inside, by_out);
+      if (c.K == 7) many->template add_image<7>(c, from, inside, by_out);
+    }
+    if (!many && c.K == 3) weights_of_group<T, 3>(c, packed, inside, slopes, outside, images, d_w);
+    if (!many && c.K == 5) weights_of_group<T, 5>(c, packed, inside, slopes, outside, images, d_w);
+    if (!many && c.K == 7) weights_of_group<T, 7>(c, packed, inside, slopes, outside, images, d_w);
     for (std::size_t b = 0; d_in != nullptr && b < images; ++b) {
       convolve_packed(slopes + b * outside.size(), outside, c.C, c.OC, c.K, weights, rows, raw);
       for (std::size_t p = 0; p < c.C * c.H; ++p) std::copy_n(raw + p * rows.out_stride, c.W, d_in + ((first + b) * c.C * c.H + p) * c.W);
     }
   }
+  if (many) many->add_to(c, d_w);
 }
 
 template void convolve(const Exec&, const Convolution&, std::size_t, const float*, const float*, const float*, float*);

@@ -91,13 +91,13 @@ class MaxPool final : public Pooling<T> {
     return this->window_h_ == 2 && this->window_w_ == 2 && this->stride_h_ == 2 && this->stride_w_ == 2;
   }
   // Windows of 2x2 along two rows, without branches.
-  static void pairs(const T* a, std::size_t width, std::size_t count, T* out) {
-    const T* b = a + width;
+  static void pairs(const T* __restrict a, std::size_t width, std::size_t count, T* __restrict out) {
+    const T* __restrict b = a + width;
     for (std::size_t x = 0; x < count; ++x) out[x] = std::max(std::max(a[2 * x], a[2 * x + 1]), std::max(b[2 * x], b[2 * x + 1]));
   }
-  static void pairs_back(const T* a, std::size_t width, std::size_t count, const T* d, T* d_a) {
-    const T* b = a + width;
-    T* d_b = d_a + width;
+  static void pairs_back(const T* __restrict a, std::size_t width, std::size_t count, const T* __restrict d, T* __restrict d_a) {
+    const T* __restrict b = a + width;
+    T* __restrict d_b = d_a + width;
     for (std::size_t x = 0; x < count; ++x) {
       const T a0 = a[2 * x], a1 = a[2 * x + 1], b0 = b[2 * x], b1 = b[2 * x + 1], slope = d[x];
       const bool upper = std::max(a0, a1) >= std::max(b0, b1), left = upper ? a0 >= a1 : b0 >= b1;
