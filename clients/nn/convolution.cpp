@@ -242,8 +242,8 @@ struct ChannelSums {
   template <int kK>
   void add_image(const Convolution& c, const T* in, const Packing& inside, const T* d_out) {
     const std::size_t pixels = c.OH() * c.OW();
-    for (std::size_t o = 0; o < c.OC; ++o)
-      for (std::size_t p = 0; p < pixels; ++p) slopes[p * stride + o] = d_out[o * pixels + p];
+    for (std::size_t p = 0; p < pixels; ++p)
+      for (std::size_t o = 0; o < c.OC; ++o) slopes[p * stride + o] = d_out[o * pixels + p];
     constexpr int kMost = kChannels == 8 && kK < 7 ? 4 : 2;
     for (std::size_t first = 0; first < stride;) {
       const std::size_t left = (stride - first) / kLanes<T>;

@@ -99,12 +99,18 @@ class MaxPool final : public Pooling<T> {
     const T* __restrict b = a + width;
     T* __restrict d_b = d_a + width;
     for (std::size_t x = 0; x < count; ++x) {
-      const T a0 = a[2 * x], a1 = a[2 * x + 1], b0 = b[2 * x], b1 = b[2 * x + 1], slope = d[x];
-      const bool upper = std::max(a0, a1) >= std::max(b0, b1), left = upper ? a0 >= a1 : b0 >= b1;
-      d_a[2 * x] = upper && left ? slope : T(0);
-      d_a[2 * x + 1] = upper && !left ? slope : T(0);
-      d_b[2 * x] = !upper && left ? slope : T(0);
-      d_b[2 * x + 1] = !upper && !left ? slope : T(0);
+      const T a0 = a[2 * x], a1 = a[2 * x + 1], b0 = b[2 * x], b1 = b[2 * x + 1];
+      const T largest = std::max(std::max(a0, a1), std::max(b0, b1));
+      T left = d[x];  // until an entry has taken it
+      const auto take = [&left, largest](T entry) {
+        const T taken = entry == largest ? left : T(0);
+        left = entry == largest ? T(0) : left;
+        return taken;
+      };
+      d_a[2 * x] = take(a0);
+      d_a[2 * x + 1] = take(a1);
+      d_b[2 * x] = take(b0);
+      d_b[2 * x + 1] = take(b1);
     }
   }
   [[nodiscard]] std::size_t where(const T* plane, std::size_t first) const {
