@@ -192,7 +192,7 @@ class Tuner {
         open.push_back(&candidate);
       }
       if (open.empty()) return;
-      if (machine_.note) machine_.note("matching bits, step " + std::to_string(step + 1) + ": " + std::to_string(open.size()) + " to go");
+      if (machine_.note) machine_.note("matching bits, step " + std::to_string(step + 1) + ": " + std::to_string(open.size()) + " to find");
       evaluate(open);
       for (Search& search : searches)
         if (!search.settled) search.hear(search.candidate->outcome.bits);

@@ -35,7 +35,7 @@ std::vector<PartName> parts_named(const std::string& name) {
   for (const PartName& part : all) known.push_back(part.name);
   const std::string near = nearest_name(name, known);
   throw ConfigError("check: there is no part '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
-                    " `fedbits list` shows all");
+                    " (`fedbits list` shows all)");
 }
 
 // The parts that are named, else those of the plug-ins.

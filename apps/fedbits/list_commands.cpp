@@ -67,7 +67,8 @@ int list(const std::string& what) {
   const std::string near = nearest_name(what, titles);
   std::string all;
   for (const std::string& title : titles) all += (all.empty() ? "" : ", ") + title;
-  throw ConfigError("list: there is no '" + what + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " Lists: " + all);
+  throw ConfigError("list: there is no '" + what + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " (lists: " + all +
+                    ", reference)");
 }
 
 int data(const std::string& folder, bool verify) {

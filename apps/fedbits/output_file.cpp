@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
   std::error_code ignored;
-  if (fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
-  direct_ = fs::exists(target_, ignored) && !fs::is_regular_file(target_, ignored);
+  direct_ = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);  // a link to a pipe has no path behind it
+  if (!direct_ && fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
   temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
   errno = 0;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);

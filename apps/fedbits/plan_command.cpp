@@ -3,7 +3,9 @@
 // How it is found out: scenarios/study_plan.hpp and scenarios/calibration.hpp.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/json.hpp"
@@ -61,20 +63,41 @@ Table table_of(const std::vector<Cell>& cells, const StudyPlan& plan) {
 
 std::string count_of(std::size_t count, const std::string& thing) { return std::to_string(count) + " " + thing + (count == 1 ? "" : "s"); }
 
+// A claim needs a value from 90% of the bits that two methods share: the dearer one must be measured ten times up to there.
+void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) {
+  const Cell& first = cells.front();
+  const std::int64_t every = first.scenario.evaluate.every;
+  const bool compares = std::ranges::any_of(
+      first.axis_labels, [](const auto& axis) { return axis.first.starts_with("compressor") || axis.first.starts_with("feedback"); });
+  if (every == 1 || !compares) return;
+  double least = std::numeric_limits<double>::infinity(), dearest_round = 0;
+  for (const Combination& one : plan.combinations) {
+    const Calibration& c = one.trial.calibration;
+    if (!one.trial.failure.empty() || c.bits_up <= 0 || c.total_rounds == 0) continue;
+    least = std::min(least, c.bits_up);
+    dearest_round = std::max(dearest_round, c.bits_up / static_cast<double>(c.total_rounds));
+  }
+  const double rounds = dearest_round > 0 ? least / dearest_round : 0;
+  if (rounds == 0 || rounds >= 10.0 * static_cast<double>(every)) return;
+  std::cout << "evaluate.every = " << every << " may be too rare for claims at equal uplink bits: the dearest method plays about "
+            << short_text(std::ceil(rounds)) << " rounds for what the cheapest sends; evaluate.every = 1 avoids it\n";
+}
+
 void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs) {
-  std::cout << count_of(cells.size(), "run") << ", " << human_seconds(plan.study_s) << " of computing, about "
-            << human_seconds(wall_s(plan, jobs)) << " with " << count_of(static_cast<std::size_t>(jobs), "worker") << "; "
-            << short_text(static_cast<double>(plan.worker_bytes) / 1e6) << " MB per worker, data included; " << human_bits(plan.bits)
-            << " simulated\n";
+  std::cout << count_of(cells.size(), "run") << ", " << human_seconds(plan.study_s) << " of computing; "
+            << (plan.tuning_runs > 0 ? "with tuning " : "") << "about " << human_seconds(wall_s(plan, jobs)) << " with "
+            << count_of(static_cast<std::size_t>(jobs), "worker") << "; " << short_text(static_cast<double>(plan.worker_bytes) / 1e6)
+            << " MB per worker, data included; " << human_bits(plan.bits) << " simulated\n";
   if (plan.tuning_runs > 0)
     std::cout << "before them about " << exact_text(plan.tuning_runs) << " tuning runs, " << human_seconds(plan.tuning_s)
-              << " of computing, in the time above; matching bits is taken to need " << kExpectedSteps
+              << " of computing; matching bits is taken to need " << kExpectedSteps
               << " steps, and values that are found to cost what the file's cost\n";
   if (plan.tried < plan.combinations.size())
     std::cout << plan.tried << " of " << plan.combinations.size()
               << " combinations were tried; the others are planned as the nearest of these (--try N tries more)\n";
   const StopOptions& stop = cells.front().scenario.stop;
   if (stop.accuracy || stop.f_gap || stop.grad_norm_sq || stop.bits) std::cout << "[stop] may end runs earlier: all rounds are planned\n";
+  warn_of_rare_values(plan, cells);
 }
 
 void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {

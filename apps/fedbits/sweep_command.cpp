@@ -208,7 +208,10 @@ int sweep(const SweepArguments& arguments) {
   const FolderLock lock(folder);
   catch_signals();
   tune(cells, folder, arguments.data, share, arguments.quiet);
-  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  if (caught_signal() != 0) {
+    spdlog::warn("interrupted while tuning: what was found is kept in {}; --resume goes on", tuning_folder(folder).string());
+    return exit_code_of(caught_signal());
+  }
   keep_shard(cells, shard);
   SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
                      {.workers = share.jobs,

@@ -41,6 +41,15 @@ TEST_F(PlanTest, SaysWhatIsWrongBeforeAnythingRuns) {
   EXPECT_THAT(outcome.err, HasSubstr("4000"));
 }
 
+TEST_F(PlanTest, WarnsOfValuesTooRareForClaims) {
+  write_small(
+      "[feedback.up]\nkind = 'ef14'\n[sweep]\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label='top', kind='top_k', k=4}, "
+      "{label='none', kind='identity'}]\n");
+  const std::string warning = " may be too rare for claims at equal uplink bits";
+  EXPECT_THAT(fedbits({"plan", "small.toml", "--set", "evaluate.every=2"}).out, HasSubstr("evaluate.every = 2" + warning));
+  EXPECT_THAT(fedbits({"plan", "small.toml", "--set", "evaluate.every=1"}).out, testing::Not(HasSubstr(warning)));
+}
+
 TEST_F(PlanTest, CountsTuningRuns) {
   write_small(
       "[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n[sweep.tune]\nseeds = 3\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2]\n"

@@ -165,6 +165,21 @@ TEST_F(ExportTest, FilesAppearUnderTheirNamesOnly) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
+// As `--runs /dev/stdout` in a pipe: a link without a path behind it.
+TEST_F(ExportTest, PipesAreWrittenDirectly) {
+  add_two_runs();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  fs::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), folder_ / "runs.csv");
+  export_results(*store_, {.rounds = {}, .runs = folder_ / "runs.csv"});
+  ::close(ends[1]);
+  std::string text(1 << 16, '\0');
+  const ssize_t count = ::read(ends[0], text.data(), text.size());
+  ::close(ends[0]);
+  ASSERT_GT(count, 0);
+  EXPECT_EQ(text.substr(0, static_cast<std::size_t>(count)), runs(TableFormat::csv));
+}
+
 TEST_F(ExportTest, BadOptionsAreConfigErrors) {
   EXPECT_THROW(validate({}), ConfigError);
   EXPECT_THROW(validate({.rounds = "rounds.xls", .runs = {}}), ConfigError);
