@@ -1,6 +1,10 @@
 #include "scenarios/data/load.hpp"
 
+#include "fl_core/error.hpp"
+#include "scenarios/data/cifar.hpp"
+#include "scenarios/data/find_file.hpp"
 #include "scenarios/data/image_sets.hpp"
+#include "scenarios/data/normalise.hpp"
 
 namespace fl {
 namespace {
@@ -11,27 +15,8 @@ std::optional<DataLocation> locate_test(const FileDataOptions& options, const Da
   return catalog.find(options.test);
 }
 
-}  // namespace
-
-void describe(Schema& schema, FileDataOptions& options) {
-  constexpr double kMaxRows = 4294967295.0, kMaxFeatures = 2147483648.0;
-  schema.field("name", options.name, "data set: a name that `fedbits data` shows, a file below a data folder, or a path").required();
-  schema.field("test", options.test, "test set: a name like the above, \"auto\" for <name>.t where there is one, \"none\"");
-  schema.field("rows", options.rows, "rows kept from the front of the training file; 0 = all").at_least(0).at_most(kMaxRows);
-  schema.field("features", options.features, "number of features; 0 = the largest index in the training file")
-      .at_least(0)
-      .at_most(kMaxFeatures);
-  schema.choice("storage", options.storage, {{Storage::automatic, "auto"}, {Storage::dense, "dense"}, {Storage::sparse, "sparse"}},
-                "how rows are kept; \"auto\" is dense above a quarter of entries not zero");
-  schema.choice("labels", options.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
-                "what a line's first number is: a class, or a regression target");
-}
-
 template <class T>
-LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
-  if (const auto images = catalog.find_image_set(options.name))
-    return load_image_set<T>(*images, options.name, static_cast<std::size_t>(options.rows), options.test != "none");
-  const DataLocation train = catalog.find(options.name);
+LoadedData<T> load_libsvm(const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
   const auto test = locate_test(options, catalog, train);
   LibsvmFormat format;
   format.storage = options.storage;
@@ -46,6 +31,38 @@ LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catal
     loaded.test_where = test->where();
   }
   return loaded;
+}
+
+// Sets that come with their own test set have no place for another.
+void require_own_test(const FileDataOptions& options, DataFormat format) {
+  if (options.test != "auto" && options.test != "none")
+    throw ConfigError("data.test: a data set in the format " + std::string(to_string(format)) +
+                      " has a test set of its own; use \"auto\" or \"none\"");
+}
+
+DataFormat format_at(const FileDataOptions& options, const DataLocation& train) {
+  if (options.formats.format != DataFormat::automatic) return options.formats.format;
+  if (train.file.empty()) return DataFormat::libsvm;
+  return is_folder(train.file) ? format_of_folder(train.file).value() : format_of_file(train.file);
+}
+
+template <class T>
+LoadedData<T> load_as(DataFormat format, const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
+  switch (format) {
+    case DataFormat::idx: require_own_test(options, format); return load_image_set<T>(train.file, options);
+    case DataFormat::cifar: require_own_test(options, format); return load_cifar<T>(train.file, options);
+    default: return load_libsvm<T>(options, catalog, train);
+  }
+}
+
+}  // namespace
+
+template <class T>
+LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
+  const DataLocation train = catalog.find(options.name);
+  LoadedData<T> data = load_as<T>(format_at(options, train), options, catalog, train);
+  apply(options.formats.images, data);
+  return data;
 }
 
 template LoadedData<float> load_data<float>(const FileDataOptions&, const DataCatalog&);
