@@ -137,7 +137,12 @@ Section augment_section(DataOptions& data) {
 
 Section partition_section(PartitionSpec& partition) {
   Section section{.path = "partition", .doc = "Which client holds which rows.", .role = "partitioner", .part = &partition.part};
-  section.keys.field("clients", partition.clients, "number of clients n").at_least(1).unit("clients");
+  section.keys.field("clients", partition.clients, "number of clients n; 0 = as many as the data has of its own (natural)")
+      .at_least(0)
+      .unit("clients");
+  section.validate = [&partition](Problems& p) {
+    require(p, partition.clients > 0 || partition.part.kind == "natural", "clients", "must be >= 1, is 0");
+  };
   return section;
 }
 

@@ -5,6 +5,7 @@
 #include "scenarios/data/find_file.hpp"
 #include "scenarios/data/image_sets.hpp"
 #include "scenarios/data/normalise.hpp"
+#include "scenarios/data/text.hpp"
 
 namespace fl {
 namespace {
@@ -40,6 +41,40 @@ void require_own_test(const FileDataOptions& options, DataFormat format) {
                       " has a test set of its own; use \"auto\" or \"none\"");
 }
 
+// The test file that the scenario names.
+std::optional<std::filesystem::path> other_file(const FileDataOptions& options, const DataCatalog& catalog) {
+  if (options.test == "none" || options.test == "auto") return std::nullopt;
+  return catalog.find(options.test).file;
+}
+
+std::optional<std::filesystem::path> test_tokens(const FileDataOptions& options, const DataCatalog& catalog,
+                                                 const std::filesystem::path& at) {
+  if (options.test != "auto" || !is_folder(at)) return other_file(options, catalog);
+  return find_ending(at, "test.tokens");
+}
+
+// Keys of [data] that the format has no use for are errors, all at once.
+void require_useful(const FileDataOptions& options, DataFormat format) {
+  const FormatOptions defaults;
+  const TextOptions& text = options.formats.text;
+  const bool is_table =
+      format == DataFormat::libsvm || format == DataFormat::csv || format == DataFormat::npy || format == DataFormat::ratings;
+  const bool is_text = format == DataFormat::roles || format == DataFormat::text || format == DataFormat::tokens;
+  Problems problems;
+  const auto require = [&](bool holds, const char* key) {
+    if (!holds) problems.push_back({"", std::string("data.") + key + ": has no effect on a data set in the format " + to_string(format)});
+  };
+  require(format == DataFormat::libsvm || options.features == 0, "features");
+  require(format == DataFormat::libsvm || options.storage == Storage::automatic, "storage");
+  require(is_table || options.labels == LabelKind::classes, "labels");
+  require(is_text || (text.sequence == defaults.text.sequence), "sequence");
+  require(is_text || text.stride == 0, "stride");
+  require(format == DataFormat::roles || text.min_text == 0, "min_text");
+  require(format == DataFormat::csv || format == DataFormat::cifar || options.formats.table.label.empty(), "label_column");
+  require(format == DataFormat::csv || options.formats.table.categories.empty(), "categories");
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
 DataFormat format_at(const FileDataOptions& options, const DataLocation& train) {
   if (options.formats.format != DataFormat::automatic) return options.formats.format;
   if (train.file.empty()) return DataFormat::libsvm;
@@ -48,10 +83,19 @@ DataFormat format_at(const FileDataOptions& options, const DataLocation& train) 
 
 template <class T>
 LoadedData<T> load_as(DataFormat format, const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
+  const std::filesystem::path& at = train.file;
   switch (format) {
     case DataFormat::idx: require_own_test(options, format); return load_image_set<T>(train.file, options);
     case DataFormat::cifar: require_own_test(options, format); return load_cifar<T>(train.file, options);
-    default: return load_libsvm<T>(options, catalog, train);
+    case DataFormat::roles:
+      require_own_test(options, format);
+      return load_roles<T>(is_folder(at) ? need_ending(at, "_roles.tsv") : at, options);
+    case DataFormat::text:
+      return load_text<T>(is_folder(at) ? need_ending(at, "input.txt") : at, other_file(options, catalog), options);
+    case DataFormat::tokens:
+      return load_tokens<T>(is_folder(at) ? need_ending(at, "train.tokens") : at, test_tokens(options, catalog, at), options);
+    default:
+      return load_libsvm<T>(options, catalog, train);
   }
 }
 
@@ -60,7 +104,9 @@ LoadedData<T> load_as(DataFormat format, const FileDataOptions& options, const D
 template <class T>
 LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
   const DataLocation train = catalog.find(options.name);
-  LoadedData<T> data = load_as<T>(format_at(options, train), options, catalog, train);
+  const DataFormat format = format_at(options, train);
+  require_useful(options, format);
+  LoadedData<T> data = load_as<T>(format, options, catalog, train);
   apply(options.formats.images, data);
   return data;
 }
