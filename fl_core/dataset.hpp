@@ -15,8 +15,17 @@
 #include "fl_core/batch_view.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/device.hpp"
+#include "fl_core/random.hpp"
 
 namespace fl {
+
+// Random changes to the training images of a minibatch: a piece of an image's size cut from the image with `crop` zero bytes around it,
+// then mirrored (left and right exchanged) with probability 1/2.
+struct Augmentation {
+  std::int64_t crop = 0;  // pixels on each side
+  bool flip = false;
+  [[nodiscard]] bool is_none() const { return crop == 0 && !flip; }
+};
 
 template <class T>
 struct Dataset {
@@ -32,6 +41,7 @@ struct Dataset {
   Buffer<std::uint8_t> pixels;           // [m,D] (images only), channel after channel
   std::vector<double> pixel_mean;        // [channels], of byte/255; empty = 0
   std::vector<double> pixel_deviation;   // [channels]; empty = 1
+  Augmentation augment;                  // of images, for gather_changed
   Buffer<std::int32_t> tokens;           // [m,D] (sequences only), numbers 0 .. vocabulary-1
   std::size_t vocabulary = 0;            // different tokens; 0 = features are no tokens
   Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
@@ -41,12 +51,14 @@ struct Dataset {
   std::vector<double> target;            // [m] (regression)
   std::vector<std::string> class_names;  // [C]
 
-  // Synthetic data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
+  // Data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
   std::vector<std::size_t> client_begin;
 
   [[nodiscard]] bool has_pixels() const { return !pixels.empty(); }
   // out [rows,D] = the features of `rows`, whatever they are stored as.
   void gather(std::span<const std::uint32_t> rows, T* out) const;
+  // The same with images changed as `augment` says. Image r is drawn with the numbers 4*(first + r) .. 4*(first + r) + 3 of `random`.
+  void gather_changed(std::span<const std::uint32_t> rows, const RandomStream& random, std::size_t first, T* out) const;
   // Images as dense rows.
   void expand_pixels();
 

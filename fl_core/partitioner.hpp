@@ -14,7 +14,7 @@ struct PartitionRequest {
   std::size_t num_rows = 0;
   std::size_t num_classes = 0;                 // 0 = no labels
   std::span<const std::int32_t> label;         // [num_rows] or empty
-  std::span<const std::size_t> natural_begin;  // synthetic data's own partition, or empty
+  std::span<const std::size_t> natural_begin;  // the data's own partition, or empty
   std::size_t num_clients = 0;
   std::uint64_t seed = 1;
 };

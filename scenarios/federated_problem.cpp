@@ -25,7 +25,6 @@ Scenario data_tables(const Scenario& s) {
   bare.rounds = 1;
   bare.precision = s.precision;
   bare.data = s.data;
-  bare.data.test_fraction = 0;
   if (!s.data.synthetic.kind.empty()) bare.seeds.data = s.seeds.data;
   return bare;
 }
@@ -68,6 +67,8 @@ std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario
   if (kept.size() == kKeptData) kept.erase(kept.begin());
   auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_));
   if (!as_pixels) {
+    if (!loaded->train.augment.is_none())
+      throw ConfigError("data.augment: model.kind = \"" + scenario.model.part.kind + "\" takes images as plain rows; a neural network can");
     loaded->train.expand_pixels();
     if (loaded->test) loaded->test->expand_pixels();
   }
@@ -80,7 +81,6 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
   Scenario bare = data_tables(scenario);
   bare.model = scenario.model;
-  bare.data.test_fraction = scenario.data.test_fraction;
   if (scenario.data.test_fraction > 0) bare.seeds.data = scenario.seeds.data;  // which rows are held out
   const std::string key = to_toml(bare);
   for (const auto& [known, facts] : facts_)
@@ -114,7 +114,7 @@ void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
   Shard rows(data_->train.num_rows);
   std::iota(rows.begin(), rows.end(), 0u);
   const auto held_out = static_cast<std::size_t>(fraction * static_cast<double>(rows.size()));
-  if (held_out > 0) {
+  if (held_out > 0 && !data_->is_held_out) {
     if (data_->test)
       throw ConfigError("data.test_fraction: there is a test set already (" + data_->test_where + "): set data.test = \"none\"");
     RandomSequence(seed, Purpose::holdout).shuffle(rows.begin(), rows.end());

@@ -23,7 +23,9 @@ FileDataOptions DataOptions::file() const {
           .rows = rows,
           .features = features,
           .storage = storage,
-          .labels = labels};
+          .labels = labels,
+          .formats = formats,
+          .test_fraction = test_fraction};
 }
 
 const CompressorSpec& Scenario::compressor_up(const std::string& channel) const {

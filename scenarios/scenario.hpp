@@ -41,14 +41,15 @@ struct StopOptions {
 // Exactly one of name, path and a synthetic kind.
 struct DataOptions {
   std::string name;           // of a known data set
-  std::string path;           // of a LIBSVM file
+  std::string path;           // of a file or folder
   Part synthetic;             // role "data"
   std::string test = "auto";  // a data set or file; "auto" is <name>.t where there is one; "none"
-  double test_fraction = 0;   // of the rows, held out at random with the data seed
+  double test_fraction = 0;   // of the rows, held out at random with the data seed; of text and ratings, the last of each client's
   std::int64_t rows = 0;      // first rows used; 0 = all
   std::int64_t features = 0;  // 0 = the largest index in the file
   Storage storage = Storage::automatic;
   LabelKind labels = LabelKind::classes;
+  FormatOptions formats;
 
   [[nodiscard]] FileDataOptions file() const;  // what the loader needs when the data is not synthetic
 };

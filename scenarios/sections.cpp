@@ -84,10 +84,11 @@ Section stop_section(StopOptions& stop) {
 void validate_data(const DataOptions& data, Problems& problems) {
   const bool is_synthetic = !data.synthetic.kind.empty();
   const int sources = int{!data.name.empty()} + int{!data.path.empty()} + int{is_synthetic};
-  require(problems, sources > 0, "", "needs data: set name (a known data set), path (a LIBSVM file) or kind (synthetic data)");
+  require(problems, sources > 0, "", "needs data: set name (a known data set), path (a file) or kind (synthetic data)");
   require(problems, sources < 2, "", "name, path and kind exclude each other; keep one");
   const bool has_test_file = !is_synthetic && data.test != "auto" && data.test != "none";
   require(problems, !has_test_file || data.test_fraction == 0, "test_fraction", "must be 0 when test names a file");
+  validate(data.formats, problems);
 }
 
 Section data_section(DataOptions& data) {
@@ -101,9 +102,11 @@ Section data_section(DataOptions& data) {
   section.presence = Section::Presence::optional;
   Schema& keys = section.keys;
   keys.field("name", data.name, "a data set that `fedbits data` lists");
-  keys.field("path", data.path, "a LIBSVM file, plain or gzip, absolute or below a data folder");
+  keys.field("path", data.path, "a file or folder, absolute or below a data folder; files plain or gzip");
   keys.field("test", data.test, "test set: a data set or file; \"auto\" is <name>.t where there is one; \"none\"");
-  keys.field("test_fraction", data.test_fraction, "part of the rows that is held out for testing, instead of a test file")
+  keys.field(
+          "test_fraction", data.test_fraction,
+          "part of the rows that is held out for testing, instead of a test file: at random; of text and ratings the last of each client's")
       .at_least(0)
       .below(1);
   keys.field("rows", data.rows, "only the first rows of the file; 0 = all").at_least(0).at_most(kMostRows).unit("rows");
@@ -113,13 +116,33 @@ Section data_section(DataOptions& data) {
   keys.choice("labels", data.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
               "what a line's first number is: a class, or a regression target");
   section.only_without_part = {"test", "rows", "features", "storage", "labels"};
+  Schema formats;
+  describe(formats, data.formats);
+  for (Field& field : formats.fields()) {
+    section.only_without_part.push_back(field.name);
+    keys.add(std::move(field));
+  }
   section.validate = [&data](Problems& problems) { validate_data(data, problems); };
+  return section;
+}
+
+Section augment_section(DataOptions& data) {
+  Section section{.path = "data.augment",
+                  .doc =
+                      "Random changes to training images, drawn anew for each minibatch of a local step; evaluation sees the images as "
+                      "they are. Cut first, then mirrored."};
+  describe(section.keys, data.formats.images.augment);
   return section;
 }
 
 Section partition_section(PartitionSpec& partition) {
   Section section{.path = "partition", .doc = "Which client holds which rows.", .role = "partitioner", .part = &partition.part};
-  section.keys.field("clients", partition.clients, "number of clients n").at_least(1).unit("clients");
+  section.keys.field("clients", partition.clients, "number of clients n; 0 = as many as the data has of its own (natural)")
+      .at_least(0)
+      .unit("clients");
+  section.validate = [&partition](Problems& p) {
+    require(p, partition.clients > 0 || partition.part.kind == "natural", "clients", "must be >= 1, is 0");
+  };
   return section;
 }
 
@@ -221,6 +244,7 @@ std::vector<Section> sections_of(Scenario& s) {
   sections.push_back(seeds_section(s.seeds));
   sections.push_back(stop_section(s.stop));
   sections.push_back(data_section(s.data));
+  sections.push_back(augment_section(s.data));
   sections.push_back(partition_section(s.partition));
   sections.push_back(model_section(s.model));
   sections.push_back(start_section(s.start));

@@ -9,6 +9,12 @@ namespace {
 constexpr std::size_t kPieceEntries = 1 << 17;  // of the largest activation; more leaves the second-level cache
 constexpr std::size_t kLeastPiece = 8;
 
+// The numbers that images are changed with: those of a layer that no network has.
+RandomStream of_images(RandomStream minibatch) {
+  minibatch.step_layer |= 0xFFFF;
+  return minibatch;
+}
+
 }  // namespace
 
 template <class T>
@@ -75,7 +81,10 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
     Workspace::Frame inner(*exec.workspace);
     Pass pass{.exec = exec, .B = piece.size(), .training = true, .accumulate = first > 0, .drops = random != nullptr};
     if (random != nullptr) pass.random = *random;
-    data_->gather(piece, tape.activation[0]);
+    if (random != nullptr)
+      data_->gather_changed(piece, of_images(*random), first, tape.activation[0]);
+    else
+      data_->gather(piece, tape.activation[0]);
     const T* z = network_.forward(pass, x, tape);
     total += loss_of(inner, *data_, piece, z, scale, network_.slope_of_output(tape), nullptr);
     network_.backward(pass, x, tape, nullptr, gradient);

@@ -1,8 +1,8 @@
 // A neural network as a client model: layers, a loss, and the gradients of clients' minibatches.
 //
 // f_i(x) = mean over client i's rows of loss(network(x; row)) + regulariser(x). Rows are taken in pieces that stay in cache; a minibatch is
-// one piece up to kLargestPiece rows. A full gradient has no randomness (dropout off); a stochastic one draws its dropout from
-// (seed, client, round, step, layer).
+// one piece up to kLargestPiece rows. A full gradient has no randomness (dropout off, images as they are); a stochastic one
+// draws its dropout from (seed, client, round, step, layer) and the changes to its images from (seed, client, round, step, example).
 #pragma once
 
 #include <optional>

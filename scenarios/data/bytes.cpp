@@ -1,11 +1,14 @@
 #include "scenarios/data/bytes.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "fl_core/error.hpp"
 
@@ -66,20 +69,68 @@ std::string unpack_data(std::span<const std::byte> bytes, const std::string& nam
   return out;
 }
 
-std::string read_data_file(const std::filesystem::path& file) {
+DataReader::DataReader(const std::filesystem::path& file) : file_(file) {
   std::error_code status;
   if (std::filesystem::is_directory(file, status)) throw DataError(file.string() + ": is a folder, not a data file");
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) throw DataError(file.string() + ": cannot be opened: " + std::strerror(errno));
-  const std::streamoff size = in.tellg();
-  if (size < 0) throw DataError(file.string() + ": its size is unknown; data files must be ordinary files");
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  in.seekg(0);
-  in.read(bytes.data(), size);
-  if (in.gcount() != size)
-    throw DataError(file.string() + ": only " + std::to_string(in.gcount()) + " of " + std::to_string(size) + " bytes could be read");
-  const auto view = std::as_bytes(std::span<const char>(bytes));
-  return is_gzip(view) || bytes.empty() ? unpack_data(view, file.string()) : bytes;
+  // O_NONBLOCK: a pipe is refused, not waited for.
+  descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) throw DataError(file.string() + ": cannot be opened: " + std::strerror(errno));
+  try {
+    struct stat facts {};
+    if (::fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode))
+      throw DataError(file.string() + ": its size is unknown; data files must be ordinary files");
+    size_ = static_cast<std::size_t>(facts.st_size);
+    std::array<std::byte, 2> begin{};
+    if (size_ >= begin.size()) read(0, begin);
+    if (!is_gzip(begin)) return;
+    std::string packed(size_, '\0');
+    read(0, std::as_writable_bytes(std::span<char>(packed)));
+    unpacked_ = unpack_data(std::as_bytes(std::span<const char>(packed)), file.string());
+    size_ = unpacked_.size();
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+  ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+DataReader::~DataReader() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void DataReader::read(std::size_t begin, std::span<std::byte> out) const {
+  if (descriptor_ < 0) {
+    std::memcpy(out.data(), unpacked_.data() + begin, out.size());
+    return;
+  }
+  for (std::size_t done = 0; done < out.size();) {
+    const ssize_t count = ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(begin + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      throw DataError(file_.string() + ": only " + std::to_string(done) + " of " + std::to_string(out.size()) + " bytes from byte " +
+                      std::to_string(begin) + " on could be read" + (count < 0 ? std::string(": ") + std::strerror(errno) : ""));
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+std::string DataReader::take() && {
+  if (descriptor_ < 0) return std::move(unpacked_);
+  std::string bytes(size_, '\0');
+  read(0, std::as_writable_bytes(std::span<char>(bytes)));
+  return bytes;
+}
+
+std::string read_data_file(const std::filesystem::path& file) {
+  DataReader reader(file);
+  if (reader.size() == 0) throw DataError(file.string() + ": the file is empty");
+  return std::move(reader).take();
+}
+
+std::size_t rows_kept(std::size_t asked, std::size_t available, const std::filesystem::path& file) {
+  if (asked > available)
+    throw DataError(file.string() + ": rows = " + std::to_string(asked) + " were asked for, the file has " + std::to_string(available));
+  return asked > 0 ? asked : available;
 }
 
 }  // namespace fl

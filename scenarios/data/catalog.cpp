@@ -5,7 +5,8 @@
 #include "fl_core/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
-#include "scenarios/data/image_sets.hpp"
+#include "scenarios/data/find_file.hpp"
+#include "scenarios/data/format_options.hpp"
 #include "scenarios/data/sha256.hpp"
 
 namespace fl {
@@ -34,24 +35,6 @@ std::vector<DataInfo> make_known() {
 }
 
 std::string long_name(const std::string& name) { return name.starts_with(kPrefix) ? name : kPrefix + name; }
-
-bool is_file(const fs::path& path) {
-  std::error_code status;
-  return fs::is_regular_file(path, status);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code status;
-  return fs::is_directory(path, status);
-}
-
-// The plain or the packed file, when either is there.
-std::optional<fs::path> plain_or_packed(const fs::path& path) {
-  if (is_file(path)) return path;
-  const fs::path packed = path.string() + ".gz";
-  if (is_file(packed)) return packed;
-  return std::nullopt;
-}
 
 bool names_a_file(const std::string& name) { return name.starts_with("/") || name.starts_with("./") || name.starts_with("../"); }
 
@@ -88,25 +71,27 @@ DataCatalog::DataCatalog(const fs::path& data_folder) {
 
 std::optional<DataLocation> DataCatalog::try_find(const std::string& name) const {
   if (names_a_file(name)) {
-    const auto file = plain_or_packed(name);
+    const auto file = find_plain_or_packed(name);
     return file ? std::optional<DataLocation>({name, *file, {}}) : std::nullopt;
   }
   for (const fs::path& folder : folders_)
     for (const fs::path& candidate : {folder / name, folder / kPrefix / name})
-      if (const auto file = plain_or_packed(candidate)) return DataLocation{name, *file, {}};
+      if (const auto file = find_plain_or_packed(candidate)) return DataLocation{name, *file, {}};
   if (long_name(name) == kEmbeddedName) return DataLocation{name, {}, embedded_mushrooms()};
   return std::nullopt;
 }
 
-std::optional<fs::path> DataCatalog::find_image_set(const std::string& name) const {
-  if (names_a_file(name)) return is_folder(name) && holds_image_set(name) ? std::optional<fs::path>(name) : std::nullopt;
+std::optional<fs::path> DataCatalog::find_folder(const std::string& name) const {
+  const auto holds_data = [](const fs::path& folder) { return is_folder(folder) && format_of_folder(folder).has_value(); };
+  if (names_a_file(name)) return holds_data(name) ? std::optional<fs::path>(name) : std::nullopt;
   for (const fs::path& folder : folders_)
-    if (!name.empty() && is_folder(folder / name) && holds_image_set(folder / name)) return folder / name;
+    if (!name.empty() && holds_data(folder / name)) return folder / name;
   return std::nullopt;
 }
 
 DataLocation DataCatalog::find(const std::string& name) const {
   if (name.empty()) throw ConfigError("the name of the data set is empty");
+  if (auto folder = find_folder(name)) return {name, *folder, {}};
   if (auto found = try_find(name)) return *found;
   std::string message = "the data set \"" + name + "\" was not found";
   if (names_a_file(name)) throw ConfigError(message + ": there is no such file, neither plain nor with .gz");
@@ -129,7 +114,7 @@ std::optional<DataLocation> DataCatalog::find_test(const DataLocation& train) co
   if (train.file.empty()) return std::nullopt;
   fs::path base = train.file;
   if (base.extension() == ".gz") base.replace_extension();
-  const auto file = plain_or_packed(base.string() + ".t");
+  const auto file = find_plain_or_packed(base.string() + ".t");
   return file ? std::optional<DataLocation>({train.name + ".t", *file, {}}) : std::nullopt;
 }
 

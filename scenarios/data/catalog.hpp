@@ -1,7 +1,8 @@
 // Finds data sets by name: in the folder given with --data, in FEDBITS_DATA, in ./data, and at last inside the binary.
 //
 // A name is looked for in each folder as it is, below libsvm/, and each with .gz appended. An absolute path, or one that starts with a
-// dot, names a file directly. A file's test set is the file of the same name with `.t` appended.
+// dot, names a file directly. A file's test set is the file of the same name with `.t` appended. A folder that holds a set of several files
+// (images, text, tables) is found by its name in the same way, before any file.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ struct DataInfo {
 // Where a data set was found: a file, or the binary itself.
 struct DataLocation {
   std::string name;                     // as asked for
-  std::filesystem::path file;           // empty when embedded
+  std::filesystem::path file;           // or folder; empty when embedded
   std::span<const std::byte> embedded;  // empty when a file
   [[nodiscard]] std::string where() const { return file.empty() ? "inside fedbits" : file.string(); }
 };
@@ -54,8 +55,6 @@ class FL_API DataCatalog {
   explicit DataCatalog(const std::filesystem::path& data_folder = {});
 
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
-  // The folder of that name which holds a set of images; none where there is no such.
-  [[nodiscard]] std::optional<std::filesystem::path> find_image_set(const std::string& name) const;
   // Throws ConfigError with the places looked at and the nearest known name.
   [[nodiscard]] DataLocation find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;
@@ -64,6 +63,7 @@ class FL_API DataCatalog {
   [[nodiscard]] std::vector<DataListing> verify() const;
 
  private:
+  [[nodiscard]] std::optional<std::filesystem::path> find_folder(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   std::vector<std::filesystem::path> folders_;  // in the order of search
 };

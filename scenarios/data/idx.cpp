@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string>
 
 #include "fl_core/error.hpp"
@@ -21,23 +20,26 @@ std::string hex(std::uint32_t x) {
   return text;
 }
 
-// The header of an IDX file and what follows it.
+// An IDX file behind its header.
 struct IdxFile {
-  std::string bytes;
+  DataReader reader;
   std::vector<std::size_t> sizes;  // of its dimensions
   std::size_t begin = 0;           // of the entries
 
-  [[nodiscard]] const std::uint8_t* entries() const { return reinterpret_cast<const std::uint8_t*>(bytes.data()) + begin; }
+  void read(std::span<std::uint8_t> out) const { reader.read(begin, std::as_writable_bytes(out)); }
 };
 
-IdxFile read_idx_file(const std::filesystem::path& path, std::uint32_t magic, std::size_t dimensions, const char* what) {
-  IdxFile file{read_data_file(path), {}, 4 + 4 * dimensions};
-  const auto word = [&file](std::size_t i) {
-    const auto* b = reinterpret_cast<const unsigned char*>(file.bytes.data()) + 4 * i;
-    return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
-  };
+IdxFile open_idx(const std::filesystem::path& path, std::uint32_t magic, std::size_t dimensions, const char* what) {
   const auto fail = [&path](const std::string& why) { throw DataError(path.string() + ": " + why); };
-  if (file.bytes.size() < file.begin) fail("is too short for the header of an IDX file of " + std::string(what));
+  IdxFile file{DataReader(path), {}, 4 + 4 * dimensions};
+  if (file.reader.size() < file.begin) fail("is too short for the header of an IDX file of " + std::string(what));
+  std::vector<std::byte> header(file.begin);
+  file.reader.read(0, header);
+  const auto word = [&header](std::size_t i) {
+    std::uint32_t value = 0;
+    for (std::size_t b = 0; b < 4; ++b) value = value << 8 | std::to_integer<std::uint32_t>(header[4 * i + b]);
+    return value;
+  };
   if (word(0) != magic) fail("begins with " + hex(word(0)) + "; an IDX file of " + what + " begins with " + hex(magic));
   std::size_t expected = 1;
   for (std::size_t i = 1; i <= dimensions; ++i) {
@@ -45,7 +47,7 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::uint32_t magic, st
     if (word(i) == 0 || expected > (std::size_t{1} << 48) / word(i)) fail("its header has a dimension of " + std::to_string(word(i)));
     expected *= word(i);
   }
-  const std::size_t there = file.bytes.size() - file.begin;
+  const std::size_t there = file.reader.size() - file.begin;
   if (there != expected)
     fail(std::string(there < expected ? "is truncated" : "is longer than its header says") + ": " + std::to_string(there) +
          " bytes after the header, which promises " + std::to_string(expected));
@@ -57,24 +59,25 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::uint32_t magic, st
 template <class T>
 Dataset<T> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels, const std::string& name, std::size_t rows,
                     std::size_t num_classes) {
-  const IdxFile pictures = read_idx_file(images, kImages, 3, "images"), classes = read_idx_file(labels, kLabels, 1, "labels");
+  const IdxFile pictures = open_idx(images, kImages, 3, "images"), classes = open_idx(labels, kLabels, 1, "labels");
   if (pictures.sizes[0] != classes.sizes[0])
     throw DataError(labels.string() + ": holds " + std::to_string(classes.sizes[0]) + " labels, but " + images.string() + " holds " +
                     std::to_string(pictures.sizes[0]) + " images");
   Dataset<T> data;
   data.name = name;
-  data.num_rows = rows > 0 ? std::min(rows, pictures.sizes[0]) : pictures.sizes[0];
+  data.num_rows = rows_kept(rows, pictures.sizes[0], images);
   data.shape = {1, pictures.sizes[1], pictures.sizes[2]};
   data.num_features = pictures.sizes[1] * pictures.sizes[2];
   data.pixels.resize_discard(data.num_rows * data.num_features);
-  std::memcpy(data.pixels.data(), pictures.entries(), data.pixels.size());
-  const std::uint8_t* label = classes.entries();
-  const std::size_t found = std::size_t{1} + *std::max_element(label, label + classes.sizes[0]);
+  pictures.read(data.pixels.span());
+  std::vector<std::uint8_t> label(classes.sizes[0]);
+  classes.read(label);
+  const std::size_t found = std::size_t{1} + *std::max_element(label.begin(), label.end());
   data.num_classes = num_classes > 0 ? num_classes : found;
   if (found > data.num_classes)
     throw DataError(labels.string() + ": holds the label " + std::to_string(found - 1) + "; the training set has " +
                     std::to_string(num_classes) + " classes");
-  data.label.assign(label, label + data.num_rows);
+  data.label.assign(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(data.num_rows));
   for (std::size_t c = 0; c < data.num_classes; ++c) data.class_names.push_back(std::to_string(c));
   return data;
 }

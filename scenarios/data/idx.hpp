@@ -13,9 +13,9 @@
 
 namespace fl {
 
-// Images {1,height,width} as pixels; `name` becomes Dataset::name. `rows` > 0 keeps only the first. Classes are 0 .. the largest label, or
-// 0 .. num_classes-1 where that is given; a label beyond is an error. Throws DataError naming the file: wrong magic, truncated, longer than
-// its header says, another number of labels than images.
+// Images {1,height,width} as pixels; `name` becomes Dataset::name. `rows` > 0 keeps only the first, which must be there. Classes are 0 ..
+// the largest label, or 0 .. num_classes-1 where that is given; a label beyond is an error. Throws DataError naming the file: wrong magic,
+// truncated, longer than its header says, another number of labels than images.
 template <class T>
 [[nodiscard]] FL_API Dataset<T> read_idx(const std::filesystem::path& images, const std::filesystem::path& labels, const std::string& name,
                                          std::size_t rows = 0, std::size_t num_classes = 0);

@@ -1,20 +1,16 @@
-// Data sets that are folders of files under their publishers' names, training and test set together.
+// Sets of IDX files in a folder under their publishers' names, training and test set together: MNIST, Fashion-MNIST (train-..., t10k-...),
+// EMNIST (emnist-KIND-train-..., emnist-KIND-test-...).
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "scenarios/data/load.hpp"
 
 namespace fl {
 
-// Whether a folder holds such a set: *train-images-idx3-ubyte and its labels (IDX).
-[[nodiscard]] FL_API bool holds_image_set(const std::filesystem::path& folder);
-
-// Reads it. `rows` > 0 keeps only the first training rows. Throws DataError: a file that belongs to the set is missing, or damaged.
+// Throws DataError: a file that belongs to the set is missing, or damaged.
 template <class T>
-[[nodiscard]] FL_API LoadedData<T> load_image_set(const std::filesystem::path& folder, const std::string& name, std::size_t rows,
-                                                  bool with_test);
+[[nodiscard]] FL_API LoadedData<T> load_image_set(const std::filesystem::path& folder, const FileDataOptions& options);
 
 }  // namespace fl

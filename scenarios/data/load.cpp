@@ -1,6 +1,11 @@
 #include "scenarios/data/load.hpp"
 
+#include "fl_core/error.hpp"
+#include "scenarios/data/cifar.hpp"
+#include "scenarios/data/find_file.hpp"
 #include "scenarios/data/image_sets.hpp"
+#include "scenarios/data/normalise.hpp"
+#include "scenarios/data/text.hpp"
 
 namespace fl {
 namespace {
@@ -11,27 +16,8 @@ std::optional<DataLocation> locate_test(const FileDataOptions& options, const Da
   return catalog.find(options.test);
 }
 
-}  // namespace
-
-void describe(Schema& schema, FileDataOptions& options) {
-  constexpr double kMaxRows = 4294967295.0, kMaxFeatures = 2147483648.0;
-  schema.field("name", options.name, "data set: a name that `fedbits data` shows, a file below a data folder, or a path").required();
-  schema.field("test", options.test, "test set: a name like the above, \"auto\" for <name>.t where there is one, \"none\"");
-  schema.field("rows", options.rows, "rows kept from the front of the training file; 0 = all").at_least(0).at_most(kMaxRows);
-  schema.field("features", options.features, "number of features; 0 = the largest index in the training file")
-      .at_least(0)
-      .at_most(kMaxFeatures);
-  schema.choice("storage", options.storage, {{Storage::automatic, "auto"}, {Storage::dense, "dense"}, {Storage::sparse, "sparse"}},
-                "how rows are kept; \"auto\" is dense above a quarter of entries not zero");
-  schema.choice("labels", options.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
-                "what a line's first number is: a class, or a regression target");
-}
-
 template <class T>
-LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
-  if (const auto images = catalog.find_image_set(options.name))
-    return load_image_set<T>(*images, options.name, static_cast<std::size_t>(options.rows), options.test != "none");
-  const DataLocation train = catalog.find(options.name);
+LoadedData<T> load_libsvm(const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
   const auto test = locate_test(options, catalog, train);
   LibsvmFormat format;
   format.storage = options.storage;
@@ -46,6 +32,83 @@ LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catal
     loaded.test_where = test->where();
   }
   return loaded;
+}
+
+// Sets that come with their own test set have no place for another.
+void require_own_test(const FileDataOptions& options, DataFormat format) {
+  if (options.test != "auto" && options.test != "none")
+    throw ConfigError("data.test: a data set in the format " + std::string(to_string(format)) +
+                      " has a test set of its own; use \"auto\" or \"none\"");
+}
+
+// The test file that the scenario names.
+std::optional<std::filesystem::path> other_file(const FileDataOptions& options, const DataCatalog& catalog) {
+  if (options.test == "none" || options.test == "auto") return std::nullopt;
+  return catalog.find(options.test).file;
+}
+
+std::optional<std::filesystem::path> test_tokens(const FileDataOptions& options, const DataCatalog& catalog,
+                                                 const std::filesystem::path& at) {
+  if (options.test != "auto" || !is_folder(at)) return other_file(options, catalog);
+  return find_ending(at, "test.tokens");
+}
+
+// Keys of [data] that the format has no use for are errors, all at once.
+void require_useful(const FileDataOptions& options, DataFormat format) {
+  const FormatOptions defaults;
+  const TextOptions& text = options.formats.text;
+  const bool is_table =
+      format == DataFormat::libsvm || format == DataFormat::csv || format == DataFormat::npy || format == DataFormat::ratings;
+  const bool is_text = format == DataFormat::roles || format == DataFormat::text || format == DataFormat::tokens;
+  Problems problems;
+  const auto require = [&](bool holds, const char* key) {
+    if (!holds) problems.push_back({"", std::string("data.") + key + ": has no effect on a data set in the format " + to_string(format)});
+  };
+  require(format == DataFormat::libsvm || options.features == 0, "features");
+  require(format == DataFormat::libsvm || options.storage == Storage::automatic, "storage");
+  require(is_table || options.labels == LabelKind::classes, "labels");
+  require(is_text || (text.sequence == defaults.text.sequence), "sequence");
+  require(is_text || text.stride == 0, "stride");
+  require(format == DataFormat::roles || text.min_text == 0, "min_text");
+  require(format == DataFormat::csv || format == DataFormat::cifar || options.formats.table.label.empty(), "label_column");
+  require(format == DataFormat::csv || options.formats.table.categories.empty(), "categories");
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+DataFormat format_at(const FileDataOptions& options, const DataLocation& train) {
+  if (options.formats.format != DataFormat::automatic) return options.formats.format;
+  if (train.file.empty()) return DataFormat::libsvm;
+  return is_folder(train.file) ? format_of_folder(train.file).value() : format_of_file(train.file);
+}
+
+template <class T>
+LoadedData<T> load_as(DataFormat format, const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
+  const std::filesystem::path& at = train.file;
+  switch (format) {
+    case DataFormat::idx: require_own_test(options, format); return load_image_set<T>(train.file, options);
+    case DataFormat::cifar: require_own_test(options, format); return load_cifar<T>(train.file, options);
+    case DataFormat::roles:
+      require_own_test(options, format);
+      return load_roles<T>(is_folder(at) ? need_ending(at, "_roles.tsv") : at, options);
+    case DataFormat::text:
+      return load_text<T>(is_folder(at) ? need_ending(at, "input.txt") : at, other_file(options, catalog), options);
+    case DataFormat::tokens:
+      return load_tokens<T>(is_folder(at) ? need_ending(at, "train.tokens") : at, test_tokens(options, catalog, at), options);
+    default:
+      return load_libsvm<T>(options, catalog, train);
+  }
+}
+
+}  // namespace
+
+template <class T>
+LoadedData<T> load_data(const FileDataOptions& options, const DataCatalog& catalog) {
+  const DataLocation train = catalog.find(options.name);
+  const DataFormat format = format_at(options, train);
+  require_useful(options, format);
+  LoadedData<T> data = load_as<T>(format, options, catalog, train);
+  apply(options.formats.images, data);
+  return data;
 }
 
 template LoadedData<float> load_data<float>(const FileDataOptions&, const DataCatalog&);

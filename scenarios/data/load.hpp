@@ -1,8 +1,9 @@
-// The [data] table of a scenario that names a file: the training set, and the test set that goes with it.
+// The [data] table of a scenario that names a file or a folder: the training set, and the test set that goes with it.
 //
 //   [data]
 //   name = "a9a"          # looked for by the catalog; a9a.t beside it becomes the test set
 //   rows = 32000          # optional: the first rows only
+// docs/data.md describes the formats.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "fl_core/dataset.hpp"
 #include "fl_core/options.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/data/format_options.hpp"
 
 namespace fl {
 
@@ -22,14 +24,16 @@ struct FileDataOptions {
   std::int64_t features = 0;
   Storage storage = Storage::automatic;
   LabelKind labels = LabelKind::classes;
+  FormatOptions formats = {};
+  double test_fraction = 0;  // of each client's data, where that has an order in time: the last of it becomes the test set
 };
-FL_API void describe(Schema& schema, FileDataOptions& options);
 
 template <class T>
 struct LoadedData {
   Dataset<T> train;
   std::optional<Dataset<T>> test;
   std::string train_where, test_where;  // for the log and the results; "" when there is none
+  bool is_held_out = false;             // the test set is the test_fraction
 };
 
 // Throws ConfigError when a file is not found, DataError when it cannot be read or does not fit.

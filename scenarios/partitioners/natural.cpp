@@ -1,4 +1,4 @@
-// The partition that synthetic data comes with: each client's rows as its generator made them.
+// The partition that data comes with: roles of plays, users who rate, clients of synthetic data.
 #include "fl_core/error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
@@ -12,11 +12,11 @@ class Natural final : public Partitioner {
   // clients = 0 takes as many as the data has.
   std::vector<Shard> split(const PartitionRequest& request) const override {
     const auto begin = request.natural_begin;
-    if (begin.size() < 2) throw ConfigError("partition.natural: the data has no partition of its own; only synthetic data has one");
+    if (begin.size() < 2) throw ConfigError("partition.natural: the data has no partition of its own; text by role, ratings and synthetic data have one");
     const std::size_t n = begin.size() - 1;
     if (request.num_clients != 0 && request.num_clients != n)
       throw ConfigError("partition.natural: clients = " + std::to_string(request.num_clients) + ", the data is made of " +
-                        std::to_string(n) + "; set clients = " + std::to_string(n));
+                        std::to_string(n) + "; set clients = " + std::to_string(n) + ", or 0");
     if (begin[0] != 0 || begin[n] != request.num_rows)
       throw ConfigError("partition.natural: the data's partition covers rows " + std::to_string(begin[0]) + " to " +
                         std::to_string(begin[n]) + " of " + std::to_string(request.num_rows) + "; `rows` cannot be combined with it");
@@ -29,7 +29,7 @@ class Natural final : public Partitioner {
   }
 };
 
-FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that synthetic data comes with", "");
+FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that data comes with: roles, users, synthetic clients", "");
 
 }  // namespace
 }  // namespace fl

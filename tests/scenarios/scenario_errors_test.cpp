@@ -65,7 +65,7 @@ TEST_F(ScenarioErrors, RequiredKeysAreAskedFor) {
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0], "f.toml: name: is required: name of the run in results and reports");
   EXPECT_EQ(all[1], "f.toml: rounds: is required: rounds at most");
-  EXPECT_EQ(all[2], "f.toml: data: needs data: set name (a known data set), path (a LIBSVM file) or kind (synthetic data)");
+  EXPECT_EQ(all[2], "f.toml: data: needs data: set name (a known data set), path (a file) or kind (synthetic data)");
   EXPECT_TRUE(starts_with(all[3], "f.toml: model.kind: is required; known: "));
   EXPECT_EQ(problem("[compressor.up]\nkind = \"test_odd\"\n"), "f.toml:5:1: compressor.up.low: is required: lower end");
 }

@@ -1,0 +1,138 @@
+#include "scenarios/data/cifar.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "fl_core/error.hpp"
+#include "scenarios/data/bytes.hpp"
+#include "scenarios/data/find_file.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kChannels = 3, kSide = 32, kPixels = kChannels * kSide * kSide;
+
+// How a record begins, and which of its labels is meant.
+struct Records {
+  std::size_t num_labels = 1, which = 0, num_classes = 10;
+  std::string names_file = "batches.meta.txt";
+  [[nodiscard]] std::size_t bytes() const { return num_labels + kPixels; }
+};
+
+Records records_of(const fs::path& folder, const std::string& label) {
+  if (find_plain_or_packed(folder / "data_batch_1.bin")) {
+    if (!label.empty()) throw ConfigError("data.label_column: CIFAR-10 has one label, is \"" + label + "\"");
+    return {};
+  }
+  if (label.empty() || label == "fine") return {2, 1, 100, "fine_label_names.txt"};
+  if (label == "coarse") return {2, 0, 20, "coarse_label_names.txt"};
+  throw ConfigError("data.label_column: must be \"fine\" or \"coarse\" for CIFAR-100, is \"" + label + "\"");
+}
+
+fs::path need_file(const fs::path& file) {
+  if (const auto found = find_plain_or_packed(file)) return *found;
+  throw DataError(file.string() + ": this file of the data set is missing");
+}
+
+std::vector<fs::path> training_files(const fs::path& folder) {
+  if (!find_plain_or_packed(folder / "data_batch_1.bin")) return {need_file(folder / "train.bin")};
+  constexpr int kBatches = 5;
+  const auto batch = [&folder](int i) { return folder / ("data_batch_" + std::to_string(i) + ".bin"); };
+  int last = kBatches;
+  while (!find_plain_or_packed(batch(last))) --last;
+  std::vector<fs::path> files;
+  for (int i = 1; i <= last; ++i) files.push_back(need_file(batch(i)));
+  return files;
+}
+
+std::size_t count_records(const DataReader& reader, const Records& records, const fs::path& file) {
+  if (reader.size() == 0 || reader.size() % records.bytes() != 0)
+    throw DataError(file.string() + ": has " + std::to_string(reader.size()) + " bytes, which is no whole number of records of " +
+                    std::to_string(records.bytes()) + " bytes (a truncated download?)");
+  return reader.size() / records.bytes();
+}
+
+// Appends `count` records of a file: a block at a time, so that labels are taken out while it is in cache.
+template <class T>
+void append(const DataReader& reader, const Records& records, std::size_t count, const fs::path& file, Dataset<T>& data) {
+  constexpr std::size_t kBlock = 64;  // records
+  std::vector<std::byte> block(kBlock * records.bytes());
+  for (std::size_t first = 0; first < count; first += kBlock) {
+    const std::size_t rows = std::min(kBlock, count - first);
+    reader.read(first * records.bytes(), std::span(block).first(rows * records.bytes()));
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::byte* record = block.data() + r * records.bytes();
+      const auto label = std::to_integer<std::size_t>(record[records.which]);
+      if (label >= records.num_classes)
+        throw DataError(file.string() + ": record " + std::to_string(first + r + 1) + " has the label " + std::to_string(label) +
+                        "; labels are 0 to " + std::to_string(records.num_classes - 1));
+      std::memcpy(data.pixels.data() + data.label.size() * kPixels, record + records.num_labels, kPixels);
+      data.label.push_back(static_cast<std::int32_t>(label));
+    }
+  }
+}
+
+std::vector<std::string> class_names(const fs::path& folder, const Records& records) {
+  std::vector<std::string> names;
+  if (const auto file = find_plain_or_packed(folder / records.names_file)) {
+    std::istringstream lines(read_data_file(*file));
+    for (std::string line; std::getline(lines, line);) {
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+      if (!line.empty()) names.push_back(line);
+    }
+    if (names.size() != records.num_classes)
+      throw DataError(file->string() + ": names " + std::to_string(names.size()) + " classes, there are " +
+                      std::to_string(records.num_classes));
+    return names;
+  }
+  for (std::size_t c = 0; c < records.num_classes; ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+template <class T>
+Dataset<T> read(const std::vector<fs::path>& files, const Records& records, std::size_t rows, const std::string& name) {
+  std::vector<DataReader> readers;
+  std::vector<std::size_t> counts;
+  std::size_t total = 0;
+  for (const fs::path& file : files) {
+    readers.emplace_back(file);
+    counts.push_back(count_records(readers.back(), records, file));
+    total += counts.back();
+  }
+  Dataset<T> data;
+  data.name = name;
+  data.num_rows = rows_kept(rows, total, files.back());
+  data.num_features = kPixels;
+  data.num_classes = records.num_classes;
+  data.shape = {kChannels, kSide, kSide};
+  data.pixels.resize_discard(data.num_rows * kPixels);
+  data.label.reserve(data.num_rows);
+  for (std::size_t i = 0; i < files.size(); ++i)
+    append(readers[i], records, std::min(counts[i], data.num_rows - data.label.size()), files[i], data);
+  return data;
+}
+
+}  // namespace
+
+template <class T>
+LoadedData<T> load_cifar(const fs::path& folder, const FileDataOptions& options) {
+  const Records records = records_of(folder, options.formats.table.label);
+  LoadedData<T> data;
+  data.train = read<T>(training_files(folder), records, static_cast<std::size_t>(options.rows), options.name);
+  data.train.class_names = class_names(folder, records);
+  data.train_where = folder.string();
+  if (options.test == "none") return data;
+  const fs::path test = folder / (records.num_labels == 1 ? "test_batch.bin" : "test.bin");
+  data.test = read<T>({need_file(test)}, records, 0, options.name + ".t");
+  data.test->class_names = data.train.class_names;
+  data.test_where = folder.string();
+  return data;
+}
+
+template LoadedData<float> load_cifar<float>(const fs::path&, const FileDataOptions&);
+template LoadedData<double> load_cifar<double>(const fs::path&, const FileDataOptions&);
+
+}  // namespace fl
