@@ -39,9 +39,9 @@ void Experiment<T>::make_parts() {
   };
   local_ = make("local_update", scenario_.local, std::type_identity<LocalUpdate<T>>{});
   feedback_ = make("feedback", scenario_.feedback_up, std::type_identity<Feedback<T>>{});
-  optimizer_ = make("server_optimizer", scenario_.server, std::type_identity<ServerOptimizer<T>>{});
-  participation_ = make_part<Participation>("participation", scenario_.participation.kind, scenario_.participation.options, Device::cpu,
-                                            Precision::float64);
+  optimizer_ = make("server_optimizer", scenario_.server.part, std::type_identity<ServerOptimizer<T>>{});
+  participation_ = make_part<Participation>("participation", scenario_.participation.part.kind, scenario_.participation.part.options,
+                                            Device::cpu, Precision::float64);
 
   const std::vector<std::string> vectors = local_->vectors();
   for (const ChannelSpec& spec : feedback_->channels(vectors)) {
@@ -88,7 +88,7 @@ void Experiment<T>::check_parts() {
                                                 scenario_.feedback_up.kind + "\""});
   Surroundings around{.local_update = scenario_.local.kind,
                       .unit = unit_,
-                      .full_participation = scenario_.participation.kind == "full",
+                      .full_participation = scenario_.participation.part.kind == "full",
                       .channels = local_->vectors(),
                       .contracts = {},
                       .operators = {},

@@ -66,7 +66,8 @@ class FederatedProblem {
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
-  [[nodiscard]] const Dataset<T>& train() const { return data_->train; }
+  // As clients see it: with the feature shifts of the partition.
+  [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
@@ -87,6 +88,7 @@ class FederatedProblem {
 
  private:
   void hold_out(double fraction, std::uint64_t seed);
+  [[nodiscard]] std::vector<std::uint32_t> groups(std::size_t feature) const;
   void split(const Scenario& scenario);
   void bind(const Scenario& scenario);
   [[nodiscard]] std::span<const Shard> whole() const;
@@ -95,6 +97,7 @@ class FederatedProblem {
   ThreadPool& pool_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
+  std::optional<Dataset<T>> seen_;  // where the partition shifts features
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
   Shard train_rows_, test_rows_;

@@ -1,4 +1,5 @@
 // The partition that synthetic data comes with: each client's rows as its generator made them.
+#include "fl_core/aliases.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
@@ -30,6 +31,7 @@ class Natural final : public Partitioner {
 };
 
 FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that synthetic data comes with", "");
+const bool kAlias = add_alias({"partitioner", "real", "natural", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl
