@@ -48,6 +48,14 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog) {
 
 }  // namespace
 
+std::string split_text(const Scenario& scenario) {
+  Scenario bare = data_tables(scenario);
+  bare.partition = scenario.partition;
+  bare.data.test_fraction = scenario.data.test_fraction;
+  bare.seeds.data = scenario.seeds.data;
+  return to_toml(bare);
+}
+
 ProblemCache::ProblemCache(DataCatalog catalog) : catalog_(std::move(catalog)) {}
 ProblemCache::~ProblemCache() = default;
 

@@ -32,6 +32,9 @@ struct GlobalFacts {
   std::map<std::string, Minimum> minima;            // by source and regulariser
 };
 
+// What of a scenario decides its split: scenarios of one text are split alike.
+[[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
+
 // What the problems of one process have in common. Not for several threads at once.
 class FL_API ProblemCache {
  public:
