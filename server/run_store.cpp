@@ -118,10 +118,33 @@ bool holds_our_schema(Database& database, const fs::path& file) {
   if (version == 0 && application == 0 && database.integer("SELECT count(*) FROM sqlite_master") == 0) return false;
   if (application != kApplicationId)
     throw StoreError(file.string() + " is an SQLite file but not a fedbits store; choose another file, or another folder with --out");
-  if (version != static_cast<std::uint64_t>(RunStore::kVersion))
+  if (version < static_cast<std::uint64_t>(RunStore::kOldest) || version > static_cast<std::uint64_t>(RunStore::kVersion))
     throw StoreError(file.string() + " is a store of version " + std::to_string(version) + "; this fedbits reads and writes version " +
                      std::to_string(RunStore::kVersion) + ": use the fedbits that wrote it, or choose another folder with --out");
   return true;
+}
+
+// Columns that came later are NULL in what an older fedbits wrote.
+bool has_round_column(Database& database, std::string_view name) {
+  Statement query = database.prepare("SELECT 1 FROM pragma_table_info('rounds') WHERE name=?");
+  query.bind(0, name);
+  return query.step();
+}
+
+std::string round_columns(Database& database) {
+  std::string sql;
+  for (const RoundColumn& column : kRoundColumns)
+    sql += (sql.empty() ? "" : ",") + (has_round_column(database, column.name) ? std::string(column.name) : "NULL");
+  return sql;
+}
+
+void bring_up_to_date(Database& database) {
+  if (database.integer("PRAGMA user_version") == static_cast<std::uint64_t>(RunStore::kVersion)) return;
+  for (const RoundColumn& column : kRoundColumns)
+    if (!has_round_column(database, column.name))
+      database.execute("ALTER TABLE rounds ADD COLUMN " + std::string(column.name) + " " +
+                       std::visit([](auto member) { return declaration(member); }, column.member));
+  database.execute("PRAGMA user_version=" + std::to_string(RunStore::kVersion));
 }
 
 [[noreturn]] void fail_folder(const fs::path& folder, const std::string& reason) {
@@ -354,7 +377,10 @@ RunStore::Appended RunStore::write(const RunRecord& record, const std::vector<Ro
   Database& database = *state_->database;
   Transaction transaction(database);
   const bool has_schema = holds_our_schema(database, state_->file);
-  if (!has_schema) database.execute(schema());
+  if (has_schema)
+    bring_up_to_date(database);
+  else
+    database.execute(schema());
   const std::optional<Place> place = find(database, record.run);
   if (place && place->finished && !is_finished(record.status)) return Appended::kept;
   if (place) erase(database, place->id);
@@ -425,7 +451,7 @@ std::vector<RoundRow> RunStore::rows(const std::string& run) const {
   if (!state_->ready()) return found;
   const std::optional<Place> place = find(*state_->database, run);
   if (!place) return found;
-  Statement query = state_->database->prepare("SELECT " + names_of(kRoundColumns).substr(1) + " FROM rounds WHERE run_id=? ORDER BY round");
+  Statement query = state_->database->prepare("SELECT " + round_columns(*state_->database) + " FROM rounds WHERE run_id=? ORDER BY round");
   query.bind(0, place->id);
   while (query.step()) read_columns(query, 0, kRoundColumns, found.emplace_back());
   return found;

@@ -297,6 +297,22 @@ TEST_F(RunStoreTest, AnotherVersionIsRefusedWithBothNumbers) {
   }
 }
 
+TEST_F(RunStoreTest, AnOlderStoreIsReadAndThenBroughtUpToDate) {
+  RunStore::open(folder_, RunStore::Mode::create).append(make_record("r1"), make_rows(3));
+  run_sql(folder_ / RunStore::kFileName, "ALTER TABLE rounds DROP COLUMN residual_age; PRAGMA user_version=2");
+  const StoredRun old = RunStore::open(folder_, RunStore::Mode::read).load("r1");
+  ASSERT_EQ(old.rows.size(), make_rows(3).size());
+  EXPECT_EQ(old.rows.back().bits_up, make_rows(3).back().bits_up);
+  EXPECT_TRUE(std::isnan(old.rows.back().residual_age));
+  std::vector<RoundRow> rows = make_rows(3);
+  rows.back().residual_age = 2.5;
+  RunStore::open(folder_, RunStore::Mode::create).append(make_record("r2"), rows);
+  const RunStore store = RunStore::open(folder_, RunStore::Mode::read);
+  EXPECT_TRUE(std::isnan(store.load("r1").rows.back().residual_age));
+  EXPECT_EQ(store.load("r2").rows.back().residual_age, 2.5);
+  EXPECT_EQ(ask_sql(store.file(), "PRAGMA user_version"), std::to_string(RunStore::kVersion));
+}
+
 TEST_F(RunStoreTest, PathsThatCannotBeWritten) {
   const fs::path file = folder_ / "file";
   std::ofstream(file) << "x";
