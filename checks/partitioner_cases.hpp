@@ -27,26 +27,29 @@ using PartitionerSettings = std::vector<std::pair<std::string, Value>>;
   return make_part<Partitioner>("partitioner", name, options, Device::cpu, Precision::float64);
 }
 
-// A Dirichlet over classes leaves small clients empty; with many clients it needs a smaller demand.
+// Settings with which small data can be split: what leaves clients empty by chance needs a smaller demand.
 [[nodiscard]] inline PartitionerSettings lenient_settings(const std::string& name) {
-  return name == "dirichlet_class" ? PartitionerSettings{{"min_rows", Value{std::int64_t{1}}}, {"beta", Value{5.0}}}
-                                   : PartitionerSettings{};
+  if (name == "dirichlet_class") return {{"min_rows", Value{std::int64_t{1}}}, {"beta", Value{5.0}}};
+  if (name == "power_law") return {{"min_rows", Value{std::int64_t{1}}}, {"classes", Value{std::int64_t{1}}}};
+  return {};
 }
 
-// m rows with random labels, and a natural partition of growing sizes.
+// m rows with random labels, and a natural partition of growing sizes, whose parts are the groups.
 struct Rows {
   Rows(std::size_t m, std::size_t C, std::size_t n) : num_rows(m), num_classes(C) {
     RandomSequence random(m, Purpose::synthetic_data);
     for (std::size_t row = 0; row < m; ++row) label.push_back(static_cast<std::int32_t>(random.below(C)));
     for (std::size_t i = 0; i <= n; ++i) begin.push_back(i * i * m / (n * n) > i ? i * i * m / (n * n) : i);
     begin.back() = m;
+    for (std::size_t i = 0; i < n; ++i) group.insert(group.end(), begin[i + 1] - begin[i], static_cast<std::uint32_t>(i));
   }
   [[nodiscard]] PartitionRequest request(std::size_t n, std::uint64_t seed = 1) const {
-    return {num_rows, num_classes, label, begin, n, seed};
+    return {num_rows, num_classes, label, begin, n, seed, group};
   }
   std::size_t num_rows, num_classes;
   std::vector<std::int32_t> label;
   std::vector<std::size_t> begin;
+  std::vector<std::uint32_t> group;
 };
 
 }  // namespace fl::checks

@@ -42,6 +42,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   }
   messages_.resize(max_cohort);
   measures_.resize(max_cohort);
+  work_.resize(max_cohort, 1.0);
   for (int thread = 0; thread < pool.num_threads(); ++thread) {
     scratch_.push_back(std::make_unique<Scratch>());
     scratch_.back()->vectors.resize(vector_homes_.size());
@@ -102,6 +103,7 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
     }
   }
   for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});
+  block.work = std::span(work_).subspan(block.first, block.K);
   return block;
 }
 
@@ -141,7 +143,7 @@ template <class T>
 void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
-    message = {.client = block.clients[k], .bits = {}};
+    message = {.client = block.clients[k], .bits = {}, .work = block.work[k]};
     scratch.spoken.clear();
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       if (!channels_[c].speaks) continue;

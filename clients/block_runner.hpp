@@ -77,6 +77,7 @@ class BlockRunner final : public CohortRunner<T> {
   std::vector<ChannelMessages> channels_;
   std::vector<ClientMessage<T>> messages_;         // [M]
   std::vector<ClientMeasures> measures_;           // [M]
+  std::vector<double> work_;                       // [M]
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
   std::vector<Buffer<T>> cohort_vectors_;          // [M,P] of vectors that must outlive their block (several phases)
   std::uint32_t block_size_ = 1, num_blocks_ = 0;

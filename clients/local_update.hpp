@@ -32,6 +32,8 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual std::string needs_feedback() const { return ""; }
   // Whether it heeds RoundContext::offset_slot (computes at own_models).
   [[nodiscard]] virtual bool computes_anywhere() const { return false; }
+  // Whether it heeds RoundContext::normalise: divides its vectors by its work and says so in ClientBlock::work.
+  [[nodiscard]] virtual bool can_normalise() const { return false; }
   [[nodiscard]] virtual bool needs_optimum() const { return false; }
   // Once before the first round; x_star is null unless needs_optimum().
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const;

@@ -9,7 +9,7 @@
 
 namespace fl {
 
-// What a partitioner may know: no features, only labels and counts.
+// What a partitioner may know: no features, only labels, groups and counts.
 struct PartitionRequest {
   std::size_t num_rows = 0;
   std::size_t num_classes = 0;                 // 0 = no labels
@@ -17,6 +17,13 @@ struct PartitionRequest {
   std::span<const std::size_t> natural_begin;  // the data's own partition, or empty
   std::size_t num_clients = 0;
   std::uint64_t seed = 1;
+  std::span<const std::uint32_t> group = {};  // [num_rows] the number of each row's group, or empty
+};
+
+// How a client sees its rows where that is not as the data have them; the test set stays as it is.
+struct FeatureShift {
+  double noise_variance = 0;   // of Gaussian noise on every feature, as the model reads it; drawn once per row
+  unsigned quarter_turns = 0;  // counter-clockwise, of images
 };
 
 class FL_API Partitioner {
@@ -24,6 +31,13 @@ class FL_API Partitioner {
   virtual ~Partitioner() = default;
   // Every row once, no client empty, the same split for the same seed. Throws ConfigError when the request cannot be met; never loops.
   [[nodiscard]] virtual std::vector<Shard> split(const PartitionRequest& request) const = 0;
+  // [num_clients] how each client sees its rows; none = as the data have them.
+  [[nodiscard]] virtual std::vector<FeatureShift> feature_shifts(std::size_t num_clients) const {
+    (void)num_clients;
+    return {};
+  }
+  // The feature, counted from 1, whose values say which group a row belongs to; 0 = the data's own groups (natural_begin).
+  [[nodiscard]] virtual std::size_t group_feature() const { return 0; }
 };
 
 // Partitioners have no device and no precision: registered with Device::cpu, Precision::float64.

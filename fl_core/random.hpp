@@ -27,6 +27,7 @@ enum class Purpose : std::uint32_t {
   start = 9,
   epoch = 10,
   inside_model = 11,
+  feature_noise = 12,
 };
 
 // The four seeds of a scenario.

@@ -23,6 +23,21 @@ enum class Unit {
   return unit == Unit::gradient ? "gradient" : unit == Unit::step ? "step" : "update";
 }
 
+// What becomes of a client's error memory while it is absent; it is settled when the client comes back.
+enum class AbsentState {
+  keep,    // nothing
+  decay,   // times a factor for every round that it missed
+  drop,    // zero
+  server,  // the mean memory of the cohort before it, which the server is told and sends: paid for in both directions
+};
+
+// How the clients' vectors are averaged.
+enum class Average {
+  weighted,    // with the participation's weights of the cohort
+  uniform,     // 1/M each
+  normalised,  // FedNova: vectors per unit of local work, times the mean work
+};
+
 template <class T>
 struct RoundContext {
   std::uint32_t round = 0;  // 1 is the first
@@ -36,6 +51,7 @@ struct RoundContext {
   std::size_t num_clients = 0;                // N
   std::size_t P = 0;
   const T* reference = nullptr;  // w [P]: the model at which clients compute
+  bool normalise = false;        // clients divide what they send by their work (FedNova)
   std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_i
   Seeds seeds;
   StateTable<T>* state = nullptr;
@@ -51,6 +67,7 @@ struct ClientBlock {
   std::span<const std::uint32_t> clients;              // [K] ids
   std::vector<BatchView<T>> vectors;                   // by local vector: [K,P]
   std::vector<std::span<Payload<T>* const>> messages;  // by message channel: [K]
+  std::span<double> work;                              // [K] 1, or what LocalUpdate divided its vectors by
   [[nodiscard]] BatchView<T> stored(StateTable<T>& state, const std::string& slot) const { return state.stored(slot, first, K); }
   [[nodiscard]] BatchView<T> shadow(StateTable<T>& state, const std::string& slot) const { return state.shadow(slot, first, K); }
 };

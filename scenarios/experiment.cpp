@@ -8,6 +8,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/partitioners/skew.hpp"
 #include "scenarios/step_size.hpp"
 
 namespace fl {
@@ -39,9 +40,11 @@ void Experiment<T>::make_parts() {
   };
   local_ = make("local_update", scenario_.local, std::type_identity<LocalUpdate<T>>{});
   feedback_ = make("feedback", scenario_.feedback_up, std::type_identity<Feedback<T>>{});
-  optimizer_ = make("server_optimizer", scenario_.server, std::type_identity<ServerOptimizer<T>>{});
-  participation_ = make_part<Participation>("participation", scenario_.participation.kind, scenario_.participation.options, Device::cpu,
-                                            Precision::float64);
+  optimizer_ = make("server_optimizer", scenario_.server.part, std::type_identity<ServerOptimizer<T>>{});
+  participation_ = make_part<Participation>("participation", scenario_.participation.part.kind, scenario_.participation.part.options,
+                                            Device::cpu, Precision::float64);
+
+  participation_->open(problem_.shards().size(), [this](const std::string& path) { return find_beside(path); });
 
   const std::vector<std::string> vectors = local_->vectors();
   for (const ChannelSpec& spec : feedback_->channels(vectors)) {
@@ -88,7 +91,7 @@ void Experiment<T>::check_parts() {
                                                 scenario_.feedback_up.kind + "\""});
   Surroundings around{.local_update = scenario_.local.kind,
                       .unit = unit_,
-                      .full_participation = scenario_.participation.kind == "full",
+                      .full_participation = scenario_.participation.part.kind == "full",
                       .channels = local_->vectors(),
                       .contracts = {},
                       .operators = {},
@@ -99,6 +102,11 @@ void Experiment<T>::check_parts() {
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
   }
   feedback_->check(around, problems);
+  if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())
+    problems.push_back({"participation.absent", "feedback '" + scenario_.feedback_up.kind +
+                                                    "' has no error memory that could change while a client is absent; use \"keep\""});
+  if (scenario_.server.average == Average::normalised && !local_->can_normalise())
+    problems.push_back({"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + scenario_.local.kind + "\""});
   if (make_channel("down", scenario_.down, 0).num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
   for (const auto& [channel, _] : scenario_.up) {
@@ -145,6 +153,9 @@ void Experiment<T>::declare_state() {
                      .length = channel.compressor->cohort_state_size(channel.scope)});
     channel.compressor->init_cohort_state(channel.random_key, channel.scope, state_->cohort(channel.shared_slot).data());
   }
+  const AbsenceRule absence{
+      .state = scenario_.participation.absent, .decay = scenario_.participation.absent_decay, .slot = feedback_->error_slot()};
+  if (const std::string slot = Absence<T>::mean_slot(absence); !slot.empty()) state_->declare({.name = slot, .owner = SlotOwner::server});
   SamplingOptions sampling = local_->sampling();
   sampling.sample_file = find_beside(sampling.sample_file);
   oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
@@ -156,9 +167,15 @@ void Experiment<T>::declare_state() {
       BlockRunnerOptions{.block = machine_.block,
                          .materialise = machine_.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics))});
-  round_ = std::make_unique<Round<T>>(
-      RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
-      RoundSettings{.unit = unit_, .step_size = step_size_, .seeds = scenario_.seeds, .weights = problem_.weights()}, model_.span());
+  round_ =
+      std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
+                                 RoundSettings{.unit = unit_,
+                                               .step_size = step_size_,
+                                               .seeds = scenario_.seeds,
+                                               .weights = problem_.weights(),
+                                               .average = scenario_.server.average,
+                                               .absence = absence},
+                                 model_.span());
 }
 
 template <class T>
@@ -313,6 +330,7 @@ void Experiment<T>::count(RoundRow& row) const {
   row.bits_up_entropy = ledger.round_up().entropy;
   row.bits_up = ledger.round_up().bits;
   row.bits_down = ledger.round_down_bits();
+  row.residual_age = round_->residual_age();
   row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(problem_.P()));
 }
 
@@ -326,13 +344,14 @@ void Experiment<T>::evaluate(RoundRow& row) {
   const EvaluateOptions::Gradient gradient = wants_gradient();
   if (gradient == EvaluateOptions::Gradient::every || (gradient == EvaluateOptions::Gradient::start && row.round == 0))
     row.zeta_sq = gradient_after(static_cast<std::uint32_t>(row.round)).zeta_sq;
-  row.virtual_drift = virtual_drift();
+  row.virtual_drift = virtual_drift(static_cast<std::uint32_t>(row.round));
 }
 
 // Means over the cohort, and what was promised against what happened.
 template <class T>
 void Experiment<T>::measure(RoundRow& row) {
   const std::span<const ClientMeasures> measures = runner_->measures().first(round_->plan().cohort.size());
+  if (measures.empty()) return;  // a skipped round
   double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
   for (const ClientMeasures& m : measures) {
     error += m.error;
@@ -354,16 +373,14 @@ void Experiment<T>::measure(RoundRow& row) {
   row.measured_omega = omega;
 }
 
-// |mean of all clients' error|: how far the virtual iterate x - mean e lies from x.
+// |mean of all clients' error| after a round: how far the virtual iterate x - mean e lies from x.
 template <class T>
-double Experiment<T>::virtual_drift() {
+double Experiment<T>::virtual_drift(std::uint32_t round) {
   const std::string slot = feedback_->error_slot();
   if (slot.empty()) return kNotMeasured;
   std::vector<double> mean(problem_.P(), 0.0);
-  for (std::uint32_t i = 0; i < problem_.shards().size(); ++i) {
-    const std::span<const T> e = state_->of_client(slot, i);
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += problem_.weights()[i] * static_cast<double>(e[j]);
-  }
+  for (std::uint32_t i = 0; i < problem_.shards().size(); ++i)
+    round_->absence().add_memory(round + 1, i, problem_.weights()[i], *state_, mean);
   return std::sqrt(sum_of_squares(mean.data(), mean.size()));
 }
 
@@ -409,6 +426,14 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.f_star = f_star_;
   for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
   for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
+  const Dataset<T>& data = problem_.train();
+  if (data.num_classes > 0) {
+    const SplitSkew skew = measure_skew(problem_.shards(), data.label, data.num_classes);
+    record.constants.push_back({"split_emd", skew.mean_emd});
+    record.constants.push_back({"split_entropy", skew.mean_entropy});
+  }
+  const auto skipped = std::count_if(result.rows.begin() + 1, result.rows.end(), [](const RoundRow& row) { return row.clients == 0; });
+  if (skipped > 0) record.constants.push_back({"skipped_rounds", static_cast<double>(skipped)});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
   if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", zeta_sq_at_optimum()});

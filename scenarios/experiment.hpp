@@ -83,7 +83,7 @@ class Experiment {
   const GradientStatistics& gradient_after(std::uint32_t round);
   [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
-  [[nodiscard]] double virtual_drift();
+  [[nodiscard]] double virtual_drift(std::uint32_t round);
   [[nodiscard]] double zeta_sq_at_optimum();
   void finish(RunResult& result, RunStatus status);
 

@@ -10,6 +10,7 @@
 #include "fl_core/data_generator.hpp"
 #include "fl_core/partitioner.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/data/feature_shift.hpp"
 
 namespace fl {
 
@@ -45,6 +46,14 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog) {
 }
 
 }  // namespace
+
+std::string split_text(const Scenario& scenario) {
+  Scenario bare = data_tables(scenario);
+  bare.partition = scenario.partition;
+  bare.data.test_fraction = scenario.data.test_fraction;
+  bare.seeds.data = scenario.seeds.data;
+  return to_toml(bare);
+}
 
 ProblemCache::ProblemCache(DataCatalog catalog) : catalog_(std::move(catalog)) {}
 ProblemCache::~ProblemCache() = default;
@@ -132,13 +141,41 @@ void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
 
 template <class T>
 const Dataset<T>* FederatedProblem<T>::test() const {
-  if (test_is_held_out_) return &data_->train;
+  if (test_is_held_out_) return &train();
   return data_->test ? &*data_->test : nullptr;
+}
+
+// The group of each training row: the value of a feature (1 = first), or the part of the data's own partition that it lies in.
+template <class T>
+std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) const {
+  const Dataset<T>& data = data_->train;
+  std::vector<std::uint32_t> group;
+  if (feature > data.num_features)
+    throw ConfigError("partition.feature: " + std::to_string(feature) + ", but the data has " + std::to_string(data.num_features) +
+                      " features");
+  if (feature == 0) {
+    const auto& begin = data.client_begin;
+    if (begin.size() < 2) return group;
+    for (const std::uint32_t row : train_rows_)
+      group.push_back(static_cast<std::uint32_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1));
+    return group;
+  }
+  std::map<T, std::uint32_t> number_of;  // in the order of first appearance
+  std::vector<T> features(data.num_features);
+  for (const std::uint32_t row : train_rows_) {
+    data.gather(std::span(&row, 1), features.data());
+    const auto next = static_cast<std::uint32_t>(number_of.size());
+    group.push_back(number_of.try_emplace(features[feature - 1], next).first->second);
+  }
+  return group;
 }
 
 // Partitioners see the training rows alone, numbered from 0; their numbers are mapped back to rows of the data.
 template <class T>
 void FederatedProblem<T>::split(const Scenario& scenario) {
+  const Part& part = scenario.partition.part;
+  const auto partitioner = make_part<Partitioner>("partitioner", part.kind, part.options, Device::cpu, Precision::float64);
+  const std::vector<std::uint32_t> group = groups(partitioner->group_feature());
   std::vector<std::int32_t> labels;
   if (!data_->train.label.empty())
     for (const std::uint32_t row : train_rows_) labels.push_back(data_->train.label[row]);
@@ -148,21 +185,25 @@ void FederatedProblem<T>::split(const Scenario& scenario) {
       .label = labels,
       .natural_begin = test_is_held_out_ ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_->train.client_begin),
       .num_clients = static_cast<std::size_t>(scenario.partition.clients),
-      .seed = scenario.seeds.data};
-  const Part& part = scenario.partition.part;
-  shards_ = make_part<Partitioner>("partitioner", part.kind, part.options, Device::cpu, Precision::float64)->split(request);
+      .seed = scenario.seeds.data,
+      .group = group};
+  shards_ = partitioner->split(request);
   for (Shard& shard : shards_)
     for (std::uint32_t& row : shard) row = train_rows_[row];
   split_hash_ = hash_of(shards_);
+  const std::vector<FeatureShift> shifts = partitioner->feature_shifts(shards_.size());
+  if (shifts.empty()) return;
+  seen_ = as_clients_see<T>(data_->train, shards_, shifts, scenario.seeds.data);
+  facts_ = std::make_shared<GlobalFacts>();  // f depends on who holds which row
 }
 
 template <class T>
 void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
-  if (data_->train.vocabulary > 0 && !model_->takes_tokens())
-    throw ConfigError("model.kind: " + spec.part.kind + " cannot read data set \"" + data_->train.name +
+  if (train().vocabulary > 0 && !model_->takes_tokens())
+    throw ConfigError("model.kind: " + spec.part.kind + " cannot read data set \"" + train().name +
                       "\", whose features are tokens; a neural network with an embedding can");
-  model_->bind(data_->train);
+  model_->bind(train());
   layers_ = model_->layers();
 
   const auto m = static_cast<double>(train_rows_.size()), n = static_cast<double>(shards_.size());

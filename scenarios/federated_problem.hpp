@@ -32,6 +32,9 @@ struct GlobalFacts {
   std::map<std::string, Minimum> minima;            // by source and regulariser
 };
 
+// What of a scenario decides its split: scenarios of one text are split alike.
+[[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
+
 // What the problems of one process have in common. Not for several threads at once.
 class FL_API ProblemCache {
  public:
@@ -66,7 +69,8 @@ class FederatedProblem {
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool);
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
-  [[nodiscard]] const Dataset<T>& train() const { return data_->train; }
+  // As clients see it: with the feature shifts of the partition.
+  [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
@@ -87,6 +91,7 @@ class FederatedProblem {
 
  private:
   void hold_out(double fraction, std::uint64_t seed);
+  [[nodiscard]] std::vector<std::uint32_t> groups(std::size_t feature) const;
   void split(const Scenario& scenario);
   void bind(const Scenario& scenario);
   [[nodiscard]] std::span<const Shard> whole() const;
@@ -95,6 +100,7 @@ class FederatedProblem {
   ThreadPool& pool_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
+  std::optional<Dataset<T>> seen_;  // where the partition shifts features
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
   Shard train_rows_, test_rows_;

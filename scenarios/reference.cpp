@@ -1,5 +1,6 @@
 #include "scenarios/reference.hpp"
 
+#include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/scenario_reader.hpp"
 
@@ -82,6 +83,18 @@ std::string table(Schema& schema, const std::string& first_row) {
   return text;
 }
 
+// "Also called `homo` (NIID-Bench)." with the options that a name brings along.
+std::string also_called(const std::string& role, const std::string& part) {
+  std::string text;
+  for (const Alias& alias : aliases_of(role, part)) {
+    text += (text.empty() ? "\nAlso called " : ", ") + code(alias.shown());
+    std::string with = alias.source;
+    for (const auto& [key, value] : alias.settings) with += (with.empty() ? "" : "; ") + key + " = " + to_string(value);
+    if (!with.empty()) text += " (" + with + ")";
+  }
+  return text.empty() ? text : text + ".\n";
+}
+
 std::string describe_part(const std::string& name, Section& section) {
   const PartInfo& info = Registry::instance().info(section.role, name);
   const Part part = default_part(section.role, name);
@@ -90,7 +103,7 @@ std::string describe_part(const std::string& name, Section& section) {
   Schema own = options.schema();
   std::string text = "\n### `kind = \"" + name + "\"`\n\n" + info.summary + "\n";
   if (!info.source.empty()) text += "\nSource: " + info.source + "\n";
-  return text + table(own, "");
+  return text + also_called(section.role, name) + table(own, "");
 }
 
 std::string describe_layer(const std::string& name) {

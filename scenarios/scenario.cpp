@@ -1,6 +1,6 @@
 #include "scenarios/scenario.hpp"
 
-#include "fl_core/registry.hpp"
+#include "fl_core/aliases.hpp"
 #include "scenarios/sections.hpp"
 
 namespace fl {
@@ -15,7 +15,10 @@ void write_keys(std::string& text, Schema& schema) {
 
 }  // namespace
 
-Part default_part(const std::string& role, const std::string& kind) { return {kind, Registry::instance().default_options(role, kind)}; }
+Part default_part(const std::string& role, const std::string& kind) {
+  NamedPart named = resolve_name(role, kind);
+  return {std::move(named.part), std::move(named.options)};
+}
 
 FileDataOptions DataOptions::file() const {
   return {.name = name.empty() ? path : name,

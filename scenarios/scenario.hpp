@@ -26,7 +26,8 @@ struct Part {
   Options options;
 };
 
-// The part `kind` with its default options. Throws ConfigError, with the nearest name, when the registry has none.
+// The part `kind` with its default options; an alias gives the part it stands for. Throws ConfigError, with the nearest name, when the
+// registry has none.
 [[nodiscard]] FL_API Part default_part(const std::string& role, const std::string& kind);
 
 // A run ends after `rounds`, or as soon as one of these is reached.
@@ -75,6 +76,19 @@ struct StartOptions {
   std::string path;
 };
 
+// Who takes part, and what becomes of the error memory of those who do not.
+struct ParticipationSpec {
+  Part part{"full", {}};  // role "participation"
+  AbsentState absent = AbsentState::keep;
+  double absent_decay = 0.9;  // factor per missed round, for AbsentState::decay
+};
+
+// How the clients' vectors become an estimate, and what the server does with it.
+struct ServerSpec {
+  Part part{"sgd", {}};  // role "server_optimizer"
+  Average average = Average::weighted;
+};
+
 // How one channel is compressed.
 struct CompressorSpec {
   Part part{"identity", {}};  // role "compressor"
@@ -113,12 +127,12 @@ struct Scenario {
   PartitionSpec partition;
   ModelSpec model;
   StartOptions start;
-  Part local{"gradient", {}};                          // role "local_update"
-  Part participation{"full", {}};                      // role "participation"
+  Part local{"gradient", {}};  // role "local_update"
+  ParticipationSpec participation;
   std::map<std::string, CompressorSpec> up{{"", {}}};  // by channel; "" is every channel without an entry of its own
   CompressorSpec down;
   Part feedback_up{"none", {}};  // role "feedback"
-  Part server{"sgd", {}};        // role "server_optimizer"
+  ServerSpec server;
   EvaluateOptions evaluate;
 
   // How a channel is compressed upwards.

@@ -177,6 +177,27 @@ Section part_section(const std::string& path, const std::string& role, Part& par
   return {.path = path, .doc = doc, .role = role, .part = &part};
 }
 
+Section participation_section(ParticipationSpec& participation) {
+  Section section = part_section("participation", "participation", participation.part, "Which clients take part in a round.");
+  section.keys.choice(
+      "absent", participation.absent,
+      {{AbsentState::keep, "keep"}, {AbsentState::decay, "decay"}, {AbsentState::drop, "drop"}, {AbsentState::server, "server"}},
+      "error memory of a client that missed rounds: as it was, times absent_decay per round missed, zero, or the mean memory of the "
+      "cohort of the round before, which is sent both ways and counted");
+  section.keys.field("absent_decay", participation.absent_decay, "factor per round missed, for absent = \"decay\"").at_least(0).at_most(1);
+  return section;
+}
+
+Section server_section(ServerSpec& server) {
+  Section section =
+      part_section("server", "server_optimizer", server.part, "How the server averages what arrives and applies the estimate.");
+  section.keys.choice("average", server.average,
+                      {{Average::weighted, "weighted"}, {Average::uniform, "uniform"}, {Average::normalised, "normalised"}},
+                      "with the weights of [participation], 1/M each, or FedNova's normalised average: updates per unit of local work, "
+                      "times the mean work");
+  return section;
+}
+
 Section compressor_section(const std::string& path, CompressorSpec& spec, const std::string& doc) {
   using MaybeUnit = std::optional<Unit>;
   Section section{.path = path, .doc = doc, .role = "compressor", .part = &spec.part};
@@ -249,7 +270,7 @@ std::vector<Section> sections_of(Scenario& s) {
   sections.push_back(model_section(s.model));
   sections.push_back(start_section(s.start));
   sections.push_back(part_section("local", "local_update", s.local, "What a client does in a round."));
-  sections.push_back(part_section("participation", "participation", s.participation, "Which clients take part in a round."));
+  sections.push_back(participation_section(s.participation));
   sections.push_back({.path = "compressor"});
   for (auto& [channel, spec] : s.up) {
     const std::string path = channel.empty() ? "compressor.up" : "compressor.up." + channel;
@@ -261,7 +282,7 @@ std::vector<Section> sections_of(Scenario& s) {
   sections.push_back(compressor_section("compressor.down", s.down, "How the server compresses the model that it broadcasts."));
   sections.push_back({.path = "feedback"});
   sections.push_back(part_section("feedback.up", "feedback", s.feedback_up, "What remembers the clients' compression error."));
-  sections.push_back(part_section("server", "server_optimizer", s.server, "How the server applies the estimate."));
+  sections.push_back(server_section(s.server));
   sections.push_back(evaluate_section(s.evaluate));
   return sections;
 }

@@ -67,7 +67,8 @@ template <class T>
 void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
                        const StateTable<T>& state, Ledger& ledger) {
   std::uint64_t bits = dense_bits_;
-  if (round == 1 && !sends_model_)
+  const std::size_t round_before = bits_until_.size() - 1;  // that was not skipped; 0 = none
+  if (round_before == 0 && !sends_model_)
     std::copy(model.begin(), model.end(), reference_.begin());
   else
     bits = move_reference(exec, round, model);
@@ -78,7 +79,7 @@ void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T>
   for (const std::uint32_t client : cohort) {
     const std::uint32_t last = last_round_[client];
     const std::uint64_t catch_up = sends_model_ ? bits : bits_until_[round] - bits_until_[last];
-    const bool missed = last + 1 != round;
+    const bool missed = last != round_before;
     ledger.count_down(
         client, std::min(last == 0 ? dense_bits_ : catch_up, sends_model_ ? bits : dense_bits_) + (missed ? slots_missed : slots_present));
     last_round_[client] = round;

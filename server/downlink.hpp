@@ -2,8 +2,8 @@
 //
 //   identity   w = x in the operator's wire format: the model itself is sent
 //   otherwise  w <- w + C(x - w): the server's residual is x - w (EF21-P; with "stc" this is STC's downlink with its own memory)
-// The first round sends the dense initial model. A client that missed rounds is charged the cheaper of all missed messages and a dense w;
-// cohort slots that are broadcast are charged every round, derived ones only to those who missed the round before.
+// The first round that is played sends the dense initial model. A client that missed rounds is charged the cheaper of all missed messages
+// and a dense w; cohort slots that are broadcast are charged every round, derived ones only to those who missed the round before.
 #pragma once
 
 #include <cstdint>

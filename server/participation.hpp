@@ -2,18 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fl_core/options.hpp"
 #include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
 
 namespace fl {
 
 // The cohort of one round. Weights: f = sum_i w_i f_i over all clients.
 //   cohort_weight      weights of the estimate of grad f from the cohort alone
 //   population_weight  w_i: weights of sums over all clients' state, of which only the cohort's part moves
+// A round whose cohort is empty is skipped: nothing is sent, nothing moves.
 struct RoundPlan {
   std::vector<std::uint32_t> cohort;  // ascending ids
   std::vector<double> cohort_weight, population_weight;
@@ -21,11 +25,50 @@ struct RoundPlan {
 
 class FL_API Participation {
  public:
+  // Where the file that a scenario names lies.
+  using FindFile = std::function<std::string(const std::string&)>;
+
   virtual ~Participation() = default;
+  // Once, before anything else, for N clients. Throws ConfigError for what cannot be met.
+  virtual void open(std::size_t num_clients, const FindFile& find) {
+    (void)num_clients;
+    (void)find;
+  }
   // How many clients a round has at most.
   [[nodiscard]] virtual std::size_t cohort_size(std::size_t num_clients) const = 0;
   // Fills plan for a round; weights are w_i [N], summing to 1.
   virtual void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const = 0;
 };
+
+// How a cohort S stands for all clients:
+//   normalised  w_i over their sum in S, as FedAvg has it: weights sum to 1, but rounds are biased towards who took part
+//   unbiased    w_i / (expected number of times that i is in S): sum_S cohort_weight_i g_i has the mean sum_i w_i g_i
+enum class CohortEstimate { normalised, unbiased };
+FL_API void describe_estimate(Schema& schema, CohortEstimate& estimate);
+
+// M of N clients, as a number or as a fraction.
+struct CohortOptions {
+  double fraction = 0.1;
+  std::int64_t clients = 0;
+};
+FL_API void describe(Schema& schema, CohortOptions& options);
+// At least 1. Throws ConfigError for more than N.
+[[nodiscard]] FL_API std::size_t size_of_cohort(const CohortOptions& options, std::size_t num_clients);
+
+// Fills population_weight, and cohort_weight with w_i over their sum, or w_i times `factor`.
+FL_API void weigh(std::span<const double> weights, CohortEstimate estimate, double factor, RoundPlan& plan);
+
+// Participations have no device and no precision.
+//   FL_REGISTER_PARTICIPATION(Uniform, UniformOptions, "uniform", "summary", "source");
+#define FL_REGISTER_PARTICIPATION(Class, OptionsStruct, name, summary, source)                                           \
+  static const bool FL_JOIN(participation_, __LINE__) = [] {                                                             \
+    auto& registry = ::fl::Registry::instance();                                                                         \
+    registry.describe({"participation", name, summary, source}, ::fl::Options::of<OptionsStruct>());                     \
+    registry.add("participation", name, ::fl::Device::cpu, ::fl::Precision::float64,                                     \
+                 ::fl::Factory<::fl::Participation>([](const ::fl::Options& o) -> std::unique_ptr<::fl::Participation> { \
+                   return std::make_unique<Class>(o.as<OptionsStruct>());                                                \
+                 }));                                                                                                    \
+    return true;                                                                                                         \
+  }()
 
 }  // namespace fl

@@ -11,6 +11,7 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       model_(model),
       ledger_(settings_.weights.size()),
       aggregator_(parts.pool),
+      absence_(settings_.absence),
       estimate_(model.size()),
       sums_(parts.exchange.channels.size()),
       state_sums_(parts.exchange.channels.size()),
@@ -18,12 +19,40 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
 
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
+  sample(round);
+  if (plan_.cohort.empty()) {
+    std::fill(estimate_.begin(), estimate_.end(), 0.0);
+    return;
+  }
   RoundContext<T> context = open(round, measure);
   for (int phase = 0; phase < parts_.exchange.num_phases(); ++phase) collect(context, phase);
-  parts_.feedback.receive(context, aggregates_, estimate_.span());
+  receive(context);
   parts_.optimizer.step(round, settings_.unit == Unit::gradient ? settings_.step_size : 1.0, estimate_.span(), model_);
   parts_.runner.acknowledge(context, delivered_);
+  absence_.learn(plan_.cohort, parts_.state, ledger_);
   ledger_.close_round();
+}
+
+// Who takes part, and for how much each counts.
+template <class T>
+void Round<T>::sample(std::uint32_t round) {
+  parts_.participation.sample(round, settings_.seeds.sampling, settings_.weights, plan_);
+  if (settings_.average == Average::uniform) plan_.cohort_weight.assign(plan_.cohort.size(), 1 / static_cast<double>(plan_.cohort.size()));
+  residual_age_ = Absence<T>::residual_age(round, plan_.cohort, parts_.state);
+  ledger_.open_round();
+}
+
+// What the feedback makes of the sums. Normalised vectors are per unit of work: times the mean work, sum_i weight_i work_i / sum weight.
+template <class T>
+void Round<T>::receive(const RoundContext<T>& context) {
+  parts_.feedback.receive(context, aggregates_, estimate_.span());
+  if (!context.normalise) return;
+  double work = 0, sum = 0;
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    work += context.cohort_weight[i] * work_[i];
+    sum += context.cohort_weight[i];
+  }
+  for (double& e : estimate_) e *= work / sum;
 }
 
 template <class T>
@@ -39,9 +68,8 @@ void Round<T>::persist(Archive& archive) {
 
 template <class T>
 RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
-  parts_.participation.sample(round, settings_.seeds.sampling, settings_.weights, plan_);
-  ledger_.open_round();
   parts_.state.open_round(plan_.cohort);
+  absence_.settle(round, plan_.cohort, parts_.state, ledger_);
   parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.state, ledger_);
   delivered_.assign(plan_.cohort.size(), 1);
   RoundContext<T> context{.round = round,
@@ -55,6 +83,7 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
                           .num_clients = settings_.weights.size(),
                           .P = model_.size(),
                           .reference = parts_.downlink.reference().data(),
+                          .normalise = settings_.average == Average::normalised,
                           .offset_slot = parts_.feedback.offset_slot(),
                           .seeds = settings_.seeds,
                           .state = &parts_.state};
@@ -65,7 +94,10 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
 // One phase: messages from every client, their bits, their weighted sums.
 template <class T>
 void Round<T>::collect(const RoundContext<T>& context, int phase) {
-  for (const ClientMessage<T>& message : parts_.runner.exchange(context, phase)) ledger_.count_up(message.client, message.bits);
+  const std::span<const ClientMessage<T>> messages = parts_.runner.exchange(context, phase);
+  for (const ClientMessage<T>& message : messages) ledger_.count_up(message.client, message.bits);
+  work_.clear();
+  for (const ClientMessage<T>& message : messages) work_.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(context, phase, c);
 }

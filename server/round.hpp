@@ -11,6 +11,7 @@
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/ledger.hpp"
 #include "fl_core/thread_pool.hpp"
+#include "server/absence.hpp"
 #include "server/aggregator.hpp"
 #include "server/downlink.hpp"
 #include "server/participation.hpp"
@@ -36,6 +37,8 @@ struct RoundSettings {
   double step_size = 1;  // gamma
   Seeds seeds;
   std::vector<double> weights;  // w_i [N], summing to 1
+  Average average = Average::weighted;
+  AbsenceRule absence;
 };
 
 template <class T>
@@ -43,7 +46,7 @@ class Round {
  public:
   Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model);
 
-  // Plays round r (1, 2, ...). `measure` says that norms are due.
+  // Plays round r (1, 2, ...). `measure` says that norms are due. A round without clients is skipped: its estimate is zero.
   void play(std::uint32_t round, bool measure);
 
   // Model, states and counters between two rounds.
@@ -51,11 +54,16 @@ class Round {
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return plan_; }
+  [[nodiscard]] const Absence<T>& absence() const { return absence_; }
+  // Of the last round's cohort, before it (Absence::residual_age).
+  [[nodiscard]] double residual_age() const { return residual_age_; }
   // Estimate of the last round: [P].
   [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
 
  private:
+  void sample(std::uint32_t round);
   RoundContext<T> open(std::uint32_t round, bool measure);
+  void receive(const RoundContext<T>& context);
   void collect(const RoundContext<T>& context, int phase);
   void aggregate(const RoundContext<T>& context, int phase, std::size_t channel);
 
@@ -65,6 +73,9 @@ class Round {
   Ledger ledger_;
   Aggregator<T> aggregator_;
   RoundPlan plan_;
+  Absence<T> absence_;
+  double residual_age_ = 0;
+  std::vector<double> work_;                       // [M] of each message
   Buffer<double> estimate_;                        // [P]
   std::vector<Buffer<double>> sums_, state_sums_;  // per channel: [L]
   std::vector<Aggregate> aggregates_;

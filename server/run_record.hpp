@@ -48,6 +48,7 @@ struct RoundRow {
   double measured_delta = kNotMeasured;       // smallest 1 - |C(p) - p|^2 / |p|^2 of the cohort
   double measured_omega = kNotMeasured;       // largest |C(p) - p|^2 / |p|^2 of the cohort
   double zeta_sq = kNotMeasured;              // weighted mean over all clients of |grad f_i(x_r) - grad f(x_r)|^2
+  double residual_age = kNotMeasured;         // rounds since a client's last acknowledged message, mean over the cohort's that have one
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -140,6 +141,7 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"measured_delta", &RoundRow::measured_delta},
     {"measured_omega", &RoundRow::measured_omega},
     {"zeta_sq", &RoundRow::zeta_sq},
+    {"residual_age", &RoundRow::residual_age},
 });
 
 struct RunColumn {

@@ -15,9 +15,6 @@
 #include "fl_core/error.hpp"
 
 namespace fl {
-namespace {
-
-namespace fs = std::filesystem;
 
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -25,6 +22,10 @@ std::string csv_text(const std::string& text) {
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
+
+namespace {
+
+namespace fs = std::filesystem;
 
 // Rows of named cells in one of the formats. The header is fixed at construction; a row is begun, filled cell by cell and ended.
 class TableWriter {

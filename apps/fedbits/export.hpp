@@ -15,6 +15,9 @@
 
 namespace fl {
 
+// A cell of a CSV file: quoted where it must be.
+[[nodiscard]] std::string csv_text(const std::string& text);
+
 enum class TableFormat { csv, json };
 
 struct ExportOptions {

@@ -5,6 +5,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/terminal.hpp"
+#include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/plugins.hpp"
@@ -46,6 +47,8 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
     std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
               << (constraint.empty() ? "" : "  (" + constraint + ")") << "  " << field.doc << '\n';
   }
+  for (const Alias& alias : aliases_of(role, name))
+    std::cout << "      also called: " << alias.shown() << (alias.source.empty() ? "" : " (" + alias.source + ")") << '\n';
   if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';
 }
 

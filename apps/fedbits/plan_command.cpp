@@ -13,6 +13,7 @@
 #include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/split_text.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/plugins.hpp"
@@ -26,11 +27,12 @@ namespace {
 constexpr std::size_t kMostRows = 100;  // of the table
 
 struct PlanArguments {
-  std::string file, data, json;
+  std::string file, data, json, split_csv;
   std::vector<std::string> settings, plugins;
   int jobs = 0, threads = 1;
   std::size_t most = PlanSettings{}.most;
   double seconds = 0;
+  bool split = false;
 };
 
 std::vector<std::string> row_of(const Combination& one, const Cell& cell, bool has_tuning) {
@@ -123,9 +125,27 @@ void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
   file.rename();
 }
 
+int show_splits(const PlanArguments& arguments) {
+  const std::vector<SplitStatistics> splits =
+      split_statistics(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), kMostShownSplits);
+  for (const SplitStatistics& split : splits) {
+    if (!arguments.split) break;
+    draw(split, std::cout);
+    if (&split != &splits.back()) std::cout << '\n';
+  }
+  if (splits.size() == kMostShownSplits) std::cout << "these are the first " << kMostShownSplits << " splits of the study\n";
+  if (arguments.split_csv.empty()) return 0;
+  OutputFile file(arguments.split_csv);
+  write_csv(splits, file.stream());
+  file.close();
+  file.rename();
+  return 0;
+}
+
 int plan(const PlanArguments& arguments) {
   choose_log_level(false, 0);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  if (arguments.split || !arguments.split_csv.empty()) return show_splits(arguments);
   const int jobs = jobs_for(arguments.jobs, arguments.threads);
   SweepSettings settings;
   settings.workers = jobs;
@@ -165,7 +185,10 @@ void add_plan_command(CLI::App& app, const Guard& guard) {
   command->add_option("--try", arguments->most, "combinations that are tried at most; the others are taken to be like the nearest of them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--json", arguments->json, "write the whole plan to this file, in seconds, bytes and bits");
+  CLI::Option* json = command->add_option("--json", arguments->json, "write the whole plan to this file, in seconds, bytes and bits");
+  command->add_flag("--split", arguments->split, "draw which client holds how many rows of which class, instead of planning")
+      ->excludes(json);
+  command->add_option("--split-csv", arguments->split_csv, "write that to this file: a line per client and class")->excludes(json);
   command->footer("Example: fedbits plan study.toml --jobs 8");
   command->callback([arguments, guard] { guard([&] { return plan(*arguments); }); });
 }

@@ -1,8 +1,10 @@
 // Local SGD: H steps y <- y - gamma grad f_i(y; sample) from the model received; the client sends w - y (FedAvg's update).
 //
+// Normalised (FedNova), the client sends (w - y) / |a|_1, where a are the weights with which its gradients enter w - y: per step of work.
 // One full-batch step gives w - y = gamma grad f_i(w): gradient descent. proximal_mu > 0 adds mu (y - w) to each gradient (FedProx).
 // Sources: H. B. McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017;
-// T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020.
+// T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020; J. Wang, Q. Liu, H. Liang, G. Joshi, H. V. Poor,
+// "Tackling the objective inconsistency problem in heterogeneous federated optimization", NeurIPS 2020 (FedNova).
 #include <algorithm>
 
 #include "clients/local_update.hpp"
@@ -36,6 +38,7 @@ class SgdUpdate final : public LocalUpdate<T> {
   [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
   [[nodiscard]] bool computes_anywhere() const override { return true; }
+  [[nodiscard]] bool can_normalise() const override { return true; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;
@@ -58,12 +61,23 @@ class SgdUpdate final : public LocalUpdate<T> {
         for (const auto& statistic : oracle.statistics()) std::fill(g + statistic.begin, g + statistic.end, T(0));
         descend(gamma, g, v, y, P);
       }
+      block.work[k] = context.normalise ? work(steps.count(), context.step_size) : 1;
+      const T per_work = static_cast<T>(1 / block.work[k]);
       T* update = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < P; ++j) update[j] = w[j] - y[j];
+      for (std::size_t j = 0; j < P; ++j) update[j] = context.normalise ? per_work * (w[j] - y[j]) : w[j] - y[j];
     }
   }
 
  private:
+  // |a|_1 of w - y = gamma sum_u a_u g_u: how far the steps lead when each gradient is 1. Steps alone: their number.
+  [[nodiscard]] double work(std::uint32_t count, double gamma) const {
+    double moved = 0, v = 0;  // (w - y) / gamma, and the momentum
+    for (std::uint32_t step = 0; step < count; ++step) {
+      v = options_.momentum * v + 1 - options_.proximal_mu * gamma * moved;
+      moved += v;
+    }
+    return moved;
+  }
   // g += weight_decay y + mu (y - w)
   void add_penalties(const T* w, const T* y, T* g, std::size_t P) const {
     const T decay = static_cast<T>(options_.weight_decay), mu = static_cast<T>(options_.proximal_mu);

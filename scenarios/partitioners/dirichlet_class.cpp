@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fl_core/aliases.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
@@ -33,7 +34,7 @@ class DirichletClass final : public Partitioner {
   std::vector<Shard> split(const PartitionRequest& request) const override {
     require_rows(request, "dirichlet_class");
     require_labels(request, "dirichlet_class");
-    require_min_rows(request);
+    require_min_rows(request, "dirichlet_class", options_.min_rows);
     auto rows = rows_of_classes(request);
     const auto counts = draw_counts(rows, request);
     RandomSequence random(request.seed, Purpose::partition);
@@ -53,13 +54,6 @@ class DirichletClass final : public Partitioner {
 
  private:
   using Counts = std::vector<std::vector<std::size_t>>;  // [C,n]
-
-  void require_min_rows(const PartitionRequest& request) const {
-    const double needed = static_cast<double>(options_.min_rows) * static_cast<double>(request.num_clients);
-    if (needed <= static_cast<double>(request.num_rows)) return;
-    throw ConfigError("partition.dirichlet_class: " + std::to_string(request.num_clients) + " clients with min_rows = " +
-                      std::to_string(options_.min_rows) + " need more than the " + std::to_string(request.num_rows) + " rows of the data");
-  }
 
   // Draw t has a stream of its own; rows are assigned only once the counts are accepted.
   Counts draw_counts(const std::vector<std::vector<std::uint32_t>>& rows, const PartitionRequest& request) const {
@@ -110,6 +104,7 @@ class DirichletClass final : public Partitioner {
 FL_REGISTER_PARTITIONER(DirichletClass, DirichletClassOptions, "dirichlet_class",
                         "each class is shared over the clients by a Dirichlet; unequal sizes",
                         "Li, Diao, Chen, He, Federated Learning on Non-IID Data Silos, ICDE 2022");
+const bool kAlias = add_alias({"partitioner", "noniid-labeldir", "dirichlet_class", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

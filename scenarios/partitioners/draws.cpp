@@ -19,15 +19,40 @@ void require_rows(const PartitionRequest& request, const std::string& partitione
     throw ConfigError(who + std::to_string(request.num_rows) + " rows are more than the 4294967295 that a split can number");
 }
 
+void require_min_rows(const PartitionRequest& request, const std::string& partitioner, std::int64_t min_rows) {
+  if (static_cast<double>(min_rows) * static_cast<double>(request.num_clients) <= static_cast<double>(request.num_rows)) return;
+  throw ConfigError("partition." + partitioner + ": " + std::to_string(request.num_clients) + " clients with min_rows = " +
+                    std::to_string(min_rows) + " need more than the " + std::to_string(request.num_rows) + " rows of the data");
+}
+
 void require_labels(const PartitionRequest& request, const std::string& partitioner) {
   if (request.num_classes > 0 && request.label.size() == request.num_rows) return;
   throw ConfigError("partition." + partitioner + ": the data has no classes (" + std::to_string(request.num_rows) + " rows, " +
-                    std::to_string(request.label.size()) + " labels); use contiguous, shuffled, quantity_skew or natural");
+                    std::to_string(request.label.size()) +
+                    " labels); use contiguous, shuffled, quantity_skew, feature_noise, rotation, natural or by_group");
 }
 
 std::vector<std::size_t> even_sizes(std::size_t num_rows, std::size_t num_clients) {
   std::vector<std::size_t> sizes(num_clients, num_rows / num_clients);
   for (std::size_t i = 0; i < num_rows % num_clients; ++i) ++sizes[i];
+  return sizes;
+}
+
+std::vector<std::size_t> sizes_by_shares(std::span<const double> q, std::size_t num_rows, std::size_t least) {
+  const std::size_t n = q.size(), rest = num_rows - n * least;
+  std::vector<std::size_t> sizes(n, least);
+  std::vector<double> fraction(n);
+  std::size_t dealt = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double exact = q[i] * static_cast<double>(rest);
+    const auto whole = std::min(static_cast<std::size_t>(exact), rest - dealt);
+    fraction[i] = exact - static_cast<double>(whole);
+    sizes[i] += whole;
+    dealt += whole;
+  }
+  std::vector<std::uint32_t> order = rows_in_file_order(n);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return fraction[a] > fraction[b]; });
+  for (std::size_t i = 0; dealt < rest; i = (i + 1) % n, ++dealt) ++sizes[order[i]];
   return sizes;
 }
 

@@ -16,11 +16,16 @@ namespace fl {
 
 // Throws ConfigError unless 1 <= clients <= rows, and rows can be numbered in 32 bits.
 FL_API void require_rows(const PartitionRequest& request, const std::string& partitioner);
+// Throws ConfigError unless n clients can have min_rows rows each.
+FL_API void require_min_rows(const PartitionRequest& request, const std::string& partitioner, std::int64_t min_rows);
 // Throws ConfigError unless the rows have classes.
 FL_API void require_labels(const PartitionRequest& request, const std::string& partitioner);
 
 // Sizes [n] of an even cut.
 [[nodiscard]] FL_API std::vector<std::size_t> even_sizes(std::size_t num_rows, std::size_t num_clients);
+// Sizes [n] that sum to num_rows: `least` rows each, and the rest r by the shares q [n] (summing to 1) as floor(q_i r); what rounding
+// leaves goes one by one to the largest fractions, ties to the lower client. num_rows >= n * least.
+[[nodiscard]] FL_API std::vector<std::size_t> sizes_by_shares(std::span<const double> q, std::size_t num_rows, std::size_t least);
 // Cuts `order` into consecutive pieces of these sizes; each piece sorted.
 [[nodiscard]] FL_API std::vector<Shard> cut(std::span<const std::uint32_t> order, std::span<const std::size_t> sizes);
 

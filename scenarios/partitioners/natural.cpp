@@ -1,4 +1,5 @@
 // The partition that data comes with: roles of plays, users who rate, clients of synthetic data.
+#include "fl_core/aliases.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
@@ -30,6 +31,7 @@ class Natural final : public Partitioner {
 };
 
 FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that data comes with: roles, users, synthetic clients", "");
+const bool kAlias = add_alias({"partitioner", "real", "natural", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

@@ -1,4 +1,5 @@
 // One random permutation of all rows, cut into equal blocks: identically distributed clients.
+#include "fl_core/aliases.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {
@@ -15,6 +16,7 @@ class Shuffled final : public Partitioner {
 };
 
 FL_REGISTER_PARTITIONER(Shuffled, NoOptions, "shuffled", "a random permutation of all rows, cut evenly", "");
+const bool kAlias = add_alias({"partitioner", "homo", "shuffled", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

@@ -7,42 +7,61 @@
 namespace fl {
 namespace {
 
-std::vector<double> class_frequencies(std::span<const std::uint32_t> rows, std::span<const std::int32_t> label, std::size_t num_classes) {
-  std::vector<double> frequency(num_classes, 0.0);
-  for (const std::uint32_t row : rows) frequency[static_cast<std::size_t>(label[row])] += 1;
-  for (double& f : frequency) f /= static_cast<double>(rows.size());
-  return frequency;
+std::vector<double> frequencies(std::span<const std::uint32_t> of_class, std::size_t num_rows) {
+  std::vector<double> q;
+  for (const std::uint32_t count : of_class) q.push_back(num_rows == 0 ? 0 : static_cast<double>(count) / static_cast<double>(num_rows));
+  return q;
+}
+
+// p [C] of all rows together.
+std::vector<double> frequencies(std::span<const ClientSkew> clients, std::size_t num_classes) {
+  std::vector<std::uint32_t> of_class(num_classes, 0);
+  std::size_t num_rows = 0;
+  for (const ClientSkew& client : clients) {
+    num_rows += client.num_rows;
+    for (std::size_t c = 0; c < num_classes; ++c) of_class[c] += client.of_class[c];
+  }
+  return frequencies(of_class, num_rows);
 }
 
 }  // namespace
 
-SplitSkew measure_skew(std::span<const Shard> shards, std::span<const std::int32_t> label, std::size_t num_classes) {
-  SplitSkew skew;
-  if (shards.empty()) return skew;
-  std::size_t num_rows = 0;
-  skew.min_rows = shards[0].size();
+std::vector<ClientSkew> measure_clients(std::span<const Shard> shards, std::span<const std::int32_t> label, std::size_t num_classes) {
+  if (label.empty()) num_classes = 0;
+  std::vector<ClientSkew> clients;
   for (const Shard& shard : shards) {
-    skew.min_rows = std::min(skew.min_rows, shard.size());
-    skew.max_rows = std::max(skew.max_rows, shard.size());
-    num_rows += shard.size();
+    ClientSkew& client = clients.emplace_back();
+    client.num_rows = shard.size();
+    client.of_class.assign(num_classes, 0);
+    if (num_classes > 0)
+      for (const std::uint32_t row : shard) ++client.of_class[static_cast<std::size_t>(label[row])];
   }
-  if (num_classes == 0 || label.empty() || skew.min_rows == 0) return skew;
-
-  std::vector<std::vector<double>> q;  // [n,C]
-  std::vector<double> p(num_classes, 0.0);
-  for (const Shard& shard : shards) {
-    q.push_back(class_frequencies(shard, label, num_classes));
-    for (std::size_t c = 0; c < num_classes; ++c) p[c] += q.back()[c] * static_cast<double>(shard.size()) / static_cast<double>(num_rows);
-  }
-  for (const auto& q_i : q) {
+  const std::vector<double> p = frequencies(clients, num_classes);
+  for (ClientSkew& client : clients) {
+    const std::vector<double> q = frequencies(client.of_class, client.num_rows);
     for (std::size_t c = 0; c < num_classes; ++c) {
-      skew.mean_emd += std::abs(q_i[c] - p[c]);
-      if (q_i[c] > 0) skew.mean_entropy -= q_i[c] * std::log2(q_i[c]);
+      client.emd += std::abs(q[c] - p[c]);
+      if (q[c] > 0) client.entropy -= q[c] * std::log2(q[c]);
     }
   }
-  skew.mean_emd /= static_cast<double>(shards.size());
-  skew.mean_entropy /= static_cast<double>(shards.size());
+  return clients;
+}
+
+SplitSkew summary_of(std::span<const ClientSkew> clients) {
+  SplitSkew skew;
+  if (clients.empty()) return skew;
+  skew.min_rows = clients.front().num_rows;
+  for (const ClientSkew& client : clients) {
+    skew.min_rows = std::min(skew.min_rows, client.num_rows);
+    skew.max_rows = std::max(skew.max_rows, client.num_rows);
+    skew.mean_emd += client.emd / static_cast<double>(clients.size());
+    skew.mean_entropy += client.entropy / static_cast<double>(clients.size());
+  }
   return skew;
+}
+
+SplitSkew measure_skew(std::span<const Shard> shards, std::span<const std::int32_t> label, std::size_t num_classes) {
+  return summary_of(measure_clients(shards, label, num_classes));
 }
 
 }  // namespace fl

@@ -9,10 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "fl_core/dataset.hpp"
 
 namespace fl {
+
+struct ClientSkew {
+  std::size_t num_rows = 0;
+  std::vector<std::uint32_t> of_class{};  // [C] its rows of each class; empty without classes
+  double emd = 0, entropy = 0;            // bits; 0 without classes
+};
+// [n] every client's.
+[[nodiscard]] FL_API std::vector<ClientSkew> measure_clients(std::span<const Shard> shards, std::span<const std::int32_t> label,
+                                                             std::size_t num_classes);
 
 struct SplitSkew {
   double mean_emd = 0;      // 0 without classes
@@ -20,6 +30,7 @@ struct SplitSkew {
   std::size_t min_rows = 0, max_rows = 0;
 };
 
+[[nodiscard]] FL_API SplitSkew summary_of(std::span<const ClientSkew> clients);
 [[nodiscard]] FL_API SplitSkew measure_skew(std::span<const Shard> shards, std::span<const std::int32_t> label, std::size_t num_classes);
 
 }  // namespace fl

@@ -2,9 +2,10 @@
 //
 //   s = 1: client i gets piece i, nothing is random (the hardest split of the convex studies)
 //   s = 2: the pathological split of McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data",
-//          AISTATS 2017: 200 pieces of 300 images, two at random to each of 100 clients
+//          AISTATS 2017: 200 pieces of 300 images, two at random to each of 100 clients; also called "shards"
 #include <algorithm>
 
+#include "fl_core/aliases.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
@@ -56,6 +57,8 @@ class SortedByLabel final : public Partitioner {
 
 FL_REGISTER_PARTITIONER(SortedByLabel, SortedByLabelOptions, "sorted_by_label", "rows sorted by class, cut evenly; few classes per client",
                         "McMahan, Moore, Ramage, Hampson, Aguera y Arcas, Communication-Efficient Learning of Deep Networks, AISTATS 2017");
+const bool kAlias =
+    add_alias({"partitioner", "shards", "sorted_by_label", {{"pieces_per_client", Value{std::int64_t{2}}}}, "", "McMahan et al."});
 
 }  // namespace
 }  // namespace fl

@@ -6,6 +6,7 @@
 
 #include "fl_core/checksum.hpp"
 #include "scenarios/federated_problem.hpp"
+#include "scenarios/partitioners/skew.hpp"
 #include "scenarios/sweep.hpp"
 
 namespace fl {
@@ -25,10 +26,8 @@ void count_rows(SplitPicture& picture, const FederatedProblem<T>& problem) {
   picture.classes = data.class_names;
   for (std::size_t c = picture.classes.size(); c < data.num_classes; ++c) picture.classes.push_back(std::to_string(c));
   picture.num_clients = problem.shards().size();
-  for (std::size_t i = 0; i < std::min(picture.num_clients, kMostPicturedClients); ++i) {
-    std::vector<std::uint32_t>& counts = picture.rows.emplace_back(data.num_classes, 0);
-    for (const std::uint32_t row : problem.shards()[i]) ++counts[static_cast<std::size_t>(data.label[row])];
-  }
+  const std::span<const Shard> shown = std::span(problem.shards()).first(std::min(picture.num_clients, kMostPicturedClients));
+  for (ClientSkew& client : measure_clients(shown, data.label, data.num_classes)) picture.rows.push_back(std::move(client.of_class));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -57,6 +58,8 @@ class ServerSgd final : public ServerOptimizer<T> {
 
 FL_REGISTER_PART(ServerOptimizer, ServerSgd, ServerSgdOptions,
                  (PartInfo{"server_optimizer", "sgd", "SGD with momentum and weight decay on the estimate", ""}));
+const bool kFedAvg = add_alias({"server_optimizer", "fedavg", "sgd", {}, "", "McMahan et al., AISTATS 2017"});
+const bool kFedAvgM = add_alias({"server_optimizer", "fedavgm", "sgd", {{"momentum", Value{0.9}}}, "", "Hsu, Qi, Brown, 2019"});
 
 }  // namespace
 }  // namespace fl

@@ -123,5 +123,26 @@ TEST_F(PlanTest, PredictsTheMemoryOfAWorkerWithinFifteenPercent) {
   EXPECT_NEAR(predicted, measured, 0.15 * measured);
 }
 
+TEST_F(PlanTest, DrawsTheDifferentSplitsOfAStudyWithoutRunningIt) {
+  write_small(
+      "[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'partition.kind'\nvalues = ['sorted_by_label', 'homo']\n[[sweep.axis]]\nkey = "
+      "'feedback.up.kind'\nvalues = ['none', 'ef14']\n");
+  const Outcome outcome = fedbits({"plan", "small.toml", "--split", "--split-csv", "split.csv"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(test::count_of(outcome.out, "mean EMD"), 2u) << outcome.out;  // neither for each seed nor for each feedback
+  EXPECT_THAT(outcome.out, HasSubstr("partition.kind = sorted_by_label\nsplit "));
+  EXPECT_THAT(outcome.out, HasSubstr(": 4 clients, "));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("simulated")));
+  EXPECT_FALSE(exists("fedbits-out"));
+  for (std::size_t at = 0; at < outcome.out.size();) {
+    const std::size_t end = outcome.out.find('\n', at);
+    EXPECT_LE(display_width(outcome.out.substr(at, end - at)), 80u) << outcome.out.substr(at, end - at);
+    at = end + 1;
+  }
+  const std::string csv = read("split.csv");
+  EXPECT_TRUE(csv.starts_with("split,client,rows,emd,entropy,class,class_rows\n")) << csv;
+  EXPECT_EQ(test::count_of(csv, "\n"), 1u + 2 * 4 * 2) << csv;  // two splits, four clients, two classes
+}
+
 }  // namespace
 }  // namespace fl

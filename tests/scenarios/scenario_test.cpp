@@ -65,14 +65,14 @@ TEST_F(ScenarioTest, WhatIsNotWrittenHasItsDefault) {
   EXPECT_EQ(s.partition.part.kind, "contiguous");
   EXPECT_EQ(s.partition.clients, 10);
   EXPECT_EQ(s.local.kind, "gradient");
-  EXPECT_EQ(s.participation.kind, "full");
+  EXPECT_EQ(s.participation.part.kind, "full");
   EXPECT_EQ(s.compressor_up("").part.kind, "identity");
   EXPECT_FALSE(s.compressor_up("").part.options.empty());
   EXPECT_FALSE(s.compressor_up("").unit.has_value());
   EXPECT_EQ(s.down.part.kind, "identity");
   EXPECT_EQ(s.feedback_up.kind, "none");
-  EXPECT_EQ(s.server.kind, "sgd");
-  EXPECT_EQ(option(s.server, "learning_rate"), "1.0");
+  EXPECT_EQ(s.server.part.kind, "sgd");
+  EXPECT_EQ(option(s.server.part, "learning_rate"), "1.0");
   EXPECT_EQ(s.evaluate.every, 10);
   EXPECT_EQ(s.evaluate.measure_every, 0);
   EXPECT_TRUE(s.evaluate.optimum.is_used);

@@ -122,6 +122,19 @@ TEST(Skew, IsKnownForOneTwoAndAllClasses) {
   EXPECT_NEAR(of_all.mean_entropy, std::log2(10.0), 1e-12);
 }
 
+TEST(Skew, IsKnownForEveryClient) {
+  const std::vector<std::int32_t> label = {0, 0, 0, 1, 1, 2, 2, 2};  // p = 3/8, 2/8, 3/8
+  const std::vector<Shard> shards = {{0, 1}, {2, 3, 4, 5}, {6, 7}};
+  const std::vector<ClientSkew> clients = measure_clients(shards, label, 3);
+  ASSERT_EQ(clients.size(), 3u);
+  EXPECT_EQ(clients[1].of_class, (std::vector<std::uint32_t>{1, 2, 1}));
+  EXPECT_EQ(clients[1].num_rows, 4u);
+  EXPECT_NEAR(clients[0].emd, 5.0 / 8 + 2.0 / 8 + 3.0 / 8, 1e-15);
+  EXPECT_NEAR(clients[1].emd, 1.0 / 8 + 2.0 / 8 + 1.0 / 8, 1e-15);
+  EXPECT_NEAR(clients[0].entropy, 0, 1e-15);
+  EXPECT_NEAR(clients[1].entropy, 1.5, 1e-15);
+}
+
 TEST(Skew, ReportsSizesAndNeedsNoLabels) {
   const std::vector<Shard> shards = {{0}, {1, 2, 3}};
   const SplitSkew skew = measure_skew(shards, {}, 0);

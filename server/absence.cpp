@@ -1,0 +1,84 @@
+#include "server/absence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fl {
+namespace {
+
+// Rounds before `round` that the client missed; 0 for one that never took part.
+template <class T>
+std::uint32_t missed_rounds(std::uint32_t round, std::uint32_t client, const StateTable<T>& state) {
+  const std::uint32_t last = state.acknowledged(client);
+  return last == 0 ? 0 : round - last - 1;
+}
+
+}  // namespace
+
+template <class T>
+double Absence<T>::factor(std::uint32_t missed) const {
+  switch (rule_.state) {
+    case AbsentState::keep: return 1;
+    case AbsentState::decay: return std::pow(rule_.decay, missed);
+    case AbsentState::drop:
+    case AbsentState::server: return missed == 0 ? 1 : 0;
+  }
+  return 1;
+}
+
+template <class T>
+void Absence<T>::settle(std::uint32_t round, std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const {
+  if (rule_.state == AbsentState::keep) return;
+  for (const std::uint32_t client : cohort) {
+    const std::uint32_t missed = missed_rounds(round, client, state);
+    if (missed == 0) continue;
+    const std::span<T> e = state.of_client(rule_.slot, client);
+    const T scale = static_cast<T>(factor(missed));
+    for (T& x : e) x *= scale;
+    if (rule_.state != AbsentState::server) continue;
+    std::ranges::transform(state.server("absent_mean"), e.begin(), [](double x) { return static_cast<T>(x); });
+    ledger.count_down(client, e.size() * sizeof(T) * 8);
+  }
+}
+
+template <class T>
+void Absence<T>::learn(std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const {
+  if (rule_.state != AbsentState::server) return;
+  const std::span<double> mean = state.server("absent_mean");
+  std::ranges::fill(mean, 0.0);
+  const std::uint64_t bits = mean.size() * sizeof(T) * 8;
+  for (const std::uint32_t client : cohort) {
+    const std::span<const T> e = state.of_client(rule_.slot, client);
+    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += static_cast<double>(e[j]) / static_cast<double>(cohort.size());
+    ledger.count_up(client,
+                    {.elements = mean.size(), .published = static_cast<double>(bits), .entropy = static_cast<double>(bits), .bits = bits});
+  }
+}
+
+template <class T>
+void Absence<T>::add_memory(std::uint32_t round, std::uint32_t client, double weight, StateTable<T>& state, std::span<double> sum) const {
+  const std::uint32_t missed = missed_rounds(round, client, state);
+  const std::span<const T> e = state.of_client(rule_.slot, client);
+  const double scale = weight * factor(missed);
+  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += scale * static_cast<double>(e[j]);
+  if (rule_.state != AbsentState::server || missed == 0) return;
+  const std::span<const double> mean = state.server("absent_mean");
+  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += weight * mean[j];
+}
+
+template <class T>
+double Absence<T>::residual_age(std::uint32_t round, std::span<const std::uint32_t> cohort, const StateTable<T>& state) {
+  double sum = 0, count = 0;
+  for (const std::uint32_t client : cohort) {
+    if (state.acknowledged(client) == 0) continue;
+    sum += round - state.acknowledged(client);
+    count += 1;
+  }
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+template class Absence<float>;
+template class Absence<double>;
+
+}  // namespace fl

@@ -1,0 +1,54 @@
+// What becomes of the error memory of clients that missed rounds, settled when they come back.
+//
+//   keep    e stays                            decay   e <- factor^missed e          drop   e <- 0
+//   server  e <- the mean memory of the cohort before: each member sends its memory, dense, when its round ends, and each client that
+//           comes back is sent the mean; both are counted
+// Missed rounds are those since the client's last acknowledged message, skipped rounds included; a client that never took part has nothing
+// to settle. Only the error memory is touched: state that the server holds a copy of must stay as it is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_core/ledger.hpp"
+#include "fl_core/round_context.hpp"
+#include "fl_core/state_table.hpp"
+
+namespace fl {
+
+struct AbsenceRule {
+  AbsentState state = AbsentState::keep;
+  double decay = 1;  // factor per missed round
+  std::string slot;  // the client slot of the error memory; "" = none
+};
+
+template <class T>
+class Absence {
+ public:
+  explicit Absence(AbsenceRule rule) : rule_(std::move(rule)) {}
+
+  // The server slot that holds the mean memory, "" = none is needed.
+  [[nodiscard]] static std::string mean_slot(const AbsenceRule& rule) { return rule.state == AbsentState::server ? "absent_mean" : ""; }
+
+  // At the beginning of a round, for its cohort.
+  void settle(std::uint32_t round, std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const;
+  // At its end.
+  void learn(std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const;
+
+  // sum [P] += weight * (the memory that a client would begin `round` with).
+  void add_memory(std::uint32_t round, std::uint32_t client, double weight, StateTable<T>& state, std::span<double> sum) const;
+
+  // Mean over the cohort's members that have an acknowledged message of the rounds since then; NaN when none has.
+  [[nodiscard]] static double residual_age(std::uint32_t round, std::span<const std::uint32_t> cohort, const StateTable<T>& state);
+
+ private:
+  [[nodiscard]] double factor(std::uint32_t missed) const;
+  AbsenceRule rule_;
+};
+
+extern template class Absence<float>;
+extern template class Absence<double>;
+
+}  // namespace fl

@@ -1,0 +1,37 @@
+// Each client takes part with probability p, by itself: the size of the cohort varies, and a round in which nobody answers is skipped.
+// Unbiased: w_i / p, where a skipped round counts as an estimate of zero.
+#include "server/participation.hpp"
+
+namespace fl {
+namespace {
+
+struct PoissonOptions {
+  double p = 0.1;
+  CohortEstimate estimate = CohortEstimate::normalised;
+};
+void describe(Schema& s, PoissonOptions& o) {
+  s.field("p", o.p, "probability that a client takes part in a round").above(0).at_most(1);
+  describe_estimate(s, o.estimate);
+}
+
+class PoissonParticipation final : public Participation {
+ public:
+  explicit PoissonParticipation(const PoissonOptions& o) : options_(o) {}
+  [[nodiscard]] std::size_t cohort_size(std::size_t num_clients) const override { return num_clients; }
+  void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const override {
+    RandomSequence random(seed, Purpose::participation, 0, round);
+    plan.cohort.clear();
+    for (std::uint32_t i = 0; i < weights.size(); ++i)
+      if (random.uniform() < options_.p) plan.cohort.push_back(i);
+    weigh(weights, options_.estimate, 1 / options_.p, plan);
+  }
+
+ private:
+  PoissonOptions options_;
+};
+
+FL_REGISTER_PARTICIPATION(PoissonParticipation, PoissonOptions, "poisson",
+                          "each client by itself with probability p; empty rounds are skipped", "");
+
+}  // namespace
+}  // namespace fl
