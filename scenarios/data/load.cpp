@@ -2,9 +2,12 @@
 
 #include "fl_core/error.hpp"
 #include "scenarios/data/cifar.hpp"
+#include "scenarios/data/csv.hpp"
 #include "scenarios/data/find_file.hpp"
 #include "scenarios/data/image_sets.hpp"
 #include "scenarios/data/normalise.hpp"
+#include "scenarios/data/npy.hpp"
+#include "scenarios/data/ratings.hpp"
 #include "scenarios/data/text.hpp"
 
 namespace fl {
@@ -53,6 +56,18 @@ std::optional<std::filesystem::path> test_tokens(const FileDataOptions& options,
   return find_ending(at, "test.tokens");
 }
 
+// train.csv in a folder has test.csv beside it, where there is one.
+std::optional<std::filesystem::path> test_csv(const FileDataOptions& options, const DataCatalog& catalog, const std::filesystem::path& at) {
+  if (options.test != "auto" || !is_folder(at)) return other_file(options, catalog);
+  return find_plain_or_packed(at / "test.csv");
+}
+
+std::filesystem::path ratings_in(const std::filesystem::path& folder) {
+  for (const char* name : {"u.data", "ratings.csv", "ratings.dat"})
+    if (const auto file = find_plain_or_packed(folder / name)) return *file;
+  throw DataError(folder.string() + ": holds none of u.data, ratings.csv and ratings.dat");
+}
+
 // Keys of [data] that the format has no use for are errors, all at once.
 void require_useful(const FileDataOptions& options, DataFormat format) {
   const FormatOptions defaults;
@@ -90,12 +105,13 @@ LoadedData<T> load_as(DataFormat format, const FileDataOptions& options, const D
     case DataFormat::roles:
       require_own_test(options, format);
       return load_roles<T>(is_folder(at) ? need_ending(at, "_roles.tsv") : at, options);
-    case DataFormat::text:
-      return load_text<T>(is_folder(at) ? need_ending(at, "input.txt") : at, other_file(options, catalog), options);
+    case DataFormat::text: return load_text<T>(is_folder(at) ? need_ending(at, "input.txt") : at, other_file(options, catalog), options);
     case DataFormat::tokens:
       return load_tokens<T>(is_folder(at) ? need_ending(at, "train.tokens") : at, test_tokens(options, catalog, at), options);
-    default:
-      return load_libsvm<T>(options, catalog, train);
+    case DataFormat::csv: return load_csv<T>(is_folder(at) ? need_ending(at, "train.csv") : at, test_csv(options, catalog, at), options);
+    case DataFormat::npy: require_own_test(options, format); return load_npy<T>(is_folder(at) ? at : at.parent_path(), options);
+    case DataFormat::ratings: require_own_test(options, format); return load_ratings<T>(is_folder(at) ? ratings_in(at) : at, options);
+    default: return load_libsvm<T>(options, catalog, train);
   }
 }
 

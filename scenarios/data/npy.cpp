@@ -1,0 +1,220 @@
+#include "scenarios/data/npy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "fl_core/error.hpp"
+#include "scenarios/data/bytes.hpp"
+#include "scenarios/data/find_file.hpp"
+#include "scenarios/data/memory_limit.hpp"
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An array behind its header.
+struct Array {
+  DataReader reader;
+  fs::path file;
+  std::string type;                // "<f4"
+  std::vector<std::size_t> shape;  // [m, ...]
+  std::size_t begin = 0;           // of the entries, bytes
+
+  [[nodiscard]] std::size_t row_size() const {  // entries
+    std::size_t size = 1;
+    for (std::size_t i = 1; i < shape.size(); ++i) size *= shape[i];
+    return size;
+  }
+  [[nodiscard]] std::size_t entry_bytes() const { return static_cast<std::size_t>(type[2] - '0'); }
+  [[noreturn]] void fail(const std::string& why) const { throw DataError(file.string() + ": " + why); }
+};
+
+// The text of a key of the header, a Python dictionary: what stands between "'key':" and the next comma outside of brackets.
+std::string value_of(const std::string& header, const std::string& key, const Array& array) {
+  const std::size_t at = header.find("'" + key + "':");
+  if (at == std::string::npos) array.fail("its header has no '" + key + "'");
+  std::size_t end = at + key.size() + 3;
+  for (int depth = 0; end < header.size() && (depth > 0 || (header[end] != ',' && header[end] != '}')); ++end)
+    depth += header[end] == '(' ? 1 : header[end] == ')' ? -1 : 0;
+  std::string value = header.substr(at + key.size() + 3, end - at - key.size() - 3);
+  std::erase(value, ' ');
+  return value;
+}
+
+std::vector<std::size_t> shape_of(const std::string& text, const Array& array) {
+  std::vector<std::size_t> shape;
+  const char *at = text.data() + 1, *end = text.data() + text.size();
+  while (at < end && *at != ')') {
+    std::size_t size = 0;
+    const auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc{}) array.fail("its header has the shape " + text);
+    shape.push_back(size);
+    at = next < end && *next == ',' ? next + 1 : next;
+  }
+  std::size_t total = 1;
+  for (const std::size_t size : shape) {
+    if (size == 0 || total > (std::size_t{1} << 48) / size) array.fail("its header has the shape " + text);
+    total *= size;
+  }
+  if (shape.empty()) array.fail("is a single number, not an array");
+  return shape;
+}
+
+Array open_npy(const fs::path& file) {
+  constexpr std::size_t kMagic = 6, kVersion = 2;
+  constexpr const char* kTypes[] = {"<f4", "<f8", "|u1", "<i4", "<i8"};
+  Array array{DataReader(file), file, {}, {}, 0};
+  std::array<unsigned char, 12> start{};
+  if (array.reader.size() < start.size()) array.fail("is too short for an array of NumPy");
+  array.reader.read(0, std::as_writable_bytes(std::span(start)));
+  if (std::memcmp(start.data(), "\x93NUMPY", kMagic) != 0) array.fail("does not begin as an array of NumPy does");
+  const bool is_first_version = start[kMagic] == 1;
+  std::size_t size = start[8] | start[9] << 8u;
+  if (!is_first_version) size |= static_cast<std::size_t>(start[10]) << 16u | static_cast<std::size_t>(start[11]) << 24u;
+  array.begin = kMagic + kVersion + (is_first_version ? 2 : 4);
+  if (size > array.reader.size() - array.begin) array.fail("ends within its header");
+  std::string header(size, ' ');
+  array.reader.read(array.begin, std::as_writable_bytes(std::span(header)));
+  array.begin += size;
+  array.type = value_of(header, "descr", array);
+  std::erase(array.type, '\'');
+  if (std::find(std::begin(kTypes), std::end(kTypes), array.type) == std::end(kTypes))
+    array.fail("holds the type " + array.type + "; float32, float64, uint8, int32 and int64 can be read, little-endian");
+  if (value_of(header, "fortran_order", array) != "False") array.fail("is in Fortran order; save numpy.ascontiguousarray(a)");
+  array.shape = shape_of(value_of(header, "shape", array), array);
+  const std::size_t expected = array.shape[0] * array.row_size() * array.entry_bytes(), there = array.reader.size() - array.begin;
+  if (there != expected)
+    array.fail(std::string(there < expected ? "is truncated" : "is longer than its header says") + ": " + std::to_string(there) +
+               " bytes after the header, which promises " + std::to_string(expected));
+  return array;
+}
+
+template <class Stored, class To>
+void read_as(const Array& array, std::size_t first, std::size_t count, To* out) {
+  if constexpr (std::is_same_v<Stored, To>) {
+    array.reader.read(array.begin + first * sizeof(Stored), std::as_writable_bytes(std::span(out, count)));
+  } else {
+    std::vector<Stored> entries(count);
+    array.reader.read(array.begin + first * sizeof(Stored), std::as_writable_bytes(std::span(entries)));
+    std::transform(entries.begin(), entries.end(), out, [](Stored x) { return static_cast<To>(x); });
+  }
+}
+
+template <class To>
+void read_entries(const Array& array, std::size_t first, std::size_t count, To* out) {
+  if (array.type == "<f4") read_as<float>(array, first, count, out);
+  if (array.type == "<f8") read_as<double>(array, first, count, out);
+  if (array.type == "|u1") read_as<std::uint8_t>(array, first, count, out);
+  if (array.type == "<i4") read_as<std::int32_t>(array, first, count, out);
+  if (array.type == "<i8") read_as<std::int64_t>(array, first, count, out);
+}
+
+// Rows before and including the shape of one; bytes where they are images of bytes.
+template <class T>
+void read_features(const Array& array, Dataset<T>& data) {
+  data.num_features = array.row_size();
+  if (array.shape.size() == 3) data.shape = {1, array.shape[1], array.shape[2]};
+  if (array.shape.size() > 3) data.shape.assign(array.shape.begin() + 1, array.shape.end());
+  if (array.type == "|u1" && data.shape.size() == 3) {
+    data.pixels.resize_discard(data.num_rows * data.num_features);
+    return read_entries(array, 0, data.pixels.size(), data.pixels.data());
+  }
+  require_memory(static_cast<double>(data.num_rows) * static_cast<double>(data.dense_stride()) * sizeof(T), data.name, "use fewer rows");
+  data.allocate_dense();
+  for (std::size_t row = 0; row < data.num_rows; ++row) {
+    T* to = data.dense_row(row);
+    read_entries(array, row * data.num_features, data.num_features, to);
+    const T* bad = std::find_if(to, to + data.num_features, [](T x) { return !std::isfinite(x); });
+    if (bad != to + data.num_features)
+      array.fail("row " + std::to_string(row) + ", entry " + std::to_string(bad - to) + " (from 0) is not a finite number");
+  }
+}
+
+std::vector<double> read_labels(const fs::path& file, std::size_t rows, const Array& features) {
+  const Array array = open_npy(file);
+  if (array.row_size() != 1) array.fail("has " + std::to_string(array.row_size()) + " numbers per row; a label is one");
+  if (array.shape[0] != features.shape[0])
+    array.fail("holds " + std::to_string(array.shape[0]) + " labels, but " + features.file.string() + " holds " +
+               std::to_string(features.shape[0]) + " rows");
+  std::vector<double> labels(array.shape[0]);
+  read_entries(array, 0, labels.size(), labels.data());
+  for (std::size_t row = 0; row < rows; ++row)
+    if (!std::isfinite(labels[row])) array.fail("the label of row " + std::to_string(row) + " (from 0) is not a finite number");
+  return labels;
+}
+
+// Class numbers by ascending label; those of a test set are the training set's.
+template <class T>
+void number_classes(const std::vector<double>& labels, std::vector<double>& classes, const fs::path& file, Dataset<T>& data) {
+  const bool is_training = classes.empty();
+  if (is_training) {
+    classes = labels;
+    std::sort(classes.begin(), classes.end());
+    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  }
+  data.num_classes = classes.size();
+  for (const double label : classes) {
+    if (label != std::round(label))
+      throw DataError(file.string() + ": the label " + to_string(Value{label}) +
+                      " is no whole number; for regression set data.labels = \"target\"");
+    data.class_names.push_back(to_string(Value{static_cast<std::int64_t>(label)}));
+  }
+  for (std::size_t row = 0; row < data.num_rows; ++row) {
+    const auto found = std::lower_bound(classes.begin(), classes.end(), labels[row]);
+    if (found == classes.end() || *found != labels[row])
+      throw DataError(file.string() + ": row " + std::to_string(row) + " (from 0) has the label " + to_string(Value{labels[row]}) +
+                      ", which the training set does not have");
+    data.label.push_back(static_cast<std::int32_t>(found - classes.begin()));
+  }
+}
+
+template <class T>
+Dataset<T> read_pair(const fs::path& features_file, const fs::path& labels_file, std::size_t rows, const std::string& name, LabelKind kind,
+                     std::vector<double>& classes) {
+  const Array features = open_npy(features_file);
+  Dataset<T> data;
+  data.name = name;
+  data.num_rows = rows_kept(rows, features.shape[0], features_file);
+  read_features(features, data);
+  std::vector<double> labels = read_labels(labels_file, data.num_rows, features);
+  if (kind == LabelKind::classes) {
+    number_classes(labels, classes, labels_file, data);
+  } else {
+    labels.resize(data.num_rows);
+    data.target = std::move(labels);
+  }
+  return data;
+}
+
+fs::path need_file(const fs::path& file) {
+  if (const auto found = find_plain_or_packed(file)) return *found;
+  throw DataError(file.string() + ": this file of the data set is missing");
+}
+
+}  // namespace
+
+template <class T>
+LoadedData<T> load_npy(const fs::path& folder, const FileDataOptions& options) {
+  std::vector<double> classes;
+  LoadedData<T> data;
+  data.train = read_pair<T>(need_file(folder / "features.npy"), need_file(folder / "labels.npy"), static_cast<std::size_t>(options.rows),
+                            options.name, options.labels, classes);
+  data.train_where = folder.string();
+  if (options.test == "none" || !find_plain_or_packed(folder / "test_features.npy")) return data;
+  const fs::path test = need_file(folder / "test_features.npy");
+  data.test = read_pair<T>(test, need_file(folder / "test_labels.npy"), 0, options.name + ".t", options.labels, classes);
+  data.test_where = folder.string();
+  if (data.test->num_features != data.train.num_features || data.test->shape != data.train.shape ||
+      data.test->has_pixels() != data.train.has_pixels())
+    throw DataError(test.string() + ": its rows have another shape or type than those of the training set");
+  return data;
+}
+
+template LoadedData<float> load_npy<float>(const fs::path&, const FileDataOptions&);
+template LoadedData<double> load_npy<double>(const fs::path&, const FileDataOptions&);
+
+}  // namespace fl

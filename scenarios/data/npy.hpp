@@ -1,0 +1,19 @@
+// NumPy's arrays: a folder with features.npy and labels.npy, and test_features.npy and test_labels.npy where there is a test set.
+//
+//   features   float32 or float64 [m,D], or more dimensions: images [m,channels,height,width] or [m,height,width]; uint8 images of these
+//              shapes stay bytes, all else becomes dense rows
+//   labels     [m] or [m,1] of float32, float64, uint8, int32 or int64: whole numbers for classes, which are numbered as they ascend
+// Arrays are in C order, little-endian, finite. Source of the format: NumPy enhancement proposal 1, versions 1 to 3.
+#pragma once
+
+#include <filesystem>
+
+#include "scenarios/data/load.hpp"
+
+namespace fl {
+
+// Throws DataError naming the file: no such array, another type or order, truncated, another number of labels than rows.
+template <class T>
+[[nodiscard]] FL_API LoadedData<T> load_npy(const std::filesystem::path& folder, const FileDataOptions& options);
+
+}  // namespace fl
