@@ -81,7 +81,8 @@ void judge(EqualBitsComparison& comparison, Direction direction) {
   if (comparison.seeds.size() < 2)
     comparison.why = comparison.seeds.empty() ? "no pair of runs was measured at equal bits" : "a single seed has no interval";
   else if (comparison.measured_share < kFreshShare)
-    comparison.why = "measured too rarely: a value is from " + percent(comparison.measured_share) + " of the bits; evaluate.every = 1 avoids it";
+    comparison.why =
+        "measured too rarely: a value is from " + percent(comparison.measured_share) + " of the bits; evaluate.every = 1 avoids it";
   else if (paired.difference.student.contains(0) || paired.difference.bootstrap.contains(0))
     comparison.why = "the interval contains zero";
   else if (!paired.is_claim())

@@ -69,6 +69,7 @@ std::optional<DataFormat> format_of_folder(const fs::path& folder) {
   return std::nullopt;
 }
 
+// A .txt of another name may well hold LIBSVM rows.
 DataFormat format_of_file(const fs::path& file) {
   const std::string name = (file.extension() == ".gz" ? file.stem() : file.filename()).string();
   if (name == "u.data" || name == "ratings.csv" || name == "ratings.dat") return DataFormat::ratings;
@@ -76,7 +77,7 @@ DataFormat format_of_file(const fs::path& file) {
                                                                                   {".tokens", DataFormat::tokens},
                                                                                   {".csv", DataFormat::csv},
                                                                                   {".npy", DataFormat::npy},
-                                                                                  {".txt", DataFormat::text}}};
+                                                                                  {"input.txt", DataFormat::text}}};
   for (const auto& [ending, format] : kEndings)
     if (name.ends_with(ending)) return format;
   return DataFormat::libsvm;

@@ -13,7 +13,8 @@ class Natural final : public Partitioner {
   // clients = 0 takes as many as the data has.
   std::vector<Shard> split(const PartitionRequest& request) const override {
     const auto begin = request.natural_begin;
-    if (begin.size() < 2) throw ConfigError("partition.natural: the data has no partition of its own; text by role, ratings and synthetic data have one");
+    if (begin.size() < 2)
+      throw ConfigError("partition.natural: the data has no partition of its own; text by role, ratings and synthetic data have one");
     const std::size_t n = begin.size() - 1;
     if (request.num_clients != 0 && request.num_clients != n)
       throw ConfigError("partition.natural: clients = " + std::to_string(request.num_clients) + ", the data is made of " +
