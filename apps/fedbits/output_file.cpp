@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string>
 
@@ -17,6 +18,38 @@ namespace fs = std::filesystem;
   throw StoreError("cannot write " + path.string() + ": " + reason + "; choose a writable place with free space");
 }
 
+// Temporary files that are being written, for a signal to take away: a handler may use nothing that allocates.
+constexpr std::size_t kMostFiles = 8, kMostBytes = 4096;
+char g_temporary[kMostFiles][kMostBytes];
+
+void remove_and_end(int signal) {
+  for (const auto& path : g_temporary)
+    if (path[0] != '\0') ::unlink(path);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// Signals that somebody catches or ignores are left to them.
+void clean_up_on(int signal) {
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(signal, remove_and_end);
+}
+
+void remember(const fs::path& path) {
+  for (auto& slot : g_temporary) {
+    if (slot[0] != '\0' || path.native().size() >= kMostBytes) continue;
+    std::strcpy(slot, path.c_str());
+    break;
+  }
+  clean_up_on(SIGINT);
+  clean_up_on(SIGTERM);
+}
+
+void forget(const fs::path& path) {
+  for (auto& slot : g_temporary)
+    if (path == slot) slot[0] = '\0';
+}
+
 }  // namespace
 
 OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
@@ -24,6 +57,7 @@ OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
   direct_ = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);  // a link to a pipe has no path behind it
   if (!direct_ && fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
   temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
+  if (!direct_) remember(temporary_);
   errno = 0;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!stream_) fail_writing(asked_, std::strerror(errno));
@@ -32,6 +66,7 @@ OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
 OutputFile::~OutputFile() {
   std::error_code ignored;
   if (!direct_ && !renamed_) fs::remove(temporary_, ignored);
+  forget(temporary_);
 }
 
 void OutputFile::close() {

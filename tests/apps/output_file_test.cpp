@@ -1,0 +1,55 @@
+// Files that are written beside their place and moved there: an interrupted one leaves nothing.
+#include "apps/fedbits/output_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+namespace fl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  OutputFileTest() : folder_(fs::temp_directory_path() / ("fedbits-output-" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  fs::path folder_;
+};
+
+TEST_F(OutputFileTest, ASignalTakesItsTemporaryFilesAway) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(signal, SIG_DFL);
+      OutputFile one(folder_ / "one.csv"), two(folder_ / "two.csv");
+      ::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    EXPECT_EQ(files(), 0u);
+  }
+}
+
+TEST_F(OutputFileTest, AFileThatWasMovedIsThere) {
+  {
+    OutputFile file(folder_ / "there.csv");
+    file.close();
+    file.rename();
+  }
+  EXPECT_EQ(files(), 1u);
+  EXPECT_TRUE(fs::exists(folder_ / "there.csv"));
+}
+
+}  // namespace
+}  // namespace fl
