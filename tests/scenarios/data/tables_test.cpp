@@ -108,7 +108,7 @@ std::string npy(const std::string& type, const std::string& shape, const std::ve
   bytes += test::bytes_of({1, 0, static_cast<int>(header.size() & 0xFF), static_cast<int>(header.size() >> 8)}) + header;
   const std::size_t begin = bytes.size();
   bytes.resize(begin + entries.size() * sizeof(E));
-  std::memcpy(bytes.data() + begin, entries.data(), entries.size() * sizeof(E));
+  if (!entries.empty()) std::memcpy(bytes.data() + begin, entries.data(), entries.size() * sizeof(E));
   return bytes;
 }
 
