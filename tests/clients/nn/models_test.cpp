@@ -45,7 +45,6 @@ TEST(ModelsTest, LearnAFewRowsByHeart) {
       {.model = "mlp", .label = "mlp", .num_classes = 5},
       {.model = "lenet5", .label = "lenet5", .data = checks::ModelCase::Data::images, .num_classes = 10},
       {"char_lstm", "char_lstm", {{"units", Value{std::int64_t{16}}}}, checks::ModelCase::Data::tokens},
-      {"resnet18", "resnet18", {{"width", Value{std::int64_t{4}}}}, checks::ModelCase::Data::images},
   };
   for (const auto& c : cases) {
     checks::ModelBench<float> bench(c);
