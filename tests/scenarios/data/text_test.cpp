@@ -30,7 +30,10 @@ std::vector<std::string> all_shown(const Dataset<T>& data, const std::string& be
 
 class Text : public test::DataFolderTest {
  protected:
-  static FileDataOptions options(const std::string& name, const TextOptions& text) { return {.name = name, .formats = {.text = text}}; }
+  static FileDataOptions options(const std::string& name, const TextOptions& text) {
+    const DataFormat format = name.ends_with(".txt") ? DataFormat::text : DataFormat::automatic;
+    return {.name = name, .formats = {.format = format, .text = text}};
+  }
 };
 
 TEST_F(Text, RolesAreClientsInOrderOfAppearance) {
@@ -112,6 +115,12 @@ TEST_F(Text, RefusesWhatIsNotUtf8) {
   EXPECT_THAT(all_shown(load(options("mine.txt", {.sequence = 2})).train), ElementsAre("\xF0\x9F\x98\x80\xE2\x82\xAC|a"));
 }
 
+TEST_F(Text, FilesOfNumbersThatEndInTxtStayRows) {
+  write("rows.txt", "1 1:1\n2 1:2\n");
+  EXPECT_EQ(load({.name = "rows.txt"}).train.vocabulary, 0u);
+  EXPECT_EQ(load({.name = "rows.txt"}).train.num_rows, 2u);
+}
+
 TEST_F(Text, WordsAreNumberedByFirstAppearance) {
   write("wiki/wiki.train.tokens", " a b <unk> a\n\n c b \n");
   write("wiki/wiki.test.tokens", "c d a\n");
@@ -131,7 +140,11 @@ TEST_F(Text, KeysWithoutEffectAreErrorsAllAtOnce) {
   for (const char* key : {"sequence", "stride", "min_text", "label_column", "categories"})
     EXPECT_THAT(error, HasSubstr(std::string("data.") + key + ": has no effect on a data set in the format libsvm"));
   write("mine.txt", "to be or not");
-  EXPECT_THAT(error_of({.name = "mine.txt", .features = 3, .storage = Storage::dense, .labels = LabelKind::target}),
+  EXPECT_THAT(error_of({.name = "mine.txt",
+                        .features = 3,
+                        .storage = Storage::dense,
+                        .labels = LabelKind::target,
+                        .formats = {.format = DataFormat::text}}),
               AllOf(HasSubstr("data.features"), HasSubstr("data.storage"), HasSubstr("data.labels")));
 }
 
