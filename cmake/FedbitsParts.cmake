@@ -24,6 +24,22 @@ target_link_libraries(fedbits_flags INTERFACE Threads::Threads)
 add_library(fedbits_third_party INTERFACE)
 target_link_libraries(fedbits_third_party INTERFACE Eigen3::Eigen SQLite::SQLite3 ZLIB::ZLIB spdlog::spdlog)
 
+# `fedbits data fetch` downloads with libcurl and takes files out of archives with libarchive; without them it says so when it is asked to.
+find_package(CURL QUIET)
+if(CURL_FOUND)
+  target_link_libraries(fedbits_third_party INTERFACE CURL::libcurl)
+  set(FL_FETCH_DEFINITIONS FL_WITH_CURL)
+else()
+  message(WARNING "libcurl was not found (Debian: libcurl4-openssl-dev): `fedbits data fetch` will not be able to download")
+endif()
+find_package(LibArchive QUIET)
+if(LibArchive_FOUND)
+  target_link_libraries(fedbits_third_party INTERFACE LibArchive::LibArchive)
+  list(APPEND FL_FETCH_DEFINITIONS FL_WITH_LIBARCHIVE)
+else()
+  message(WARNING "libarchive was not found (Debian: libarchive-dev): `fedbits data fetch` will not be able to unpack archives")
+endif()
+
 # Those without a CMake package: a header each. Thrust may be Debian's or the copy inside a CUDA toolkit.
 foreach(header toml++/toml.h nlohmann/json.hpp CLI/CLI.hpp Random123/philox.h thrust/sort.h)
   string(MAKE_C_IDENTIFIER "FL_INCLUDE_${header}" variable)

@@ -1,13 +1,11 @@
-// `fedbits list` and `fedbits data`: which parts and which data sets there are.
+// `fedbits list`: which parts there are.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "apps/fedbits/terminal.hpp"
 #include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
-#include "scenarios/data/catalog.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
 
@@ -74,19 +72,6 @@ int list(const std::string& what) {
                     ", reference)");
 }
 
-int data(const std::string& folder, bool verify) {
-  const DataCatalog catalog(folder);
-  Table table{{{"name", Align::left}, {"rows"}, {"features"}, {"classes"}, {"state", Align::left}, {"where", Align::left}}, {}};
-  bool good = true;
-  for (const DataListing& entry : verify ? catalog.verify() : catalog.list()) {
-    table.rows.push_back({entry.info.name, std::to_string(entry.info.rows), std::to_string(entry.info.features),
-                          std::to_string(entry.info.classes), to_string(entry.state), entry.where});
-    good = good && entry.state != DataState::differs;
-  }
-  print(table, std::cout);
-  return good ? 0 : 1;
-}
-
 }  // namespace
 
 void add_list_command(CLI::App& app, const Guard& guard) {
@@ -106,19 +91,6 @@ void add_list_command(CLI::App& app, const Guard& guard) {
       return list(arguments->what);
     });
   });
-}
-
-void add_data_command(CLI::App& app, const Guard& guard) {
-  struct Arguments {
-    std::string folder;
-    bool verify = false;
-  };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("data", "list the data sets that are known and where they were found");
-  command->add_option("--data", arguments->folder, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
-  command->add_flag("--verify", arguments->verify, "compare each file with its checksum");
-  command->footer("Example: fedbits data --verify --data ~/datasets");
-  command->callback([arguments, guard] { guard([&] { return data(arguments->folder, arguments->verify); }); });
 }
 
 }  // namespace fl

@@ -18,7 +18,7 @@ const std::map<std::string, std::string>& names() {
       {"log-json", "FILE"},  {"rounds", "FILE"},         {"runs", "FILE"},
       {"output", "FILE"},    {"only", "CHECK"},          {"measure", "COLUMN"},
       {"baseline", "LABEL"}, {"method", "AXIS"},         {"level", "AXIS"},
-      {"target", "NUMBER"},  {"split-csv", "FILE"}};
+      {"target", "NUMBER"},  {"split-csv", "FILE"},      {"from", "URL"}};
   return table;
 }
 

@@ -17,23 +17,6 @@ namespace fs = std::filesystem;
 constexpr const char* kEmbeddedName = "libsvm/mushrooms";
 constexpr const char* kPrefix = "libsvm/";
 
-std::vector<DataInfo> make_known() {
-  return {
-      {"libsvm/a9a", "census income above 50,000 (UCI Adult), binary features", 32561, 123, 2,
-       "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"},
-      {"libsvm/a9a.t", "test set of a9a", 16281, 122, 2, "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"},
-      {"libsvm/australian", "credit approval (Statlog), 14 mixed features", 690, 14, 2,
-       "e11b85d6265a6cc8d07e3200fc04557009e6e2407331ea8d7910eddf199c2d1a"},
-      {"libsvm/madelon", "artificial, 5 informative features among 500 (NIPS 2003)", 2000, 500, 2,
-       "4801c452441772b47674fa8deb3724b1cb897eff49ccd8d47078367080c05b54"},
-      {"libsvm/mushrooms", "poisonous or edible (UCI Mushroom), binary features; inside fedbits", 8124, 112, 2,
-       "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538"},
-      {"libsvm/w8a", "web pages by keywords (Platt), binary features, 3% positive", 49749, 300, 2,
-       "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2"},
-      {"libsvm/w8a.t", "test set of w8a", 14951, 300, 2, "618929ecb01bebb841daec4cae4aa07b97832d29b08652452775598929547fde"},
-  };
-}
-
 std::string long_name(const std::string& name) { return name.starts_with(kPrefix) ? name : kPrefix + name; }
 
 bool names_a_file(const std::string& name) { return name.starts_with("/") || name.starts_with("./") || name.starts_with("../"); }
@@ -43,16 +26,50 @@ std::string checksum(const DataLocation& location) {
   return sha256_of(std::as_bytes(std::span<const char>(text)));
 }
 
-}  // namespace
-
-const std::vector<DataInfo>& known_data() {
-  static const std::vector<DataInfo> known = make_known();
-  return known;
+// Where the files of a set lie that are there; a set is there when its first file is.
+std::vector<std::optional<DataLocation>> locate(const DataCatalog& catalog, const DataInfo& info) {
+  std::vector<std::optional<DataLocation>> places;
+  for (const DataFile& file : info.files) places.push_back(catalog.try_find(file.path));
+  return places;
 }
+
+std::string where_of(const DataInfo& info, const DataLocation& first) {
+  return info.files.size() > 1 && !first.file.empty() ? first.file.parent_path().string() : first.where();
+}
+
+// Compares the files of a set that is there.
+void verify_files(const std::vector<std::optional<DataLocation>>& places, DataListing& listing) {
+  bool has_checksums = true, is_complete = true, is_right = true;
+  const auto say = [&listing](const std::string& what) { listing.found += (listing.found.empty() ? "" : "; ") + what; };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const DataFile& file = listing.info.files[i];
+    if (!places[i]) {
+      is_complete = false;
+      say(file.path + " is missing");
+      continue;
+    }
+    has_checksums = has_checksums && !file.sha256.empty();
+    if (file.sha256.empty()) continue;
+    try {
+      const std::string found = checksum(*places[i]);
+      if (found == file.sha256) continue;
+      say(file.path + " has the checksum " + found);
+    } catch (const DataError& error) {
+      say(error.what());
+    }
+    is_right = false;
+  }
+  listing.state = !is_right       ? DataState::differs
+                  : !is_complete  ? DataState::incomplete
+                  : has_checksums ? DataState::matches
+                                  : DataState::present;
+}
+
+}  // namespace
 
 const DataInfo* find_data_info(const std::string& name) {
   for (const DataInfo& info : known_data())
-    if (info.name == long_name(name)) return &info;
+    if (info.name == name || info.name == long_name(name)) return &info;
   return nullptr;
 }
 
@@ -100,11 +117,11 @@ DataLocation DataCatalog::find(const std::string& name) const {
   std::vector<std::string> names;
   for (const DataInfo& info : known_data()) {
     names.push_back(info.name);
-    names.push_back(info.name.substr(std::string(kPrefix).size()));
+    if (info.name.starts_with(kPrefix)) names.push_back(info.name.substr(std::string(kPrefix).size()));
   }
   const std::string near = nearest_name(name, names);
   if (find_data_info(name) != nullptr)
-    message += "; fetch it from https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/ into DIR/libsvm and pass --data DIR";
+    message += "; `fedbits data fetch " + name + " --data DIR` gets it from its publisher, then pass --data DIR";
   else if (!near.empty())
     message += "; did you mean \"" + near + "\"?";
   throw ConfigError(message + " (`fedbits data` shows what is there)");
@@ -121,27 +138,16 @@ std::optional<DataLocation> DataCatalog::find_test(const DataLocation& train) co
 std::vector<DataListing> DataCatalog::list() const {
   std::vector<DataListing> listings;
   for (const DataInfo& info : known_data()) {
-    const auto location = try_find(info.name);
-    listings.push_back({info, location ? DataState::present : DataState::missing, location ? location->where() : "", ""});
+    const auto first = locate(*this, info).front();
+    listings.push_back({info, first ? DataState::present : DataState::missing, first ? where_of(info, *first) : "", ""});
   }
   return listings;
 }
 
 std::vector<DataListing> DataCatalog::verify() const {
-  std::vector<DataListing> listings;
-  for (const DataInfo& info : known_data()) {
-    DataListing listing{info, DataState::missing, "", ""};
-    if (const auto location = try_find(info.name)) {
-      listing.where = location->where();
-      try {
-        listing.found = checksum(*location);
-      } catch (const DataError& error) {
-        listing.found = error.what();
-      }
-      listing.state = listing.found == info.sha256 ? DataState::matches : DataState::differs;
-    }
-    listings.push_back(std::move(listing));
-  }
+  std::vector<DataListing> listings = list();
+  for (DataListing& listing : listings)
+    if (listing.state == DataState::present) verify_files(locate(*this, listing.info), listing);
   return listings;
 }
 

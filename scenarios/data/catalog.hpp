@@ -17,12 +17,23 @@
 
 namespace fl {
 
-// A data set that is known by name: what a correct copy looks like.
+// One file of a known data set.
+struct DataFile {
+  std::string path;         // below the data folder
+  std::string sha256;       // of its contents, unpacked; "" when none is known
+  std::string url = {};     // where its publisher keeps it, or the archive that holds it; "" when nobody publishes it as such
+  std::string member = {};  // its name inside of an archive; "" when it is none
+};
+
+// A data set that is known by name: what a correct copy looks like, and who publishes it.
 struct DataInfo {
-  std::string name;         // "libsvm/a9a"; "a9a" finds it too
-  std::string description;  // one line
-  std::size_t rows = 0, features = 0, classes = 0;
-  std::string sha256;  // of the unpacked text; "" when none is known
+  std::string name;  // "libsvm/a9a"; "a9a" finds it too
+  std::string description = {};
+  std::size_t rows = 0, features = 0, classes = 0;  // of the training set; text in rows of 80 characters or words
+  std::string shape = {};                           // of a row: "1x28x28"; "" = its features
+  std::string licence = {};                         // "" = none is stated
+  std::string publisher = {};                       // a page about it
+  std::vector<DataFile> files = {};
 };
 [[nodiscard]] FL_API const std::vector<DataInfo>& known_data();
 [[nodiscard]] FL_API const DataInfo* find_data_info(const std::string& name);  // null when it is not a known one
@@ -35,18 +46,18 @@ struct DataLocation {
   [[nodiscard]] std::string where() const { return file.empty() ? "inside fedbits" : file.string(); }
 };
 
-enum class DataState { missing, present, matches, differs };
+enum class DataState { missing, present, incomplete, matches, differs };
 [[nodiscard]] constexpr const char* to_string(DataState state) {
-  constexpr const char* kNames[] = {"missing", "present", "matches", "differs"};
+  constexpr const char* kNames[] = {"missing", "present", "incomplete", "matches", "differs"};
   return kNames[static_cast<int>(state)];
 }
 
 // One line of `fedbits data` or `fedbits data --verify`.
 struct DataListing {
   DataInfo info;
-  DataState state = DataState::missing;  // list: missing or present; verify: missing, matches or differs
+  DataState state = DataState::missing;  // list: missing or present; verify: anything else but present, unless there is no checksum
   std::string where;                     // "" when missing
-  std::string found;                     // verify: the checksum, or why there is none
+  std::string found;                     // verify: what is wrong with which files
 };
 
 class FL_API DataCatalog {
@@ -57,6 +68,8 @@ class FL_API DataCatalog {
   [[nodiscard]] const std::vector<std::filesystem::path>& folders() const { return folders_; }
   // Throws ConfigError with the places looked at and the nearest known name.
   [[nodiscard]] DataLocation find(const std::string& name) const;
+  // A file of that name; none where there is no such.
+  [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;
 
   [[nodiscard]] std::vector<DataListing> list() const;
@@ -64,7 +77,6 @@ class FL_API DataCatalog {
 
  private:
   [[nodiscard]] std::optional<std::filesystem::path> find_folder(const std::string& name) const;
-  [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   std::vector<std::filesystem::path> folders_;  // in the order of search
 };
 

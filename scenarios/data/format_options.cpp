@@ -69,15 +69,12 @@ std::optional<DataFormat> format_of_folder(const fs::path& folder) {
   return std::nullopt;
 }
 
-// A .txt of another name may well hold LIBSVM rows.
 DataFormat format_of_file(const fs::path& file) {
   const std::string name = (file.extension() == ".gz" ? file.stem() : file.filename()).string();
   if (name == "u.data" || name == "ratings.csv" || name == "ratings.dat") return DataFormat::ratings;
-  static constexpr std::array<std::pair<const char*, DataFormat>, 5> kEndings = {{{"_roles.tsv", DataFormat::roles},
-                                                                                  {".tokens", DataFormat::tokens},
-                                                                                  {".csv", DataFormat::csv},
-                                                                                  {".npy", DataFormat::npy},
-                                                                                  {"input.txt", DataFormat::text}}};
+  if (name == "input.txt") return DataFormat::text;  // other .txt files have always been rows of numbers
+  static constexpr std::array<std::pair<const char*, DataFormat>, 4> kEndings = {
+      {{"_roles.tsv", DataFormat::roles}, {".tokens", DataFormat::tokens}, {".csv", DataFormat::csv}, {".npy", DataFormat::npy}}};
   for (const auto& [ending, format] : kEndings)
     if (name.ends_with(ending)) return format;
   return DataFormat::libsvm;

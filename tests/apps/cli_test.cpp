@@ -1,9 +1,12 @@
 // The command line: help, lists, what is refused before anything is created, and what stored runs are good for.
 #include <gmock/gmock.h>
 
+#include "scenarios/data/bytes.hpp"
+#include "scenarios/data/embedded.hpp"
 #include "server/run_store.hpp"
 #include "server/sqlite.hpp"
 #include "tests/support/binary.hpp"
+#include "tests/support/http_server.hpp"
 
 namespace fl {
 namespace {
@@ -68,6 +71,33 @@ TEST_F(CliTest, DataIsListedAndVerified) {
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out, ContainsRegex("libsvm/madelon .*differs"));
   EXPECT_EQ(fedbits({"data", "--data", "nowhere"}).code, 2);
+}
+
+TEST_F(CliTest, DataIsShownAndFetched) {
+  const Outcome shown = fedbits({"data", "show", "fashion-mnist", "a9a"});
+  EXPECT_EQ(shown.code, 0);
+  for (const char* part : {"60000 rows of 1x28x28, 10 classes", "licence: MIT", "sha256 c59f468a", "from http", "libsvm/a9a"})
+    EXPECT_THAT(shown.out, HasSubstr(part));
+  const Outcome slip = fedbits({"data", "fetch", "fasion-mnist"});
+  EXPECT_EQ(slip.code, 2);
+  EXPECT_THAT(slip.err, HasSubstr("did you mean \"fashion-mnist\"?"));
+  EXPECT_EQ(fedbits({"data", "fetch"}).code, 2);
+  EXPECT_EQ(fedbits({"data", "fletch", "a9a"}).code, 2);
+  EXPECT_EQ(fedbits({"data", "show", "a9a", "--from", "http://127.0.0.1"}).code, 2);
+  EXPECT_EQ(fedbits({"data", "fetch", "shakespeare"}).code, 2);  // nobody publishes it as one file
+
+  test::HttpServer server;
+  server.put("/mushrooms", unpack_data(embedded_mushrooms(), "mushrooms"));
+  server.put("/australian", "not what is expected\n");
+  const Outcome fetched = fedbits({"data", "fetch", "mushrooms", "--from", server.url(), "--data", "sets"});
+  if (fetched.err.find("without libcurl") != std::string::npos) GTEST_SKIP() << fetched.err;
+  EXPECT_EQ(fetched.code, 0) << fetched.err;
+  EXPECT_THAT(fedbits({"data", "--verify", "--data", "sets"}).out, ContainsRegex("libsvm/mushrooms .*matches  sets/libsvm/mushrooms"));
+  const Outcome wrong = fedbits({"data", "fetch", "australian", "--from", server.url(), "--data", "sets"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("expected e11b85d6"));
+  EXPECT_FALSE(exists("sets/libsvm/australian"));
+  EXPECT_EQ(fedbits({"data", "fetch", "madelon", "--from", server.url(), "--data", "sets"}).code, 1);  // the server has none
 }
 
 // ---- scenarios that are refused ----------------------------------------------------------------------------------------------

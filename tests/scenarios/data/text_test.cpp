@@ -30,7 +30,10 @@ std::vector<std::string> all_shown(const Dataset<T>& data, const std::string& be
 
 class Text : public test::DataFolderTest {
  protected:
-  static FileDataOptions options(const std::string& name, const TextOptions& text) { return {.name = name, .formats = {.text = text}}; }
+  static FileDataOptions options(const std::string& name, const TextOptions& text) {
+    const DataFormat format = name.ends_with(".txt") ? DataFormat::text : DataFormat::automatic;
+    return {.name = name, .formats = {.format = format, .text = text}};
+  }
 };
 
 TEST_F(Text, RolesAreClientsInOrderOfAppearance) {
@@ -80,37 +83,42 @@ TEST_F(Text, RefusesDamagedRoles) {
 }
 
 TEST_F(Text, PlainTextIsOneStretch) {
-  write("mine-input.txt", "to be or\nn\xC3\xB6t");
-  const auto data = load(options("mine-input.txt", {.sequence = 4}));
+  write("mine.txt", "to be or\nn\xC3\xB6t");
+  const auto data = load(options("mine.txt", {.sequence = 4}));
   EXPECT_THAT(all_shown(data.train), ElementsAre("to b|e", "e or|\\n"));
   EXPECT_TRUE(data.train.client_begin.empty());
   EXPECT_EQ(data.train.vocabulary, 9u);  // newline, blank, b, e, n, o, r, t, o with dots
   EXPECT_EQ(data.train.class_names.back(), "\xC3\xB6");
 
-  write("other-input.txt", "nobet");
-  FileDataOptions with_test = options("mine-input.txt", {.sequence = 4});
-  with_test.test = "other-input.txt";
+  write("other.txt", "nobet");
+  FileDataOptions with_test = options("mine.txt", {.sequence = 4});
+  with_test.test = "other.txt";
   EXPECT_THAT(all_shown(*load(with_test).test), ElementsAre("nobe|t"));
-  write("other-input.txt", "no\nbex");
-  EXPECT_THAT(error_of(with_test), StartsWith("other-input.txt:2:3: the character 'x' is not in the training text"));
-  write("mine-input.txt", "abc\nd\xE4 f");
-  EXPECT_THAT(error_of(options("mine-input.txt", {.sequence = 4})), StartsWith("mine-input.txt:2:2: the byte 0xe4 is not UTF-8"));
-  write("mine-input.txt", "abcd");
-  EXPECT_THAT(error_of(options("mine-input.txt", {.sequence = 4})), StartsWith("mine-input.txt: no text is longer than sequence = 4"));
+  write("other.txt", "no\nbex");
+  EXPECT_THAT(error_of(with_test), StartsWith("other.txt:2:3: the character 'x' is not in the training text"));
+  write("mine.txt", "abc\nd\xE4 f");
+  EXPECT_THAT(error_of(options("mine.txt", {.sequence = 4})), StartsWith("mine.txt:2:2: the byte 0xe4 is not UTF-8"));
+  write("mine.txt", "abcd");
+  EXPECT_THAT(error_of(options("mine.txt", {.sequence = 4})), StartsWith("mine.txt: no text is longer than sequence = 4"));
 }
 
 // Bytes that decoders have let through: forms longer than needed, surrogates, beyond the last code point, ends in the middle.
 TEST_F(Text, RefusesWhatIsNotUtf8) {
   for (const char* bad :
        {"\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\x80", "\xE2\x82", "\xC3"}) {
-    write("mine-input.txt", std::string("abcd") + bad);
-    EXPECT_THAT(error_of(options("mine-input.txt", {.sequence = 2})), StartsWith("mine-input.txt:1:5: the byte 0x"))
-        << testing::PrintToString(bad);
+    write("mine.txt", std::string("abcd") + bad);
+    EXPECT_THAT(error_of(options("mine.txt", {.sequence = 2})), StartsWith("mine.txt:1:5: the byte 0x")) << testing::PrintToString(bad);
   }
-  write("mine-input.txt",
+  write("mine.txt",
         "\xF0\x9F\x98\x80\xE2\x82\xAC"
         "a");
-  EXPECT_THAT(all_shown(load(options("mine-input.txt", {.sequence = 2})).train), ElementsAre("\xF0\x9F\x98\x80\xE2\x82\xAC|a"));
+  EXPECT_THAT(all_shown(load(options("mine.txt", {.sequence = 2})).train), ElementsAre("\xF0\x9F\x98\x80\xE2\x82\xAC|a"));
+}
+
+TEST_F(Text, FilesOfNumbersThatEndInTxtStayRows) {
+  write("rows.txt", "1 1:1\n2 1:2\n");
+  EXPECT_EQ(load({.name = "rows.txt"}).train.vocabulary, 0u);
+  EXPECT_EQ(load({.name = "rows.txt"}).train.num_rows, 2u);
 }
 
 TEST_F(Text, WordsAreNumberedByFirstAppearance) {
@@ -131,8 +139,12 @@ TEST_F(Text, KeysWithoutEffectAreErrorsAllAtOnce) {
       {.name = "rows", .formats = {.text = {.sequence = 5, .stride = 2, .min_text = 3}, .table = {.label = "x", .categories = {"y"}}}});
   for (const char* key : {"sequence", "stride", "min_text", "label_column", "categories"})
     EXPECT_THAT(error, HasSubstr(std::string("data.") + key + ": has no effect on a data set in the format libsvm"));
-  write("mine-input.txt", "to be or not");
-  EXPECT_THAT(error_of({.name = "mine-input.txt", .features = 3, .storage = Storage::dense, .labels = LabelKind::target}),
+  write("mine.txt", "to be or not");
+  EXPECT_THAT(error_of({.name = "mine.txt",
+                        .features = 3,
+                        .storage = Storage::dense,
+                        .labels = LabelKind::target,
+                        .formats = {.format = DataFormat::text}}),
               AllOf(HasSubstr("data.features"), HasSubstr("data.storage"), HasSubstr("data.labels")));
 }
 
