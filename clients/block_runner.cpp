@@ -43,6 +43,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   messages_.resize(max_cohort);
   measures_.resize(max_cohort);
   work_.resize(max_cohort, 1.0);
+  refused_.resize(max_cohort);
   for (int thread = 0; thread < pool.num_threads(); ++thread) {
     scratch_.push_back(std::make_unique<Scratch>());
     scratch_.back()->vectors.resize(vector_homes_.size());
@@ -79,7 +80,10 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
 
   pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, context, index);
-    if (phase == 0) local_update_.run(exec, context, oracle_, block);
+    if (phase == 0) {
+      local_update_.run(exec, context, oracle_, block);
+      refuse_non_finite(block);
+    }
     send_block(exec, context, block, phase);
   });
   return {messages_.data(), context.cohort.size()};
@@ -105,6 +109,18 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
   for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});
   block.work = std::span(work_).subspan(block.first, block.K);
   return block;
+}
+
+// A client whose vectors hold NaN or an infinity sends nothing; they become zeros, so that no operator meets them.
+template <class T>
+void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    const bool finite = std::all_of(block.vectors.begin(), block.vectors.end(),
+                                    [k](const BatchView<T>& vector) { return is_finite(vector.row(k), vector.P); });
+    refused_[block.first + k] = finite ? 0 : 1;
+    if (finite) continue;
+    for (const BatchView<T>& vector : block.vectors) std::fill_n(vector.row(k), vector.P, T(0));
+  }
 }
 
 template <class T>
@@ -143,7 +159,8 @@ template <class T>
 void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
-    message = {.client = block.clients[k], .bits = {}, .work = block.work[k]};
+    message = {.client = block.clients[k], .bits = {}, .refused = refused_[block.first + k] != 0, .work = block.work[k]};
+    if (message.refused) continue;
     scratch.spoken.clear();
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       if (!channels_[c].speaks) continue;

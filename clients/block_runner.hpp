@@ -57,6 +57,7 @@ class BlockRunner final : public CohortRunner<T> {
   };
 
   [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index);
+  void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
   void count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
@@ -78,6 +79,7 @@ class BlockRunner final : public CohortRunner<T> {
   std::vector<ClientMessage<T>> messages_;         // [M]
   std::vector<ClientMeasures> measures_;           // [M]
   std::vector<double> work_;                       // [M]
+  std::vector<std::uint8_t> refused_;              // [M]
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
   std::vector<Buffer<T>> cohort_vectors_;          // [M,P] of vectors that must outlive their block (several phases)
   std::uint32_t block_size_ = 1, num_blocks_ = 0;

@@ -15,6 +15,12 @@ BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<
 }
 
 template <class T>
+const Schedule& LocalUpdate<T>::schedule() const {
+  static const Schedule constant;
+  return constant;
+}
+
+template <class T>
 void LocalUpdate<T>::prepare(const Exec&, const GradientOracle<T>&, StateTable<T>&, const T*) const {}
 
 template BatchView<const float> own_models(const RoundContext<float>&, const ClientBlock<float>&, float*);

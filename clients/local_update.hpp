@@ -9,6 +9,7 @@
 #include "clients/oracle.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/round_context.hpp"
+#include "fl_core/schedule.hpp"
 
 namespace fl {
 
@@ -28,6 +29,8 @@ class FL_API LocalUpdate {
   // How its stochastic gradients are drawn, and the step size gamma of its steps.
   [[nodiscard]] virtual const SamplingOptions& sampling() const = 0;
   [[nodiscard]] virtual const Expression& learning_rate() const = 0;
+  // How gamma changes over the rounds.
+  [[nodiscard]] virtual const Schedule& schedule() const;
   // The feedback it needs ("scaffold"), "" = any.
   [[nodiscard]] virtual std::string needs_feedback() const { return ""; }
   // Whether it heeds RoundContext::offset_slot (computes at own_models).

@@ -49,6 +49,7 @@ GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard
     : model_(model),
       shards_(shards),
       sampling_(std::move(sampling)),
+      seed_(seed),
       key_(hash64(seed, static_cast<std::uint64_t>(Purpose::minibatch))),
       epoch_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::epoch))),
       inner_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::inside_model))),
@@ -128,16 +129,18 @@ void GradientOracle<T>::shuffle(std::uint32_t client, std::uint32_t round, std::
 
 template <class T>
 LocalSteps<T>::LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round,
-                          std::int64_t steps, std::int64_t epochs)
+                          const LocalWork& work)
     : oracle_(oracle), client_(client), round_(round) {
+  const bool in_epochs = work.epochs > 0;
+  const auto amount = static_cast<std::uint64_t>(oracle.amount(work, client, round));
   const std::size_t rows = oracle.shards()[client].size(), batch = oracle.is_full() ? rows : oracle.batch();
-  if (epochs > 0) per_epoch_ = static_cast<std::uint32_t>((rows + batch - 1) / batch);
-  const std::uint64_t count = epochs > 0 ? static_cast<std::uint64_t>(epochs) * per_epoch_ : static_cast<std::uint64_t>(steps);
+  if (in_epochs) per_epoch_ = static_cast<std::uint32_t>((rows + batch - 1) / batch);
+  const std::uint64_t count = in_epochs ? amount * per_epoch_ : amount;
   if (count > kMostLocalSteps)
     throw ConfigError("local.epochs: client " + std::to_string(client) + " would take " + std::to_string(count) +
                       " local steps in a round, at most " + std::to_string(kMostLocalSteps) + " are possible");
   count_ = static_cast<std::uint32_t>(count);
-  drawn_ = frame.take<std::uint32_t>(epochs > 0 ? rows : batch);
+  drawn_ = frame.take<std::uint32_t>(in_epochs ? rows : batch);
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "clients/local_work.hpp"
 #include "clients/model.hpp"
 #include "fl_core/dataset.hpp"
 #include "fl_core/options.hpp"
@@ -22,9 +23,6 @@ struct SamplingOptions {
   std::string sample_file;  // replays a published sampling: line r, column i = the local row of client i in round r
 };
 FL_API void describe(Schema& schema, SamplingOptions& options);
-
-// Steps are counted in 16 bits of the random numbers' counter.
-inline constexpr std::uint32_t kMostLocalSteps = 65535;
 
 // Which rows: all, or those of a round and a local step.
 struct Sample {
@@ -56,6 +54,10 @@ class FL_API GradientOracle {
     double rate;
   };
   [[nodiscard]] const std::vector<Statistic>& statistics() const { return statistics_; }
+  // Steps or epochs of a client in a round.
+  [[nodiscard]] std::int64_t amount(const LocalWork& work, std::uint32_t client, std::uint32_t round) const {
+    return work.amount(seed_, client, round);
+  }
   [[nodiscard]] std::size_t batch() const { return static_cast<std::size_t>(sampling_.batch); }
 
   // Where the rows of one client for a sample lie; `out` has room for `batch` entries.
@@ -70,7 +72,7 @@ class FL_API GradientOracle {
   [[nodiscard]] RandomStream inner_random(std::uint32_t client, const Sample& sample) const {
     return {inner_key_, client, sample.round, sample.step};
   }
-  std::uint64_t key_, epoch_key_, inner_key_;
+  std::uint64_t seed_, key_, epoch_key_, inner_key_;
   std::size_t model_size_;
   std::vector<Statistic> statistics_;
   std::vector<std::uint32_t> replay_;  // [rounds, clients] local rows
@@ -81,9 +83,8 @@ class FL_API GradientOracle {
 template <class T>
 class LocalSteps {
  public:
-  // `epochs` = 0 takes `steps`. Scratch lasts as long as `frame`.
-  LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round, std::int64_t steps,
-             std::int64_t epochs);
+  // Scratch lasts as long as `frame`.
+  LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round, const LocalWork& work);
   [[nodiscard]] std::uint32_t count() const { return count_; }
   // The rows of step 0, 1, ... in this order.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t step);

@@ -1,4 +1,5 @@
 // Sums of squares in one fixed order: eight partial sums in double, joined pairwise. For measures, never for decisions of operators.
+// And whether a vector is finite.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,20 @@ template <class T>
     lane[j % 8] += x * x;
   }
   return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+// Whether no entry of v [n] is NaN or infinite.
+template <class T>
+[[nodiscard]] inline bool is_finite(const T* v, std::size_t n) {
+  constexpr std::size_t kLanes = 64 / sizeof(T);
+  T lane[kLanes] = {};  // sums of zeros, unless something times zero is not a number
+  std::size_t j = 0;
+  for (; j + kLanes <= n; j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lane[l] += v[j + l] * T(0);
+  for (; j < n; ++j) lane[0] += v[j] * T(0);
+  T sum = 0;
+  for (const T zero : lane) sum += zero;
+  return sum == T(0);
 }
 
 }  // namespace fl

@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
   epoch = 10,
   inside_model = 11,
   feature_noise = 12,
+  local_work = 13,
 };
 
 // The four seeds of a scenario.

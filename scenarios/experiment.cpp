@@ -171,6 +171,8 @@ void Experiment<T>::declare_state() {
       std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
                                  RoundSettings{.unit = unit_,
                                                .step_size = step_size_,
+                                               .schedule = local_->schedule(),
+                                               .rounds = static_cast<std::uint32_t>(scenario_.rounds),
                                                .seeds = scenario_.seeds,
                                                .weights = problem_.weights(),
                                                .average = scenario_.server.average,
@@ -308,7 +310,8 @@ template <class T>
 bool Experiment<T>::has_diverged(const RoundRow& row) const {
   double total = 0;
   for (const double g : round_->estimate()) total += g;
-  return !std::isfinite(total) ||
+  const bool nobody_is_left = row.clients > 0 && row.refused == row.clients;
+  return nobody_is_left || !std::isfinite(total) ||
          (scenario_.evaluate.train_loss && is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
           !std::isfinite(row.train_loss));
 }
@@ -331,6 +334,7 @@ void Experiment<T>::count(RoundRow& row) const {
   row.bits_up = ledger.round_up().bits;
   row.bits_down = ledger.round_down_bits();
   row.residual_age = round_->residual_age();
+  row.refused = round_->refused();
   row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(problem_.P()));
 }
 
@@ -353,7 +357,11 @@ void Experiment<T>::measure(RoundRow& row) {
   const std::span<const ClientMeasures> measures = runner_->measures().first(round_->plan().cohort.size());
   if (measures.empty()) return;  // a skipped round
   double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
-  for (const ClientMeasures& m : measures) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < measures.size(); ++i) {
+    if (round_->delivered()[i] == 0) continue;
+    const ClientMeasures& m = measures[i];
+    ++count;
     error += m.error;
     input += m.input;
     compensated += m.compensated;
@@ -363,7 +371,8 @@ void Experiment<T>::measure(RoundRow& row) {
     delta = std::min(delta, 1 - m.compression_error / m.compensated);
     omega = std::max(omega, m.compression_error / m.compensated);
   }
-  const auto M = static_cast<double>(measures.size());
+  if (count == 0) return;
+  const auto M = static_cast<double>(count);
   row.error_norm_sq = error / M;
   row.grad_norm_sq = input / M;
   row.compensated_norm_sq = compensated / M;
@@ -434,6 +443,9 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   }
   const auto skipped = std::count_if(result.rows.begin() + 1, result.rows.end(), [](const RoundRow& row) { return row.clients == 0; });
   if (skipped > 0) record.constants.push_back({"skipped_rounds", static_cast<double>(skipped)});
+  std::uint64_t refused = 0;
+  for (const RoundRow& row : result.rows) refused += row.refused;
+  if (refused > 0) record.constants.push_back({"refused_updates", static_cast<double>(refused)});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
   if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", zeta_sq_at_optimum()});

@@ -20,6 +20,7 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
   sample(round);
+  refused_ = 0;
   if (plan_.cohort.empty()) {
     std::fill(estimate_.begin(), estimate_.end(), 0.0);
     return;
@@ -27,7 +28,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   RoundContext<T> context = open(round, measure);
   for (int phase = 0; phase < parts_.exchange.num_phases(); ++phase) collect(context, phase);
   receive(context);
-  parts_.optimizer.step(round, settings_.unit == Unit::gradient ? settings_.step_size : 1.0, estimate_.span(), model_);
+  parts_.optimizer.step(round, settings_.unit == Unit::gradient ? context.step_size : 1.0, estimate_.span(), model_);
   parts_.runner.acknowledge(context, delivered_);
   absence_.learn(plan_.cohort, parts_.state, ledger_);
   ledger_.close_round();
@@ -49,10 +50,12 @@ void Round<T>::receive(const RoundContext<T>& context) {
   if (!context.normalise) return;
   double work = 0, sum = 0;
   for (std::size_t i = 0; i < work_.size(); ++i) {
+    if (delivered_[i] == 0) continue;
     work += context.cohort_weight[i] * work_[i];
     sum += context.cohort_weight[i];
   }
-  for (double& e : estimate_) e *= work / sum;
+  if (sum > 0)
+    for (double& e : estimate_) e *= work / sum;
 }
 
 template <class T>
@@ -73,7 +76,7 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
   parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.state, ledger_);
   delivered_.assign(plan_.cohort.size(), 1);
   RoundContext<T> context{.round = round,
-                          .step_size = settings_.step_size,
+                          .step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds),
                           .unit = settings_.unit,
                           .coin = false,
                           .measure = measure,
@@ -96,10 +99,29 @@ template <class T>
 void Round<T>::collect(const RoundContext<T>& context, int phase) {
   const std::span<const ClientMessage<T>> messages = parts_.runner.exchange(context, phase);
   for (const ClientMessage<T>& message : messages) ledger_.count_up(message.client, message.bits);
+  if (phase == 0) refuse(messages);
   work_.clear();
   for (const ClientMessage<T>& message : messages) work_.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(context, phase, c);
+}
+
+// Messages that are not finite never arrive; those that did share their weight, in proportion.
+template <class T>
+void Round<T>::refuse(std::span<const ClientMessage<T>> messages) {
+  double all = 0, arrived = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    all += plan_.cohort_weight[i];
+    if (!messages[i].refused) {
+      arrived += plan_.cohort_weight[i];
+      continue;
+    }
+    ++refused_;
+    delivered_[i] = 0;
+    plan_.cohort_weight[i] = 0;
+  }
+  if (refused_ == 0 || arrived == 0) return;
+  for (double& weight : plan_.cohort_weight) weight *= all / arrived;
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/ledger.hpp"
+#include "fl_core/schedule.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "server/absence.hpp"
 #include "server/aggregator.hpp"
@@ -35,6 +36,8 @@ struct RoundParts {
 struct RoundSettings {
   Unit unit = Unit::gradient;
   double step_size = 1;  // gamma
+  Schedule schedule;     // of gamma, over so many rounds:
+  std::uint32_t rounds = 0;
   Seeds seeds;
   std::vector<double> weights;  // w_i [N], summing to 1
   Average average = Average::weighted;
@@ -54,6 +57,9 @@ class Round {
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return plan_; }
+  // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
+  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
+  [[nodiscard]] std::size_t refused() const { return refused_; }
   [[nodiscard]] const Absence<T>& absence() const { return absence_; }
   // Of the last round's cohort, before it (Absence::residual_age).
   [[nodiscard]] double residual_age() const { return residual_age_; }
@@ -65,6 +71,7 @@ class Round {
   RoundContext<T> open(std::uint32_t round, bool measure);
   void receive(const RoundContext<T>& context);
   void collect(const RoundContext<T>& context, int phase);
+  void refuse(std::span<const ClientMessage<T>> messages);
   void aggregate(const RoundContext<T>& context, int phase, std::size_t channel);
 
   RoundParts<T> parts_;
@@ -81,6 +88,7 @@ class Round {
   std::vector<Aggregate> aggregates_;
   std::vector<const Payload<T>*> arrived_;  // [M]
   std::vector<std::uint8_t> delivered_;     // [M]
+  std::size_t refused_ = 0;
   Buffer<T> phase_mean_, phase_estimate_;
 };
 

@@ -49,6 +49,7 @@ struct RoundRow {
   double measured_omega = kNotMeasured;       // largest |C(p) - p|^2 / |p|^2 of the cohort
   double zeta_sq = kNotMeasured;              // weighted mean over all clients of |grad f_i(x_r) - grad f(x_r)|^2
   double residual_age = kNotMeasured;         // rounds since a client's last acknowledged message, mean over the cohort's that have one
+  std::uint64_t refused = 0;                  // clients whose vectors were not finite: they sent nothing
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -142,6 +143,7 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"measured_omega", &RoundRow::measured_omega},
     {"zeta_sq", &RoundRow::zeta_sq},
     {"residual_age", &RoundRow::residual_age},
+    {"refused", &RoundRow::refused},
 });
 
 struct RunColumn {

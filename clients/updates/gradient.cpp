@@ -8,11 +8,13 @@ namespace fl {
 
 struct GradientOptions : SamplingOptions {
   Expression learning_rate{0.1};
+  Schedule schedule;
   enum class Subtract { nothing, optimum } subtract = Subtract::nothing;
 };
 inline void describe(Schema& s, GradientOptions& o) {
   describe(s, static_cast<SamplingOptions&>(o));
   s.field("learning_rate", o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
+  describe(s, o.schedule);
   s.choice("subtract", o.subtract, {{GradientOptions::Subtract::nothing, "nothing"}, {GradientOptions::Subtract::optimum, "optimum"}},
            "what is taken off the gradient: nothing, or the client's gradient at the optimum");
 }
@@ -26,6 +28,7 @@ class GradientUpdate final : public LocalUpdate<T> {
 
   [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
   [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient, Unit::step}; }
   [[nodiscard]] std::vector<SlotSpec> slots() const override {
     if (!subtracts()) return {};

@@ -341,12 +341,14 @@ TEST_P(LocalSteps, FedAvgAndFedProxFollowThePlainLoop) {
 
 INSTANTIATE_TEST_SUITE_P(ProximalMu, LocalSteps, testing::Values(0.0, 0.7));
 
-// Option II with sampled clients: the model moves by the cohort's weighted mean, c by population weights, |S|/N of it.
-TEST(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
+// Sampled clients: the model moves by the cohort's weighted mean, c by population weights, |S|/N of it. Option I and option II.
+class Scaffold : public testing::TestWithParam<std::string> {};
+
+TEST_P(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
   constexpr double kServerStep = 0.9;
   constexpr std::uint32_t kSteps = 3;
   ScenarioText s = problem("kind = 'scaffold'");
-  s.local = "kind = 'scaffold'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3";
+  s.local = "kind = 'scaffold'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3\ncontrol = '" + GetParam() + "'";
   s.up = "kind = 'identity'";
   s.participation = "kind = 'uniform'\nclients = 2";
   s.server = "kind = 'sgd'\nlearning_rate = 0.9";
@@ -370,8 +372,12 @@ TEST(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
         add(-kStep, direction, y);
       }
       Vector change(kDimension, 0.0);
-      add(1 / (kSteps * kStep), minus(w, y), change);
-      add(-1, c_old, change);
+      if (GetParam() == "path") {
+        add(1 / (kSteps * kStep), minus(w, y), change);
+        add(-1, c_old, change);
+      } else {
+        change = minus(gradient(w, i), c_i[i]);
+      }
       add(1, change, c_i[i]);
       add(weights[i], change, c);
       add(-kServerStep * weights[i] / cohort_weight, minus(w, y), x);
@@ -380,6 +386,107 @@ TEST(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
     ASSERT_LE(relative_distance(test::copy(run->state().cohort("control_mean")), c), kTolerance);
     for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "control", i), c_i[i]), kTolerance);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Controls, Scaffold, testing::Values("path", "gradient"), [](const auto& info) { return info.param; });
+
+// h_i = alpha s_i and h = alpha s as published; the model is the mean of the cohort's less h / alpha.
+TEST(FedDyn, FollowsThePlainLoopUnderPartialParticipation) {
+  constexpr double kAlpha = 0.3;
+  ScenarioText s = problem("kind = 'feddyn'");
+  s.local = "kind = 'feddyn'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3\nalpha = 0.3";
+  s.up = "kind = 'identity'";
+  s.model += "\nweights = 'uniform'";
+  s.participation = "kind = 'uniform'\nclients = 2";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model(), h(kDimension, 0.0);
+  std::vector<Vector> h_i = zeros();
+  for (std::uint32_t r = 1; r <= 8; ++r) {
+    run.play(r, r);
+    const Vector w = x;
+    Vector mean(kDimension, 0.0);
+    for (const std::uint32_t i : run->round().plan().cohort) {
+      Vector y = w;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        Vector direction = gradient(y, i, {.round = r, .step = step});
+        add(-1, h_i[i], direction);
+        add(kAlpha, minus(y, w), direction);
+        add(-kStep, direction, y);
+      }
+      add(-kAlpha, minus(y, w), h_i[i]);
+      add(-kAlpha / kClients, minus(y, w), h);
+      add(0.5, y, mean);
+    }
+    x = mean;
+    add(-1 / kAlpha, h, x);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      Vector moved = h_i[i];
+      for (double& entry : moved) entry /= kAlpha;
+      ASSERT_LE(relative_distance(test::state_of(run, "moved", i), moved), kTolerance);
+    }
+  }
+}
+
+// Momentum of full gradients at the server's model, which rests while clients step.
+TEST(MimeLite, FollowsThePlainLoopUnderPartialParticipation) {
+  constexpr double kMomentum = 0.8;
+  ScenarioText s = problem("kind = 'mime_lite'");
+  s.local = "kind = 'mime_lite'\nlearning_rate = 0.2\nbatch = 2\nsteps = 3\nmomentum = 0.8\nweight_decay = 0.1";
+  s.up = "kind = 'identity'";
+  s.model += "\nweights = 'uniform'";
+  s.participation = "kind = 'uniform'\nclients = 2";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model(), m(kDimension, 0.0);
+  for (std::uint32_t r = 1; r <= 8; ++r) {
+    run.play(r, r);
+    const Vector w = x, m_old = m;
+    for (double& entry : m) entry *= kMomentum;
+    for (const std::uint32_t i : run->round().plan().cohort) {
+      Vector y = w;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        Vector direction(kDimension, 0.0);
+        add(1 - kMomentum, gradient(y, i, {.round = r, .step = step}), direction);
+        add((1 - kMomentum) * 0.1, y, direction);
+        add(kMomentum, m_old, direction);
+        add(-kStep, direction, y);
+      }
+      add(0.5, minus(y, w), x);
+      add(0.5 * (1 - kMomentum), gradient(w, i), m);
+    }
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    ASSERT_LE(relative_distance(test::copy(run->state().cohort("momentum")), m), kTolerance) << "round " << r;
+  }
+}
+
+// Rounds 1 and 2 warm up; then gamma is halved every 2 rounds, or falls along a cosine.
+TEST(Schedules, ScaleEveryRoundsStep) {
+  const auto follow = [](const std::string& keys, const std::vector<double>& factors) {
+    ScenarioText s = problem("kind = 'ef14'");
+    s.rounds = static_cast<int>(factors.size());
+    s.local += "\nwarmup_rounds = 2\n" + keys;
+    s.up = "kind = 'top_k'\nk = 4\nunit = 'step'";
+    OneRun<double> run(s.str());
+    const ClientGradients gradient(run, 2);
+    Vector x = run.model();
+    std::vector<Vector> e = zeros();
+    for (std::uint32_t r = 1; r <= factors.size(); ++r) {
+      const Vector w = x;
+      for (std::uint32_t i = 0; i < kClients; ++i) {
+        add(kStep * factors[r - 1], gradient(w, i, {.round = r}), e[i]);
+        const Vector sent = top_k(e[i], kKept);
+        e[i] = minus(e[i], sent);
+        add(-run.problem().weights()[i], sent, x);
+      }
+      run.play(r, r);
+      ASSERT_LE(relative_distance(run.model(), x), kTolerance) << keys << ", round " << r;
+    }
+  };
+  follow("schedule = 'step'\ndecay_rounds = 2\ndecay_factor = 0.5", {0.5, 1, 1, 1, 0.5, 0.5, 0.25});
+  follow("schedule = 'cosine'\nfinal_factor = 0.2", {0.5, 1, 1, 0.2 + 0.4 * (1 + std::sqrt(0.5)), 0.6, 0.2 + 0.4 * (1 - std::sqrt(0.5))});
+  follow("", {0.5, 1, 1, 1});
 }
 
 // ---- a compressed downlink: clients compute at w, which moves by what they were sent of x - w ----

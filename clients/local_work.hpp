@@ -1,0 +1,31 @@
+// How much a client computes in a round: steps or epochs, the same for all or less for stragglers.
+#pragma once
+
+#include <cstdint>
+
+#include "fl_core/options.hpp"
+#include "fl_core/random.hpp"
+
+namespace fl {
+
+// Steps are counted in 16 bits of the random numbers' counter.
+inline constexpr std::uint32_t kMostLocalSteps = 65535;
+
+// A straggler does a number of steps (or epochs) that is drawn uniformly from `least` to the full number. FedProx's systems heterogeneity:
+// a share of stragglers, least = 1, drawn anew in every round; FedNova's: stragglers = 1, epochs = 5, least = 2.
+// Sources: T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020, section 5.2; J. Wang et al., "Tackling the
+// objective inconsistency problem in heterogeneous federated optimization", NeurIPS 2020, section 6.
+struct LocalWork {
+  enum class Redraw { round, client };
+  std::int64_t steps = 1, epochs = 0;  // epochs = 0 counts steps
+  double stragglers = 0;               // share of clients, 0 .. 1
+  std::int64_t least = 1;
+  Redraw redraw = Redraw::round;
+
+  // Steps, or epochs when they are counted, of a client in a round.
+  [[nodiscard]] FL_API std::int64_t amount(std::uint64_t seed, std::uint32_t client, std::uint32_t round) const;
+};
+FL_API void describe(Schema& schema, LocalWork& work);
+FL_API void validate(const LocalWork& work, Problems& problems);
+
+}  // namespace fl

@@ -1,0 +1,72 @@
+// The local steps that all methods with local steps share: options, and one client's walk from w.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "clients/local_update.hpp"
+#include "clients/local_work.hpp"
+
+namespace fl {
+
+struct LocalStepOptions : SamplingOptions {
+  Expression learning_rate{0.1};
+  Schedule schedule;
+  LocalWork work;
+  double weight_decay = 0;
+};
+inline void describe(Schema& s, LocalStepOptions& o) {
+  describe(s, static_cast<SamplingOptions&>(o));
+  s.field("learning_rate", o.learning_rate, "gamma of the local steps: a number or a rule");
+  describe(s, o.schedule);
+  describe(s, o.work);
+  s.field("weight_decay", o.weight_decay, "weight of y that is added to each gradient").at_least(0);
+}
+inline void validate(const LocalStepOptions& o, Problems& problems) { validate(o.work, problems); }
+
+// LocalUpdate of the methods with LocalStepOptions.
+template <class T, class MethodOptions>
+class StepwiseUpdate : public LocalUpdate<T> {
+ public:
+  explicit StepwiseUpdate(MethodOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const SamplingOptions& sampling() const final { return options_; }
+  [[nodiscard]] const Expression& learning_rate() const final { return options_.learning_rate; }
+  [[nodiscard]] const Schedule& schedule() const final { return options_.schedule; }
+  [[nodiscard]] std::vector<Unit> units() const final { return {Unit::update}; }
+
+ protected:
+  // y <- y - gamma d for each of the client's steps, from y = w, where direction(g, y) turns the stochastic gradient g [P] (weight decay
+  // included) into d in place. Returns the number of steps. y, g [P] are room.
+  template <class Direction>
+  std::uint32_t descend(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, std::uint32_t client, const T* w,
+                        T* y, T* g, const Direction& direction) const {
+    const std::size_t P = context.P;
+    const T gamma = static_cast<T>(context.step_size), decay = static_cast<T>(options_.weight_decay);
+    Workspace::Frame frame(*exec.workspace);
+    LocalSteps<T> steps(frame, oracle, client, context.round, options_.work);
+    std::copy_n(w, P, y);
+    for (std::uint32_t step = 0; step < steps.count(); ++step) {
+      oracle.gradient_on(exec, y, client, {.round = context.round, .step = step}, steps.rows(step), g);
+      move_statistics(oracle, g, y);
+      if (decay > T(0))
+        for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
+      direction(g, y);
+      for (const auto& statistic : oracle.statistics()) std::fill(g + statistic.begin, g + statistic.end, T(0));
+      for (std::size_t j = 0; j < P; ++j) y[j] -= gamma * g[j];
+    }
+    return steps.count();
+  }
+
+  MethodOptions options_;
+
+ private:
+  // Statistics of a layer move at their own rate, whatever the method does.
+  static void move_statistics(const GradientOracle<T>& oracle, const T* g, T* y) {
+    for (const auto& statistic : oracle.statistics())
+      for (std::size_t j = statistic.begin; j < statistic.end; ++j) y[j] -= static_cast<T>(statistic.rate) * g[j];
+  }
+};
+
+}  // namespace fl

@@ -1,0 +1,48 @@
+// FedDyn's correction: clients and server add up what was sent.
+//
+//   client  sends d_i = w - y_i;   s_i <- s_i + decoded d_i   (h_i = alpha s_i is the gradient at the client's last minimiser)
+//   server  s <- s + sum_{i in S} w_i d_i   (population weights: 1/N of each in the paper);   estimate = sum_i weight_i d_i + s
+// With s = h / alpha this is theta = mean y_i - h / alpha; alpha itself matters to the local update "feddyn" alone.
+// Source: D. A. E. Acar et al., "Federated learning based on dynamic regularization", ICLR 2021, Algorithm 1.
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class FedDyn final : public Feedback<T> {
+ public:
+  explicit FedDyn(const NoOptions&) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}};
+  }
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.local_update != "feddyn")
+      problems.push_back({"local.kind", "feedback 'feddyn' needs local kind \"feddyn\", is \"" + around.local_update + "\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "feddyn needs each client's own message, not only their mean"});
+  }
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
+    Send<T> send;
+    send.input.add(T(1), block.vectors[channel]);
+    return send;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "moved").row(k));
+  }
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = context.state->server("moved_sum");
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      sum[j] += aggregates[0].population[j];
+      estimate[j] = aggregates[0].estimate[j] + sum[j];
+    }
+  }
+};
+
+FL_REGISTER_PART(Feedback, FedDyn, NoOptions,
+                 (PartInfo{"feedback", "feddyn", "sums of what was sent, which FedDyn's clients and server take into account",
+                           "Acar et al., ICLR 2021"}));
+
+}  // namespace fl::FL_DEVICE_NS

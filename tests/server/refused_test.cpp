@@ -1,0 +1,75 @@
+// Clients that compute NaN or infinities: their updates are refused and counted, the round goes on with the others.
+#include <gmock/gmock.h>
+
+#include "tests/support/data_folder.hpp"
+#include "tests/support/plain_loop.hpp"
+#include "tests/support/run_text.hpp"
+#include "tests/support/scenario_text.hpp"
+
+namespace fl {
+namespace {
+
+using test::ScenarioText;
+
+constexpr const char* kRows = "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n2 2:1 4:-2\n-1 3:2\n0.5 2:-1 3:1\n";
+
+// Two steps on a feature of 1e200 overflow; nobody else has feature 1.
+class Refused : public test::DataFolderTest {
+ protected:
+  ScenarioText study(const std::string& rows, int clients) {
+    write("rows", rows);
+    ScenarioText s;
+    s.rounds = 5;
+    s.data = "path = '" + (folder_ / "rows").string() + "'\ntest = 'none'\nlabels = 'target'\nfeatures = 4";
+    s.partition = "kind = 'contiguous'\nclients = " + std::to_string(clients);
+    s.model = "kind = 'linear_regression'\nbias = false";
+    s.local = "kind = 'sgd'\nlearning_rate = 0.1\nsteps = 2";
+    s.evaluate = "every = 1\noptimum = false\ngradient = 'never'";
+    return s;
+  }
+  const std::string poisoned_ = std::string("1 1:1e200\n1 1:1e200\n") + kRows;
+};
+
+TEST_F(Refused, ClientsAreCountedAndTheOthersGoOnAsIfAlone) {
+  for (const std::string feedback : {"kind = 'none'", "kind = 'ef14'", "kind = 'ef21'"}) {
+    ScenarioText with = study(poisoned_, 4);
+    with.feedback = feedback;
+    if (feedback != "kind = 'none'") with.up = "kind = 'top_k'\nk = 2";
+    const RunResult result = test::run_text(with.str()).front();
+    EXPECT_EQ(result.record.status, RunStatus::done);
+    for (std::size_t r = 1; r <= 5; ++r) EXPECT_EQ(result.rows[r].refused, 1u) << feedback;
+    EXPECT_EQ(result.rows[0].refused, 0u);
+    EXPECT_THAT(result.record.constants, testing::Contains(testing::Field(&ResolvedConstant::name, "refused_updates")));
+
+    ScenarioText without = study(kRows, 3);
+    without.feedback = with.feedback;
+    without.up = with.up;
+    const RunResult alone = test::run_text(without.str()).front();
+    EXPECT_EQ(result.record.bits_up, alone.record.bits_up) << "who sends nothing costs nothing";
+    if (feedback == "kind = 'ef21'") continue;  // its server's mean of all clients' state keeps the weight of the one that says nothing
+    for (std::size_t r = 1; r <= 5; ++r) EXPECT_NEAR(result.rows[r].compensated_norm_sq, alone.rows[r].compensated_norm_sq, 1e-12);
+  }
+}
+
+TEST_F(Refused, NobodyLeftIsADivergenceWithItsRound) {
+  ScenarioText s = study("1 1:1e200\n1 1:1e200\n2 1:1e200\n", 3);
+  const RunResult result = test::run_text(s.str()).front();
+  EXPECT_EQ(result.record.status, RunStatus::diverged);
+  EXPECT_EQ(result.record.rounds, 1u);
+  EXPECT_EQ(result.rows.back().refused, 3u);
+}
+
+// Operators that keep an error would keep NaN for ever.
+TEST_F(Refused, MemoryStaysFinite) {
+  ScenarioText s = study(poisoned_, 4);
+  s.up = "kind = 'hard_threshold'\nthreshold = 0.01";
+  s.feedback = "kind = 'ef14'";
+  test::OneRun<double> run(s.str());
+  run.play(1, 3);
+  EXPECT_EQ(test::norm_sq(test::state_of(run, "error", 0)), 0);
+  EXPECT_EQ(run->state().acknowledged(0), 0u);
+  EXPECT_EQ(run->state().acknowledged(1), 3u);
+}
+
+}  // namespace
+}  // namespace fl
