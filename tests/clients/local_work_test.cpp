@@ -70,5 +70,29 @@ TEST(LocalWork, MoreAtLeastThanAtMostIsRefused) {
   EXPECT_THROW(test::OneRun<double>(s.str()), ConfigError);
 }
 
+// ---- batches larger than a client's rows ----
+
+TEST(LargeBatches, OfAnEpochAreAllRowsAtOnce) {
+  test::ScenarioText s = test::uneven_quadratics();  // clients of 3, 3, 3 and 2 rows
+  s.local = "kind = 'sgd'\nlearning_rate = 0.1\nepochs = 2\nbatch = 50";
+  test::OneRun<double> large(s.str());
+  s.local = "kind = 'sgd'\nlearning_rate = 0.1\nsteps = 2";
+  test::OneRun<double> full(s.str());
+  large.play(1, 3);
+  full.play(1, 3);
+  for (std::size_t j = 0; j < full.model().size(); ++j) EXPECT_NEAR(large.model()[j], full.model()[j], 1e-14);
+}
+
+TEST(LargeBatches, WithoutReplacementAreRefusedWithTheClientsName) {
+  test::ScenarioText s = test::uneven_quadratics();
+  s.local = "kind = 'sgd'\nsteps = 2\nbatch = 3\nreplacement = false";
+  try {
+    test::OneRun<double> run(s.str());
+    ADD_FAILURE() << "was not refused";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("3 rows without replacement, but client 3 has 2"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace fl

@@ -388,7 +388,7 @@ TEST_P(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Controls, Scaffold, testing::Values("path", "gradient"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Controls, Scaffold, testing::Values("path", "gradient"), [](const auto& which) { return which.param; });
 
 // h_i = alpha s_i and h = alpha s as published; the model is the mean of the cohort's less h / alpha.
 TEST(FedDyn, FollowsThePlainLoopUnderPartialParticipation) {
