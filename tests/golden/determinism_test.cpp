@@ -93,6 +93,12 @@ std::vector<Study> studies() {
       {"Scaffold", kMushrooms + kBinary + kNoOptimum +
                        "[local]\nkind = 'scaffold'\nbatch = 4\nsteps = 3\n[participation]\nkind = 'uniform'\nclients = 6\n"
                        "[feedback.up]\nkind = 'scaffold'\n"},
+      {"FedDyn", kMushrooms + kBinary + kNoOptimum +
+                     "[local]\nkind = 'feddyn'\nbatch = 4\nepochs = 2\nstragglers = 0.5\n[participation]\nkind = 'uniform'\nclients = 6\n"
+                     "[compressor.up]\nkind = 'qsgd'\n[feedback.up]\nkind = 'feddyn'\n"},
+      {"MimeLite", kMushrooms + kBinary + kNoOptimum +
+                       "[local]\nkind = 'mime_lite'\nbatch = 4\nsteps = 3\nschedule = 'cosine'\n[participation]\nkind = 'uniform'\n"
+                       "clients = 6\n[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'mime_lite'\n"},
       {"BothDirections", kMushrooms + kBinary + kNoOptimum + steps +
                              "[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'ef14'\n"
                              "[server]\nkind = 'sgd'\nmomentum = 0.5\n" +

@@ -405,6 +405,9 @@ std::vector<Method> methods() {
              Adds{"control", 1}, {{"control_sum", "control"}}, {{"control_mean", "control_sum"}}),
       method("scaffold_fp16", local("scaffold", "steps = 2") + up("identity", "update", "format = 'fp16'") + feedback("scaffold"),
              Adds{"control", 1}, {{"control_sum", "control"}}, {{"control_mean", "control_sum"}}),
+      method("feddyn", local("feddyn", "steps = 2\nbatch = 10\nalpha = 0.1") + up("top_k", "update", top_fp16) + feedback("feddyn"),
+             Adds{"moved"}, {{"moved_sum", "moved"}}),
+      method("mime_lite", local("mime_lite", "steps = 2\nbatch = 10") + up("top_k", "update", top) + feedback("mime_lite"), Nothing{}),
       method("cser",
              minibatch + up("top_k", "step", top) +
                  "[compressor.up.reset]\nkind = 'top_k'\nk = 20\nvalue_format = 'fp16'\nunit = 'step'\n" +
