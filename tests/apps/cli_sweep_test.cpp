@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "tests/support/sanitized.hpp"
 #include "tests/support/study.hpp"
 
 namespace fl {
@@ -151,7 +152,7 @@ TEST_F(SweepTest, KilledWorkersCostTheirRunAlone) {
 }
 
 TEST_F(SweepTest, ARunGoesOnFromItsCheckpoint) {
-  write_study(1, 30000, "");
+  write_study(1, test::kSanitized ? 6000 : 30000, "");
   ASSERT_EQ(sweep({"--checkpoint-minutes", "0"}, "peace").code, 0);
   for (const int signal : {SIGTERM, SIGINT, SIGKILL}) {
     const std::string out = "out" + std::to_string(signal);

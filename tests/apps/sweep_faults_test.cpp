@@ -6,6 +6,7 @@
 #include <random>
 
 #include "server/sqlite.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/study.hpp"
 
 // Not defined in a build without a shared library, which has no plug-ins.
@@ -91,12 +92,13 @@ class FailingDisk : public SweepFaults, public testing::WithParamInterface<DiskF
 
 TEST_P(FailingDisk, AtEveryChangeOfTheStore) {
   write_study(1, 40);
-  EXPECT_GT(fail_at_every_change(1), 20) << "two transactions: a journal, pages, syncs, a deletion each";
+  constexpr int kStep = test::kSanitized ? 5 : 1;
+  EXPECT_GT(fail_at_every_change(kStep), 20 / kStep) << "two transactions: a journal, pages, syncs, a deletion each";
 }
 
 TEST_P(FailingDisk, WhileTuning) {
   write_study(1, 40, "[sweep.tune]\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2]\n");
-  EXPECT_GT(fail_at_every_change(19), 4);
+  EXPECT_GT(fail_at_every_change(test::kSanitized ? 47 : 19), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FailingDisk,
@@ -116,7 +118,7 @@ void PrintTo(const KilledStudy& study, std::ostream* out) { *out << study.label;
 // Kills of the whole sweep and of single workers, at moments spread over the time that a sweep takes.
 class RandomKills : public SweepFaults, public testing::WithParamInterface<KilledStudy> {
  protected:
-  static constexpr int kMoments = 100;
+  static constexpr int kMoments = test::kSanitized ? 30 : 100;
   std::mt19937 random_{17};
   int moments_ = 0, killed_workers_ = 0, failed_runs_ = 0;
 
@@ -153,7 +155,7 @@ TEST_P(RandomKills, OfSweepsAndWorkers) {
   }
   expect_whole_runs(folder());
   expect_resumed(folder(), expected);
-  EXPECT_GT(killed_workers_, 10);
+  EXPECT_GT(killed_workers_, kMoments / 10);
   EXPECT_GT(failed_runs_, 0);
   EXPECT_LE(failed_runs_, killed_workers_) << "a worker costs its run alone";
 }
@@ -174,7 +176,7 @@ TEST_F(SweepFaults, CheckpointsOfFinishedRunsAreTakenAway) {
 
 // Workers are asked to end as a scheduler may do it: their runs are stored as interrupted, and the next ones go on in new workers.
 TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
-  write_study(10, 3000);
+  write_study(10, test::kSanitized ? 600 : 3000);
   const std::string expected = in_peace();
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100"});
   ASSERT_TRUE(process.wait_until([&] { return told() > 1 && !process.children().empty(); }));
