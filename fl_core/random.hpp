@@ -28,6 +28,8 @@ enum class Purpose : std::uint32_t {
   epoch = 10,
   inside_model = 11,
   feature_noise = 12,
+  negatives = 13,
+  ranking = 14,
 };
 
 // The four seeds of a scenario.
