@@ -137,7 +137,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
 
 // What a model is tried on.
 struct ModelCase {
-  enum class Data { classes, targets, quadratics, images, tokens };
+  enum class Data { classes, targets, quadratics, images, tokens, text, ratings };
   std::string model, label;
   std::vector<std::pair<std::string, Value>> options = {};
   Data data = Data::classes;
@@ -180,8 +180,39 @@ Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
   return data;
 }
 
+// The same with a label at every position.
+template <class T>
+Dataset<T> text_rows(std::size_t m, std::uint64_t seed) {
+  Dataset<T> data = token_rows<T>(m, seed);
+  data.next_token = NextToken::after_each;
+  return data;
+}
+
+// Ratings from 1 to 5 of 11 items by 4 users, in the order of the users; none has met more than 9 items.
+template <class T>
+Dataset<T> rating_rows(std::size_t m, std::uint64_t seed) {
+  constexpr std::int32_t kUsers = 4, kItems = 11, kMet = 9;
+  Dataset<T> data;
+  data.name = "test";
+  data.num_rows = m;
+  data.num_features = 2;
+  data.num_users = kUsers;
+  data.vocabulary = kUsers + kItems;
+  data.tokens.resize_discard(2 * m);
+  RandomSequence random(seed, Purpose::synthetic_data);
+  for (std::size_t r = 0; r < m; ++r) {
+    const auto user = static_cast<std::int32_t>(r * kUsers / m);
+    data.tokens[2 * r] = user;
+    data.tokens[2 * r + 1] = kUsers + (user + static_cast<std::int32_t>(random.below(kMet))) % kItems;
+    data.target.push_back(static_cast<double>(1 + random.below(5)));
+  }
+  return data;
+}
+
 template <class T>
 Dataset<T> data_for(const ModelCase& c) {
+  if (c.data == ModelCase::Data::text) return text_rows<T>(kModelRows, 5);
+  if (c.data == ModelCase::Data::ratings) return rating_rows<T>(kModelRows, 5);
   if (c.data == ModelCase::Data::tokens) return token_rows<T>(kModelRows, 5);
   if (c.data == ModelCase::Data::images) return image_rows<T>(kModelRows, 10, 5);
   if (c.data == ModelCase::Data::quadratics) return make_dataset<T>(quadratic_rows(kModelRows, 13), RowStorage::dense);

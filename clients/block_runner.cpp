@@ -78,15 +78,32 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
       if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
 
+  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(context.cohort.size() * context.P);
   pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, context, index);
     if (phase == 0) {
       local_update_.run(exec, context, oracle_, block);
       refuse_non_finite(block);
+      if (keeps_updates_) keep_updates_of(context, block);
     }
     send_block(exec, context, block, phase);
   });
   return {messages_.data(), context.cohort.size()};
+}
+
+template <class T>
+void BlockRunner<T>::keep_updates(bool keep) {
+  keeps_updates_ = keep;
+  if (!keep) kept_updates_ = {};
+}
+
+template <class T>
+void BlockRunner<T>::keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block) {
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
+    T* kept = kept_updates_.data() + (block.first + k) * context.P;
+    std::transform(update, update + context.P, kept, [work](T u) { return work * u; });
+  }
 }
 
 template <class T>
@@ -271,6 +288,7 @@ std::size_t BlockRunner<T>::size_bytes() const {
     for (const auto& vector : scratch->vectors) bytes += vector.capacity() * sizeof(T);
     bytes += (scratch->kept.capacity() + scratch->kept_gradient.capacity()) * sizeof(T);
   }
+  bytes += kept_updates_.capacity() * sizeof(T);
   for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
   for (const auto& channel : channels_)
     for (const auto& payload : channel.payloads)

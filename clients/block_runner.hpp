@@ -45,6 +45,12 @@ class BlockRunner final : public CohortRunner<T> {
   [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measures_; }
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
+  // undivided by its work; the memory goes when they no longer do.
+  void keep_updates(bool keep);
+  [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const {
+    return {kept_updates_.data(), nullptr, static_cast<std::uint32_t>(cohort), P, P};
+  }
   // Bytes held for vectors, messages and scratch.
   [[nodiscard]] std::size_t size_bytes() const;
 
@@ -64,6 +70,7 @@ class BlockRunner final : public CohortRunner<T> {
   void measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
   void measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send, T* kept_input);
   void resize_blocks(const RoundContext<T>& context);
+  void keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block);
 
   const LocalUpdate<T>& local_update_;
   const Feedback<T>& feedback_;
@@ -81,7 +88,9 @@ class BlockRunner final : public CohortRunner<T> {
   std::vector<double> work_;                       // [M]
   std::vector<std::uint8_t> refused_;              // [M]
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
-  std::vector<Buffer<T>> cohort_vectors_;          // [M,P] of vectors that must outlive their block (several phases)
+  bool keeps_updates_ = false;
+  Buffer<T> kept_updates_;                 // [M,P]
+  std::vector<Buffer<T>> cohort_vectors_;  // [M,P] of vectors that must outlive their block (several phases)
   std::uint32_t block_size_ = 1, num_blocks_ = 0;
   std::size_t stride_ = 0;  // between the vectors of a block that have no home
 };

@@ -128,9 +128,17 @@ class FL_API Model {
     gradient(exec, x, batch.rows, gradient_out, loss);
   }
 
-  // Sum of losses over rows of `data` (no regulariser, not divided), and how many were classified right (when correct is not null).
+  // Sum of losses over rows of `data` (no regulariser, not divided), and how many labels were predicted (when correct is not null): of
+  // rows, or of every position where the data has labels there (labels_per_row).
   [[nodiscard]] virtual double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                         std::uint64_t* correct) const = 0;
+  // Numbers that the model gives for a row before its loss, such as a score; 0 for a model that does not offer them.
+  [[nodiscard]] virtual std::size_t num_outputs() const { return 0; }
+  // z [rows,num_outputs()] of rows of `data`, which has the features of the data that the model is bound to.
+  virtual void outputs(const Exec& /*exec*/, const T* /*x*/, const Dataset<T>& /*data*/, std::span<const std::uint32_t> /*rows*/,
+                       T* /*z*/) const {
+    throw ConfigError("this model does not offer its outputs");
+  }
   // The regulariser's value at x [P].
   [[nodiscard]] double regulariser(const T* x) const { return regulariser_.value(x, layers().size()); }
 

@@ -97,6 +97,14 @@ void Dataset<T>::gather_changed(std::span<const std::uint32_t> rows, const Rando
 }
 
 template <class T>
+void Dataset<T>::gather_labels(std::span<const std::uint32_t> rows, std::int32_t* out) const {
+  for (const std::uint32_t row : rows) {
+    if (next_token == NextToken::after_each) out = std::copy_n(&tokens[row * num_features] + 1, num_features - 1, out);
+    *out++ = label[row];
+  }
+}
+
+template <class T>
 void Dataset<T>::expand_pixels() {
   if (!has_pixels()) return;
   allocate_dense();

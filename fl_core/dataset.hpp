@@ -27,6 +27,13 @@ struct Augmentation {
   [[nodiscard]] bool is_none() const { return crop == 0 && !flip; }
 };
 
+// Where the rows of a language are labelled with what comes next.
+enum class NextToken {
+  none,        // the rows are no text
+  after_last,  // after the row's last token
+  after_each,  // after each of its tokens: the row's own ones from the second on, and then the row's label
+};
+
 template <class T>
 struct Dataset {
   std::string name;              // as named by the scenario
@@ -37,13 +44,15 @@ struct Dataset {
 
   std::vector<std::size_t> shape;  // of a row: {channels, height, width} of images; empty = {D}
 
-  Buffer<T> dense;                       // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
-  Buffer<std::uint8_t> pixels;           // [m,D] (images only), channel after channel
-  std::vector<double> pixel_mean;        // [channels], of byte/255; empty = 0
-  std::vector<double> pixel_deviation;   // [channels]; empty = 1
-  Augmentation augment;                  // of images, for gather_changed
-  Buffer<std::int32_t> tokens;           // [m,D] (sequences only), numbers 0 .. vocabulary-1
-  std::size_t vocabulary = 0;            // different tokens; 0 = features are no tokens
+  Buffer<T> dense;                      // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
+  Buffer<std::uint8_t> pixels;          // [m,D] (images only), channel after channel
+  std::vector<double> pixel_mean;       // [channels], of byte/255; empty = 0
+  std::vector<double> pixel_deviation;  // [channels]; empty = 1
+  Augmentation augment;                 // of images, for gather_changed
+  Buffer<std::int32_t> tokens;          // [m,D] (sequences only), numbers 0 .. vocabulary-1
+  std::size_t vocabulary = 0;           // different tokens; 0 = features are no tokens
+  NextToken next_token = NextToken::none;
+  std::size_t num_users = 0;             // ratings: a row's tokens are user and num_users + item; 0 = no ratings
   Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
   Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
   Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)
@@ -59,6 +68,11 @@ struct Dataset {
   void gather(std::span<const std::uint32_t> rows, T* out) const;
   // The same with images changed as `augment` says. Image r is drawn with the numbers 4*(first + r) .. 4*(first + r) + 3 of `random`.
   void gather_changed(std::span<const std::uint32_t> rows, const RandomStream& random, std::size_t first, T* out) const;
+  // Labels that a row is compared with: one, or one for each position of a sequence.
+  [[nodiscard]] std::size_t labels_per_row() const { return next_token == NextToken::after_each ? num_features : 1; }
+  // out [rows,labels_per_row()]
+  void gather_labels(std::span<const std::uint32_t> rows, std::int32_t* out) const;
+  [[nodiscard]] std::size_t num_items() const { return num_users > 0 ? vocabulary - num_users : 0; }
   // Images as dense rows.
   void expand_pixels();
 

@@ -28,7 +28,9 @@ enum class Purpose : std::uint32_t {
   epoch = 10,
   inside_model = 11,
   feature_noise = 12,
-  local_work = 13,
+  negatives = 13,
+  ranking = 14,
+  local_work = 15,
 };
 
 // The four seeds of a scenario.

@@ -80,7 +80,7 @@ double Stopwatch::seconds() const { return std::min(now_s(CLOCK_MONOTONIC) - clo
 // Plays rounds of one kind for so many seconds, at most until there are `most` played in all; the seconds that one takes. Rounds may differ
 // from each other (a coin that makes a client send everything), so each slice holds many where there is time.
 template <class T>
-double Experiment<T>::seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played) {
+double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played) {
   const auto goes_on = [&] { return played.size() < most; };
   std::vector<double> slices;
   const Stopwatch all;
@@ -89,13 +89,39 @@ double Experiment<T>::seconds_per_round(bool evaluated, bool measured, double se
     std::uint32_t rounds = 0;
     for (; goes_on() && (rounds == 0 || slice.seconds() < seconds / kSlices); ++rounds) {
       if (scenario_.evaluate.every > 1) gradient_.reset();  // an evaluation long ago has left none of the model before
-      const RoundRow row = play(static_cast<std::uint32_t>(played.size()) + 1, evaluated, measured);
+      const RoundRow row = play(static_cast<std::uint32_t>(played.size()) + 1, due);
       (void)has_diverged(row);
       played.push_back({row.bits_up, row.bits_down});
     }
     slices.push_back(slice.seconds() / rounds);
   }
   return slices.size() < kFewSlices ? mean(slices) : median(std::move(slices));
+}
+
+// Those that have a rhythm of their own: what each takes once, at the model as it is, times how often it will come.
+template <class T>
+double Experiment<T>::seconds_of_rare_measures() {
+  const auto total = static_cast<std::uint64_t>(scenario_.rounds);
+  double all_s = 0;
+  const auto add = [&](std::int64_t every, const auto& measure) {
+    if (every <= 0) return;
+    const auto step = std::min(total, static_cast<std::uint64_t>(every));
+    const Stopwatch one;
+    RoundRow row;
+    measure(row);
+    all_s += one.seconds() * static_cast<double>(total / step + (total % step != 0 ? 1 : 0));
+  };
+  const EvaluateOptions& options = scenario_.evaluate;
+  const bool gradient_is_rare = wants_gradient() == EvaluateOptions::Gradient::every && gradient_every() != options.every;
+  add(gradient_is_rare ? gradient_every() : 0, [&](RoundRow& row) {
+    for (int at = 0; at < 2; ++at) {  // before and after the round
+      gradient_.reset();
+      measure_gradient(row);
+    }
+  });
+  add(options.clients_every, [&](RoundRow& row) { measure_clients(row); });
+  add(options.ranking_every, [&](RoundRow& row) { measure_ranking(row); });
+  return all_s;
 }
 
 template <class T>
@@ -109,15 +135,18 @@ Calibration Experiment<T>::calibrate(double seconds) {
   (void)row_of_start();
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
-  const double first_s = seconds_per_round(false, false, 0, 1, played);
+  const double first_s = seconds_per_round({}, 0, 1, played);
+  const bool gradient_as_often = wants_gradient() == EvaluateOptions::Gradient::every && gradient_every() == scenario_.evaluate.every;
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
     const std::size_t most = std::min(total, played.size() + kind.count);
-    const double one_s = played.size() < most ? seconds_per_round(kind.evaluated, kind.measured, seconds / used, most, played) : first_s;
+    const DueMeasures due{.evaluation = kind.evaluated, .messages = kind.measured, .gradient = kind.evaluated && gradient_as_often};
+    const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, played) : first_s;
     found.rounds_s += static_cast<double>(kind.count) * one_s;
     least_s = std::min(least_s, one_s);
   }
+  found.rounds_s += seconds_of_rare_measures();
   found.once_s += first_s - least_s;  // the first round touches its memory for the first time
   if (std::isfinite(f_star_)) {
     const Stopwatch end;
@@ -145,8 +174,10 @@ std::uint64_t Experiment<T>::growth_bytes() const {
 // The members of this file; the others are instantiated in theirs.
 template Calibration Experiment<float>::calibrate(double);
 template Calibration Experiment<double>::calibrate(double);
-template double Experiment<float>::seconds_per_round(bool, bool, double, std::size_t, std::vector<RoundBits>&);
-template double Experiment<double>::seconds_per_round(bool, bool, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<float>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<double>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<float>::seconds_of_rare_measures();
+template double Experiment<double>::seconds_of_rare_measures();
 template std::uint64_t Experiment<float>::growth_bytes() const;
 template std::uint64_t Experiment<double>::growth_bytes() const;
 

@@ -45,7 +45,8 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
     right += static_cast<double>(correct[piece]);
   }
   const auto m = static_cast<double>(rows.size());
-  return {total / m, has_classes ? right / m : std::numeric_limits<double>::quiet_NaN()};
+  const double labels = m * static_cast<double>(data->labels_per_row());
+  return {total / m, has_classes ? right / labels : std::numeric_limits<double>::quiet_NaN()};
 }
 
 // zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, so that nothing cancels when clients are alike.
@@ -81,6 +82,25 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
     }
   }
   return {sum_of_squares(mean_.data(), P), zeta_sq};
+}
+
+template <class T>
+Spread Evaluator<T>::client_accuracy(std::span<const T> x) {
+  const ClientRows<T>& own = problem_.client_rows();
+  std::vector<double> accuracy(own.shards.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(accuracy.size()), [&](std::uint32_t i, const Exec& exec) {
+    std::uint64_t correct = 0;
+    (void)problem_.model().loss_sum(exec, x.data(), *own.data, own.shards[i], &correct);
+    accuracy[i] = static_cast<double>(correct) / static_cast<double>(own.shards[i].size() * own.data->labels_per_row());
+  });
+  return spread_of(std::move(accuracy));
+}
+
+template <class T>
+RankingQuality Evaluator<T>::ranking(std::span<const T> x, std::uint64_t seed) {
+  if (!ranking_ || ranking_seed_ != seed) ranking_.emplace(problem_.train(), *problem_.test(), seed);
+  ranking_seed_ = seed;
+  return ranking_->measure(problem_.model(), x, pool_);
 }
 
 template class Evaluator<float>;

@@ -1,17 +1,24 @@
 // What is reported of a model: losses, accuracy, the global gradient and heterogeneity. In double, in a fixed order over clients.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "fl_core/thread_pool.hpp"
 #include "scenarios/federated_problem.hpp"
+#include "scenarios/measures.hpp"
 
 namespace fl {
 
 struct GradientStatistics {
   double norm_sq = 0;  // |grad f(x)|^2
   double zeta_sq = 0;  // sum_i w_i |grad f_i(x) - grad f(x)|^2
+
+  // B^2 = sum_i w_i |grad f_i(x)|^2 / |grad f(x)|^2, which is 1 when clients are alike: T. Li et al., "Federated optimization in
+  // heterogeneous networks", MLSys 2020, definition 3.
+  [[nodiscard]] double dissimilarity() const { return 1 + zeta_sq / norm_sq; }
 };
 
 template <class T>
@@ -24,6 +31,10 @@ class Evaluator {
   // Mean loss on the test set without regulariser, and the fraction classified right; of the training set when there is no test set.
   [[nodiscard]] Accuracy test(std::span<const T> x);
   [[nodiscard]] GradientStatistics gradient(std::span<const T> x);
+  // Accuracy on each client's own rows (FederatedProblem::client_rows), over the clients that have some.
+  [[nodiscard]] Spread client_accuracy(std::span<const T> x);
+  // On the test set. Throws ConfigError when there are no ratings to rank, or the model gives no single score.
+  [[nodiscard]] RankingQuality ranking(std::span<const T> x, std::uint64_t seed);
 
  private:
   const FederatedProblem<T>& problem_;
@@ -31,6 +42,8 @@ class Evaluator {
   std::vector<double> client_loss_;  // [N]
   Buffer<T> gradients_;              // [block,P]
   Buffer<double> mean_, spread_;     // [P]
+  std::optional<RankingTask<T>> ranking_;
+  std::uint64_t ranking_seed_ = 0;
 };
 
 extern template class Evaluator<float>;

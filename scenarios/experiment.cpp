@@ -107,6 +107,14 @@ void Experiment<T>::check_parts() {
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});
   if (scenario_.server.average == Average::normalised && !local_->can_normalise())
     problems.push_back({"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + scenario_.local.kind + "\""});
+  const EvaluateOptions& evaluate = scenario_.evaluate;
+  if (evaluate.clients_every > 0 && problem_.train().num_classes == 0)
+    problems.push_back(
+        {"evaluate.clients_every", "accuracy needs classes, which data set \"" + problem_.train().name + "\" does not have"});
+  const bool can_rank = problem_.train().num_users > 0 && problem_.test() != nullptr && problem_.model().num_outputs() == 1;
+  if (evaluate.ranking_every > 0 && !can_rank)
+    problems.push_back({"evaluate.ranking_every",
+                        "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")"});
   if (make_channel("down", scenario_.down, 0).num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
   for (const auto& [channel, _] : scenario_.up) {
@@ -214,7 +222,25 @@ void Experiment<T>::start_model() {
 
 template <class T>
 bool Experiment<T>::is_due(std::uint32_t round, std::int64_t every) const {
-  return round % static_cast<std::uint32_t>(every) == 0 || round == scenario_.rounds;
+  return every > 0 && (round % static_cast<std::uint32_t>(every) == 0 || round == scenario_.rounds);
+}
+
+template <class T>
+std::int64_t Experiment<T>::gradient_every() const {
+  return scenario_.evaluate.gradient_every > 0 ? scenario_.evaluate.gradient_every : scenario_.evaluate.every;
+}
+
+template <class T>
+DueMeasures Experiment<T>::due(std::uint32_t round) const {
+  using Gradient = EvaluateOptions::Gradient;
+  const EvaluateOptions& options = scenario_.evaluate;
+  const Gradient gradient = wants_gradient();
+  return {.evaluation = is_due(round, options.every),
+          .messages = round > 0 && is_due(round, measure_every()),
+          .gradient = gradient != Gradient::never && (round == 0 || (gradient == Gradient::every && is_due(round, gradient_every()))),
+          .clients = is_due(round, options.clients_every),
+          .ranking = is_due(round, options.ranking_every),
+          .updates = round > 0 && is_due(round, options.updates_every)};
 }
 
 template <class T>
@@ -252,7 +278,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (!goes_on) status = RunStatus::interrupted;
   }
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
-    result.rows.push_back(play(r, is_due(r, scenario_.evaluate.every), is_due(r, measure_every())));
+    result.rows.push_back(play(r, due(r)));
     const RoundRow& row = result.rows.back();
     tell();
     if (has_diverged(row)) status = RunStatus::diverged;
@@ -276,7 +302,7 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
-  evaluate(row);
+  measure_model(row, due(0));
   return row;
 }
 
@@ -295,15 +321,26 @@ EvaluateOptions::Gradient Experiment<T>::wants_gradient() const {
 
 // One round, and what is due to be measured of it.
 template <class T>
-RoundRow Experiment<T>::play(std::uint32_t r, bool evaluated, bool measured) {
+RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundRow row;
   row.round = r;
-  if (evaluated && wants_gradient() == EvaluateOptions::Gradient::every) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
-  round_->play(r, measured);
+  if (due.gradient) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  runner_->keep_updates(due.updates);
+  round_->play(r, due.messages);
   count(row);
-  if (measured) measure(row);
-  if (evaluated) evaluate(row);
+  if (due.messages) measure(row);
+  if (due.updates) measure_updates(row);
+  measure_model(row, due);
   return row;
+}
+
+// What is due to be measured of x_r.
+template <class T>
+void Experiment<T>::measure_model(RoundRow& row, const DueMeasures& due) {
+  if (due.evaluation) evaluate(row);
+  if (due.gradient) measure_gradient(row);
+  if (due.clients) measure_clients(row);
+  if (due.ranking) measure_ranking(row);
 }
 
 template <class T>
@@ -345,10 +382,50 @@ void Experiment<T>::evaluate(RoundRow& row) {
   const Accuracy test = evaluator_.test(model_.span());
   row.test_accuracy = test.accuracy;
   row.test_loss = test.loss;
-  const EvaluateOptions::Gradient gradient = wants_gradient();
-  if (gradient == EvaluateOptions::Gradient::every || (gradient == EvaluateOptions::Gradient::start && row.round == 0))
-    row.zeta_sq = gradient_after(static_cast<std::uint32_t>(row.round)).zeta_sq;
+  if (problem_.train().next_token != NextToken::none) row.perplexity = std::exp(test.loss);
   row.virtual_drift = virtual_drift(static_cast<std::uint32_t>(row.round));
+}
+
+template <class T>
+void Experiment<T>::measure_gradient(RoundRow& row) {
+  const GradientStatistics& gradient = gradient_after(static_cast<std::uint32_t>(row.round));
+  row.zeta_sq = gradient.zeta_sq;
+  row.gradient_dissimilarity = gradient.dissimilarity();
+}
+
+template <class T>
+void Experiment<T>::measure_clients(RoundRow& row) {
+  const Spread accuracy = evaluator_.client_accuracy(model_.span());
+  row.client_accuracy_mean = accuracy.mean;
+  row.client_accuracy_p10 = accuracy.p10;
+  row.client_accuracy_p50 = accuracy.p50;
+  row.client_accuracy_p90 = accuracy.p90;
+  row.client_accuracy_worst = accuracy.smallest;
+  row.client_accuracy_deviation = accuracy.deviation;
+}
+
+template <class T>
+void Experiment<T>::measure_ranking(RoundRow& row) {
+  const RankingQuality quality = evaluator_.ranking(model_.span(), scenario_.seeds.data);
+  row.hit_rate_10 = quality.hit_rate;
+  row.ndcg_10 = quality.ndcg;
+}
+
+// Weighted as the server averages. A gradient counts as one local step, which moves a client by gamma times it.
+template <class T>
+void Experiment<T>::measure_updates(RoundRow& row) {
+  const RoundPlan& plan = round_->plan();
+  if (plan.cohort.empty()) return;
+  std::vector<double> weight = plan.cohort_weight;
+  double sum = 0;
+  for (const double w : weight) sum += w;
+  for (double& w : weight) w /= sum;
+  const UpdateStatistics updates = update_statistics(runner_->updates(plan.cohort.size(), problem_.P()), weight, pool_);
+  const double gamma =
+      step_size_ * local_->schedule().factor(static_cast<std::uint32_t>(row.round), static_cast<std::uint32_t>(scenario_.rounds));
+  const double step = unit_ == Unit::update ? 1 : gamma;
+  row.update_dissimilarity = updates.dissimilarity;
+  row.client_drift = step * step * updates.variance;
 }
 
 // Means over the cohort, and what was promised against what happened.
@@ -441,6 +518,8 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
     record.constants.push_back({"split_emd", skew.mean_emd});
     record.constants.push_back({"split_entropy", skew.mean_entropy});
   }
+  if (scenario_.evaluate.clients_every > 0)
+    record.constants.push_back({"client_accuracy_on_test_rows", problem_.client_rows().are_test_rows ? 1.0 : 0.0});
   const auto skipped = std::count_if(result.rows.begin() + 1, result.rows.end(), [](const RoundRow& row) { return row.clients == 0; });
   if (skipped > 0) record.constants.push_back({"skipped_rounds", static_cast<double>(skipped)});
   std::uint64_t refused = 0;

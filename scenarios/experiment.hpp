@@ -36,6 +36,16 @@ struct RunResult {
 // Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
+// What is measured of a round.
+struct DueMeasures {
+  bool evaluation = false;  // losses and accuracy
+  bool messages = false;    // norms and errors of the messages
+  bool gradient = false;    // of all rows
+  bool clients = false;     // accuracy on each client's own rows
+  bool ranking = false;     // of items
+  bool updates = false;     // how unlike they are
+};
+
 template <class T>
 class Experiment {
  public:
@@ -71,17 +81,25 @@ class Experiment {
   void start_model();
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   [[nodiscard]] RoundRow row_of_start();
-  [[nodiscard]] RoundRow play(std::uint32_t round, bool evaluated, bool measured);
-  [[nodiscard]] double seconds_per_round(bool evaluated, bool measured, double seconds, std::size_t most, std::vector<RoundBits>& played);
+  [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
+  [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played);
+  [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::int64_t measure_every() const;
   [[nodiscard]] EvaluateOptions::Gradient wants_gradient() const;
   [[nodiscard]] bool has_diverged(const RoundRow& row) const;
+  [[nodiscard]] DueMeasures due(std::uint32_t round) const;
+  void measure_model(RoundRow& row, const DueMeasures& due);
   void evaluate(RoundRow& row);
+  void measure_gradient(RoundRow& row);
+  void measure_clients(RoundRow& row);
+  void measure_ranking(RoundRow& row);
   void measure(RoundRow& row);
+  void measure_updates(RoundRow& row);
   void count(RoundRow& row) const;
   const GradientStatistics& gradient_after(std::uint32_t round);
   [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
+  [[nodiscard]] std::int64_t gradient_every() const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
   [[nodiscard]] double virtual_drift(std::uint32_t round);
   [[nodiscard]] double zeta_sq_at_optimum();

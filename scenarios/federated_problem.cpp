@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "clients/constants.hpp"
@@ -143,6 +144,36 @@ template <class T>
 const Dataset<T>* FederatedProblem<T>::test() const {
   if (test_is_held_out_) return &train();
   return data_->test ? &*data_->test : nullptr;
+}
+
+// The test rows of each client, where data that is made of clients was split with all of them whole: their test rows go with them. Else
+// none.
+template <class T>
+std::vector<Shard> FederatedProblem<T>::test_shards() const {
+  if (!data_->test || data_->test->client_begin.empty() || data_->train.client_begin.empty()) return {};
+  const std::vector<std::size_t>&begin = data_->train.client_begin, &test_begin = data_->test->client_begin;
+  constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> owner(begin.size() - 1, kNobody);
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    for (const std::uint32_t row : shards_[i]) {
+      std::size_t& whose = owner[static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1)];
+      if (whose != kNobody && whose != i) return {};
+      whose = i;
+    }
+  std::vector<Shard> shards(shards_.size());
+  for (std::size_t c = 0; c < std::min(owner.size(), test_begin.size() - 1); ++c)
+    for (std::size_t row = test_begin[c]; owner[c] != kNobody && row < test_begin[c + 1]; ++row)
+      shards[owner[c]].push_back(static_cast<std::uint32_t>(row));
+  return shards;
+}
+
+template <class T>
+const ClientRows<T>& FederatedProblem<T>::client_rows() const {
+  if (client_rows_) return *client_rows_;
+  ClientRows<T> own{.data = data_->test ? &*data_->test : nullptr, .shards = test_shards(), .are_test_rows = true};
+  std::erase_if(own.shards, [](const Shard& shard) { return shard.empty(); });
+  if (own.shards.empty()) own = {.data = &train(), .shards = shards_, .are_test_rows = false};
+  return client_rows_.emplace(std::move(own));
 }
 
 // The group of each training row: the value of a feature (1 = first), or the part of the data's own partition that it lies in.

@@ -35,6 +35,14 @@ struct GlobalFacts {
 // What of a scenario decides its split: scenarios of one text are split alike.
 [[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
 
+// The rows on which clients are judged one by one: of the test set where each client has its own there, else those that it trains on.
+template <class T>
+struct ClientRows {
+  const Dataset<T>* data = nullptr;
+  std::vector<Shard> shards;  // none is empty; fewer than clients where some have no test rows
+  bool are_test_rows = false;
+};
+
 // What the problems of one process have in common. Not for several threads at once.
 class FL_API ProblemCache {
  public:
@@ -82,6 +90,9 @@ class FederatedProblem {
   [[nodiscard]] const Dataset<T>* test() const;
   [[nodiscard]] const Shard& test_rows() const { return test_rows_; }
 
+  // Computed when first asked for; not for several threads at once.
+  [[nodiscard]] const ClientRows<T>& client_rows() const;
+
   // Numbers that expressions may name: n, d, m always; L, L_max, mu, l2 once resolved. Adds what `text` mentions.
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& expression);
   // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
@@ -92,6 +103,7 @@ class FederatedProblem {
  private:
   void hold_out(double fraction, std::uint64_t seed);
   [[nodiscard]] std::vector<std::uint32_t> groups(std::size_t feature) const;
+  [[nodiscard]] std::vector<Shard> test_shards() const;
   void split(const Scenario& scenario);
   void bind(const Scenario& scenario);
   [[nodiscard]] std::span<const Shard> whole() const;
@@ -107,6 +119,7 @@ class FederatedProblem {
   bool test_is_held_out_ = false;
   std::vector<Shard> shards_;
   std::uint64_t split_hash_ = 0;
+  mutable std::optional<ClientRows<T>> client_rows_;
   std::vector<double> weights_;
   LayerTable layers_;
   std::map<std::string, double> names_;

@@ -112,7 +112,12 @@ struct EvaluateOptions {
   // one, but at the start alone for neural networks.
   enum class Gradient { automatic, every, start, never };
   Gradient gradient = Gradient::automatic;
-  bool train_loss = true;  // loss over all training rows
+  std::int64_t gradient_every = 0;  // rounds, for Gradient::every; 0 = the same as every
+  // Rounds between; 0 = never.
+  std::int64_t clients_every = 0;  // accuracy on each client's own rows
+  std::int64_t ranking_every = 0;  // hit rate and NDCG
+  std::int64_t updates_every = 0;  // how unlike the clients' updates are
+  bool train_loss = true;          // loss over all training rows
   PublishedMetrics published_metrics = PublishedMetrics::none;
   OptimumSource optimum;
 };

@@ -88,6 +88,8 @@ void validate_data(const DataOptions& data, Problems& problems) {
   require(problems, sources < 2, "", "name, path and kind exclude each other; keep one");
   const bool has_test_file = !is_synthetic && data.test != "auto" && data.test != "none";
   require(problems, !has_test_file || data.test_fraction == 0, "test_fraction", "must be 0 when test names a file");
+  require(problems, !data.formats.ratings.leave_one_out || (data.test_fraction == 0 && data.test == "auto"), "leave_one_out",
+          "makes a test set; leave test_fraction and test at their defaults");
   validate(data.formats, problems);
 }
 
@@ -247,6 +249,17 @@ Section evaluate_section(EvaluateOptions& evaluate) {
       {{Gradient::automatic, "auto"}, {Gradient::every, "every"}, {Gradient::start, "start"}, {Gradient::never, "never"}},
       "zeta^2 and |grad f|^2 from the gradient of all rows: with every evaluation, at the start alone, never; auto is start for neural "
       "networks, else every");
+  const auto every = [&section](const char* name, std::int64_t& rounds, const std::string& doc) {
+    section.keys.field(name, rounds, doc).at_least(0).unit("rounds");
+  };
+  every("gradient_every", evaluate.gradient_every, "how often gradient = \"every\" is; 0 = as every");
+  every(
+      "clients_every", evaluate.clients_every,
+      "accuracy on each client's own rows, its percentiles over the clients: of the test set where that is split as the clients are, else "
+      "of their training rows; 0 = never");
+  every("ranking_every", evaluate.ranking_every,
+        "ratings: hit rate and NDCG at 10, each test row's item against 99 that its user has not met; 0 = never");
+  every("updates_every", evaluate.updates_every, "how unlike the cohort's updates are, and how far its models drift apart; 0 = never");
   section.keys.field("train_loss", evaluate.train_loss, "loss over all training rows; without it there is no f_gap either");
   return section;
 }

@@ -30,7 +30,7 @@ FileSystem& FileSystem::real() {
 
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& step) {
   const int reason = errno;

@@ -50,6 +50,19 @@ struct RoundRow {
   double zeta_sq = kNotMeasured;              // weighted mean over all clients of |grad f_i(x_r) - grad f(x_r)|^2
   double residual_age = kNotMeasured;         // rounds since a client's last acknowledged message, mean over the cohort's that have one
   std::uint64_t refused = 0;                  // clients whose vectors were not finite: they sent nothing
+  double perplexity = kNotMeasured;           // exp(test_loss), of text
+  double hit_rate_10 = kNotMeasured;          // test rows whose item is among the first 10 of 100, in [0, 1]
+  double ndcg_10 = kNotMeasured;              // normalised discounted cumulative gain of the same
+  // Accuracy at x_r on each client's own rows, over the clients: mean, 10th, 50th and 90th percentile, smallest, standard deviation.
+  double client_accuracy_mean = kNotMeasured;
+  double client_accuracy_p10 = kNotMeasured;
+  double client_accuracy_p50 = kNotMeasured;
+  double client_accuracy_p90 = kNotMeasured;
+  double client_accuracy_worst = kNotMeasured;
+  double client_accuracy_deviation = kNotMeasured;
+  double update_dissimilarity = kNotMeasured;    // mean |d_i|^2 / |mean d_i|^2 of the cohort's updates before compression
+  double client_drift = kNotMeasured;            // mean |y_i - mean y|^2 of the cohort's models after its local steps
+  double gradient_dissimilarity = kNotMeasured;  // B^2: weighted mean over all clients of |grad f_i(x_r)|^2 / |grad f(x_r)|^2
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -144,6 +157,18 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"zeta_sq", &RoundRow::zeta_sq},
     {"residual_age", &RoundRow::residual_age},
     {"refused", &RoundRow::refused},
+    {"perplexity", &RoundRow::perplexity},
+    {"hit_rate_10", &RoundRow::hit_rate_10},
+    {"ndcg_10", &RoundRow::ndcg_10},
+    {"client_accuracy_mean", &RoundRow::client_accuracy_mean},
+    {"client_accuracy_p10", &RoundRow::client_accuracy_p10},
+    {"client_accuracy_p50", &RoundRow::client_accuracy_p50},
+    {"client_accuracy_p90", &RoundRow::client_accuracy_p90},
+    {"client_accuracy_worst", &RoundRow::client_accuracy_worst},
+    {"client_accuracy_deviation", &RoundRow::client_accuracy_deviation},
+    {"update_dissimilarity", &RoundRow::update_dissimilarity},
+    {"client_drift", &RoundRow::client_drift},
+    {"gradient_dissimilarity", &RoundRow::gradient_dissimilarity},
 });
 
 struct RunColumn {

@@ -62,7 +62,8 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_option("--data", arguments->data, "folder with data sets, to draw who holds what (else as for run)");
   command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw who holds what");
   command
-      ->add_option("--measure", arguments->study.measures, "column of rounds.csv (repeatable; default: f_gap, test_accuracy, train_loss)")
+      ->add_option("--measure", arguments->study.measures,
+                   "column of rounds.csv (repeatable; default: the losses, accuracies and measures that any run has)")
       ->allow_extra_args(false);
   command->add_option("--baseline", arguments->study.baseline, "label of the method to compare with (default: none, or else the first)");
   command->add_option("--method", arguments->study.method_axis, "axis that is the method (default: the first compressor axis)");

@@ -11,7 +11,7 @@ namespace fl::nn {
 enum class Loss {
   softmax_cross_entropy,  // log sum_c exp(z_c) - z_label
   squared_error,          // mean over outputs of (z - target)^2
-  logistic,               // log(1 + exp(z)) - target z, targets in [0,1] (binary cross-entropy of the sigmoid)
+  logistic,               // log(1 + exp(z)) - target z, targets in [0,1] or two classes (binary cross-entropy of the sigmoid)
 };
 
 // Sums over R rows z [R,C]. d_z [R,C], unless null, receives scale times the derivative of the sum (room [C] is used instead where it is

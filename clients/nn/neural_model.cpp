@@ -23,22 +23,40 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   if (data.num_rows == 0 || data.num_features == 0) refuse("has no rows or no features");
   const Shape input = data.shape.empty() ? Shape{{data.num_features}} : Shape{data.shape};
   DataNames names{{"features", static_cast<std::int64_t>(data.num_features)}};
-  if (data.num_classes > 0) names["classes"] = static_cast<std::int64_t>(data.num_classes);
-  if (data.vocabulary > 0) names["vocabulary"] = static_cast<std::int64_t>(data.vocabulary);
+  const auto name = [&names](const char* word, std::size_t number) {
+    if (number > 0) names[word] = static_cast<std::int64_t>(number);
+  };
+  name("classes", data.num_classes);
+  name("vocabulary", data.vocabulary);
+  name("users", data.num_users);
+  name("items", data.num_items());
   if (loss_ == Loss::softmax_cross_entropy && data.num_classes < 2)
     refuse("has " + std::to_string(data.num_classes) + " classes; softmax cross-entropy needs at least two");
-  if (loss_ != Loss::softmax_cross_entropy && data.target.empty()) refuse("has no targets (data.labels = \"target\")");
+  const bool has_targets = !data.target.empty() || (loss_ == Loss::logistic && data.num_classes == 2);
+  if (loss_ != Loss::softmax_cross_entropy && !has_targets) refuse("has no targets (data.labels = \"target\")");
+  if (loss_ != Loss::softmax_cross_entropy && data.labels_per_row() > 1)
+    refuse("has a label at every position, which softmax cross-entropy alone takes");
   network_ = Network<T>(texts_, input, names);
-  const std::size_t outputs = network_.output().size();
   if (network_.size() == 0) throw ConfigError("model.layers: no layer has a parameter");
-  if (loss_ == Loss::softmax_cross_entropy && outputs != data.num_classes)
-    throw ConfigError("model.layers: the last layer has " + std::to_string(outputs) + " outputs, the data " +
-                      std::to_string(data.num_classes) + " classes; end with \"dense(classes)\"");
-  if (loss_ == Loss::logistic && outputs != 1)
-    throw ConfigError("model.layers: the logistic loss needs one output, the last layer has " + std::to_string(outputs));
+  check_output(data);
   for (const Layer& tensor : network_.tensors())
     if (tensor.statistic_rate > 0) statistics_.emplace_back(tensor.begin, tensor.begin + tensor.size());
   data_ = &data;
+}
+
+template <class T>
+void NeuralModel<T>::check_output(const Dataset<T>& data) const {
+  const Shape& output = network_.output();
+  const std::size_t L = data.labels_per_row(), C = data.num_classes;
+  if (loss_ == Loss::logistic && output.size() != 1)
+    throw ConfigError("model.layers: the logistic loss needs one output, the last layer has " + std::to_string(output.size()));
+  if (loss_ != Loss::softmax_cross_entropy) return;
+  if (L > 1 && output != Shape{{L, C}})
+    throw ConfigError("model.layers: every one of " + std::to_string(L) + " positions has a label of " + std::to_string(C) +
+                      " classes, the last layer gives " + output.text() + "; let \"dense(classes)\" follow a layer that keeps positions");
+  if (output.size() != L * C)
+    throw ConfigError("model.layers: the last layer has " + std::to_string(output.size()) + " outputs, the data " + std::to_string(C) +
+                      " classes; end with \"dense(classes)\"");
 }
 
 template <class T>
@@ -49,22 +67,39 @@ void NeuralModel<T>::initial(std::uint64_t seed, T* x) const {
 
 template <class T>
 std::size_t NeuralModel<T>::piece_size() const {
-  return std::clamp(kPieceEntries / network_.largest(), kLeastPiece, kLargestPiece);
+  return std::clamp(kPieceEntries / (network_.largest() * examples_per_row()), kLeastPiece, kLargestPiece);
 }
 
 template <class T>
-double NeuralModel<T>::loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const T* z,
-                               double scale, T* d_z, std::uint64_t* correct) const {
-  const std::size_t C = network_.output().size();
-  if (loss_ == Loss::softmax_cross_entropy) {
-    auto* label = frame.take<std::int32_t>(rows.size());
-    for (std::size_t r = 0; r < rows.size(); ++r) label[r] = data.label[rows[r]];
-    return softmax_cross_entropy(rows.size(), C, z, label, scale, d_z, frame.take<T>(C), correct);
+void NeuralModel<T>::make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random,
+                                   std::size_t first, T* in, double* target) const {
+  if (random != nullptr)
+    data.gather_changed(rows, of_images(*random), first, in);
+  else
+    data.gather(rows, in);
+  for (std::size_t r = 0; target != nullptr && r < rows.size(); ++r)
+    target[r] = data.target.empty() ? static_cast<double>(data.label[rows[r]]) : data.target[rows[r]];
+}
+
+template <class T>
+double* NeuralModel<T>::room_for_targets(Workspace::Frame& frame, std::size_t rows) const {
+  return loss_ == Loss::softmax_cross_entropy ? nullptr : frame.take<double>(rows * examples_per_row());
+}
+
+template <class T>
+double NeuralModel<T>::loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target,
+                               const T* z, double scale, T* d_z, std::uint64_t* correct) const {
+  if (loss_ != Loss::softmax_cross_entropy) {
+    const std::size_t E = examples_per_row(), B = rows.size() * E;
+    const double share = 1 / static_cast<double>(E);
+    return share * (loss_ == Loss::squared_error ? squared_error(B, network_.output().size(), z, target, scale * share, d_z)
+                                                 : logistic(B, z, target, scale * share, d_z, correct));
   }
-  auto* target = frame.take<double>(rows.size());
-  for (std::size_t r = 0; r < rows.size(); ++r) target[r] = data.target[rows[r]];
-  if (loss_ == Loss::squared_error) return squared_error(rows.size(), C, z, target, scale, d_z);
-  return logistic(rows.size(), z, target, scale, d_z, correct);
+  const std::size_t L = data.labels_per_row(), C = network_.output().size() / L;
+  const double share = 1 / static_cast<double>(L);
+  auto* label = frame.take<std::int32_t>(rows.size() * L);
+  data.gather_labels(rows, label);
+  return share * softmax_cross_entropy(rows.size() * L, C, z, label, scale * share, d_z, frame.take<T>(C), correct);
 }
 
 template <class T>
@@ -72,21 +107,20 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
                                   T* gradient, double* loss) const {
   Workspace::Frame frame(*exec.workspace);
   const std::size_t most = random != nullptr ? kLargestPiece : piece_size();
-  const Tape<T> tape = network_.open(frame, std::min(most, rows.size()));
+  const std::size_t E = examples_per_row();
+  const Tape<T> tape = network_.open(frame, std::min(most, rows.size()) * E);
   const double scale = rows.empty() ? 0 : 1 / static_cast<double>(rows.size());
   double total = 0;
   if (rows.empty()) std::fill_n(gradient, network_.size(), T(0));
   for (std::size_t first = 0; first < rows.size(); first += most) {
     const std::span<const std::uint32_t> piece = rows.subspan(first, std::min(most, rows.size() - first));
     Workspace::Frame inner(*exec.workspace);
-    Pass pass{.exec = exec, .B = piece.size(), .training = true, .accumulate = first > 0, .drops = random != nullptr};
+    Pass pass{.exec = exec, .B = piece.size() * E, .training = true, .accumulate = first > 0, .drops = random != nullptr};
     if (random != nullptr) pass.random = *random;
-    if (random != nullptr)
-      data_->gather_changed(piece, of_images(*random), first, tape.activation[0]);
-    else
-      data_->gather(piece, tape.activation[0]);
+    double* target = room_for_targets(inner, piece.size());
+    make_examples(*data_, piece, random, first, tape.activation[0], target);
     const T* z = network_.forward(pass, x, tape);
-    total += loss_of(inner, *data_, piece, z, scale, network_.slope_of_output(tape), nullptr);
+    total += loss_of(inner, *data_, piece, target, z, scale, network_.slope_of_output(tape), nullptr);
     network_.backward(pass, x, tape, nullptr, gradient);
   }
   // Statistics are no part of the objective: their "gradient" is for local steps alone, and the regulariser leaves them out.
@@ -112,25 +146,46 @@ void NeuralModel<T>::stochastic_gradient(const Exec& exec, BatchView<const T> x,
     one_gradient(exec, x.row(k), batch.rows[k], &batch.random[k], gradient.row(k), loss == nullptr ? nullptr : loss + k);
 }
 
+// Calls use(frame, piece, tape) for pieces of rows of `data`, in order.
 template <class T>
-double NeuralModel<T>::loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
-                                std::uint64_t* correct) const {
+template <class Use>
+void NeuralModel<T>::for_each_piece(const Exec& exec, const Dataset<T>& data, std::span<const std::uint32_t> rows, std::size_t examples,
+                                    const Use& use) const {
   if (data.num_features != data_->num_features)
     throw ConfigError("data set \"" + data.name + "\" has " + std::to_string(data.num_features) + " features, the model has " +
                       std::to_string(data_->num_features));
   Workspace::Frame frame(*exec.workspace);
   const std::size_t most = piece_size();
-  const Tape<T> tape = network_.open_forward(frame, std::min(most, rows.size()));
+  const Tape<T> tape = network_.open_forward(frame, std::min(most, rows.size()) * examples);
+  for (std::size_t first = 0; first < rows.size(); first += most) {
+    Workspace::Frame inner(*exec.workspace);
+    use(inner, first, rows.subspan(first, std::min(most, rows.size() - first)), tape);
+  }
+}
+
+template <class T>
+double NeuralModel<T>::loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
+                                std::uint64_t* correct) const {
   if (correct != nullptr) *correct = 0;
   double total = 0;
-  for (std::size_t first = 0; first < rows.size(); first += most) {
-    const std::span<const std::uint32_t> piece = rows.subspan(first, std::min(most, rows.size() - first));
-    Workspace::Frame inner(*exec.workspace);
-    data.gather(piece, tape.activation[0]);
-    const T* z = network_.forward({.exec = exec, .B = piece.size(), .training = false}, x, tape);
-    total += loss_of(inner, data, piece, z, 0, nullptr, correct);
-  }
+  const std::size_t E = examples_per_row();
+  for_each_piece(exec, data, rows, E, [&](Workspace::Frame& frame, std::size_t, std::span<const std::uint32_t> piece, const Tape<T>& tape) {
+    double* target = room_for_targets(frame, piece.size());
+    make_examples(data, piece, nullptr, 0, tape.activation[0], target);
+    const T* z = network_.forward({.exec = exec, .B = piece.size() * E, .training = false}, x, tape);
+    total += loss_of(frame, data, piece, target, z, 0, nullptr, correct);
+  });
   return total;
+}
+
+template <class T>
+void NeuralModel<T>::outputs(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows, T* z) const {
+  const std::size_t C = network_.output().size();
+  for_each_piece(exec, data, rows, 1, [&](Workspace::Frame&, std::size_t first, std::span<const std::uint32_t> piece, const Tape<T>& tape) {
+    data.gather(piece, tape.activation[0]);
+    const T* from = network_.forward({.exec = exec, .B = piece.size(), .training = false}, x, tape);
+    std::copy_n(from, piece.size() * C, z + first * C);
+  });
 }
 
 template class NeuralModel<float>;

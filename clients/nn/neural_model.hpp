@@ -3,6 +3,9 @@
 // f_i(x) = mean over client i's rows of loss(network(x; row)) + regulariser(x). Rows are taken in pieces that stay in cache; a minibatch is
 // one piece up to kLargestPiece rows. A full gradient has no randomness (dropout off, images as they are); a stochastic one
 // draws its dropout from (seed, client, round, step, layer) and the changes to its images from (seed, client, round, step, example).
+//
+// A row may be several examples (one observed, others drawn), and an example may have a label at each of its positions: the loss of a row
+// is the mean over all of them.
 #pragma once
 
 #include <optional>
@@ -37,14 +40,32 @@ class FL_API NeuralModel : public Model<T> {
                            double* loss) const override;
   [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                 std::uint64_t* correct) const override;
+  [[nodiscard]] std::size_t num_outputs() const override { return network_.output().size(); }
+  void outputs(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows, T* z) const override;
+
+ protected:
+  // Other layers than those of the constructor, before NeuralModel::bind: where they depend on the data.
+  void set_layers(std::vector<std::string> layers) { texts_ = std::move(layers); }
+  // How many examples stand for a row.
+  [[nodiscard]] virtual std::size_t examples_per_row() const { return 1; }
+  // The examples of `rows`: in [rows,examples,n] and, unless null, what the loss compares them with, target [rows,examples]. Without random
+  // numbers they follow from the rows alone; with those of a minibatch, `first` is the place of rows[0] in it.
+  virtual void make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random, std::size_t first,
+                             T* in, double* target) const;
 
  private:
+  void check_output(const Dataset<T>& data) const;
+
+  template <class Use>
+  void for_each_piece(const Exec& exec, const Dataset<T>& data, std::span<const std::uint32_t> rows, std::size_t examples,
+                      const Use& use) const;
   void one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
                     double* loss) const;
-  // The loss of the last activations z, and `scale` times its derivative.
-  double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const T* z, double scale, T* d_z,
-                 std::uint64_t* correct) const;
+  // The sum over rows of their losses, from the last activations z, and `scale` times its derivative.
+  double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target, const T* z,
+                 double scale, T* d_z, std::uint64_t* correct) const;
   [[nodiscard]] std::size_t piece_size() const;
+  [[nodiscard]] double* room_for_targets(Workspace::Frame& frame, std::size_t rows) const;
 
   std::vector<std::string> texts_;
   Loss loss_;

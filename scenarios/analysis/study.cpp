@@ -12,7 +12,18 @@
 namespace fl {
 namespace {
 
-constexpr std::array kDefaultMeasures = {"f_gap", "test_accuracy", "train_loss"};
+constexpr std::array kDefaultMeasures = {"f_gap",
+                                         "test_accuracy",
+                                         "train_loss",
+                                         "perplexity",
+                                         "hit_rate_10",
+                                         "ndcg_10",
+                                         "client_accuracy_mean",
+                                         "client_accuracy_p10",
+                                         "client_accuracy_worst",
+                                         "update_dissimilarity",
+                                         "client_drift",
+                                         "gradient_dissimilarity"};
 
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string text;
@@ -137,11 +148,21 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
   const auto smallest = [](double a, double b) { return std::min(a, b); };
   StudyRun run{.record = std::move(record), .traces = {}, .density = make_trace(rows, "density")};
   for (const std::string& measure : measures) run.traces.push_back(make_trace(rows, measure));
+  for (const char* column : kClientBand) run.clients.push_back(make_trace(rows, column));
   run.mean_density = mean_of_rounds(run.density);
   run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
   run.delta = extreme(rows, &RoundRow::measured_delta, smallest);
   run.omega = extreme(rows, &RoundRow::measured_omega, largest);
   return run;
+}
+
+// One trace per seed; none for a cell that is not all done or where a run was never measured.
+template <class Get>
+std::vector<const RunTrace*> traces_of(const Study& study, const StudyCell& cell, Get get) {
+  std::vector<const RunTrace*> traces;
+  for (const std::size_t run : cell.runs) traces.push_back(get(study.runs[run]));
+  const bool measured = std::ranges::none_of(traces, [](const RunTrace* trace) { return trace->value.empty(); });
+  return measured && study.all_done(cell) ? traces : std::vector<const RunTrace*>{};
 }
 
 void choose_measures(Study& study, const std::vector<std::string>& asked, Problems& problems) {
@@ -160,7 +181,8 @@ void drop_unmeasured(Study& study, const StudyOptions& options) {
     for (StudyRun& run : study.runs) run.traces.erase(run.traces.begin() + static_cast<std::ptrdiff_t>(m));
   }
   if (study.measures.empty())
-    throw ConfigError("no run in " + study.source + " has measured f_gap, test_accuracy or train_loss; name a column with --measure");
+    throw ConfigError("no run in " + study.source +
+                      " has measured f_gap, test_accuracy, train_loss or another measure; name a column with --measure");
 }
 
 }  // namespace
@@ -215,17 +237,15 @@ Estimate Study::estimate(const StudyCell& cell, double (*number)(const StudyRun&
 }
 
 std::vector<const RunTrace*> Study::traces(const StudyCell& cell, std::size_t measure) const {
-  std::vector<const RunTrace*> traces;
-  for (const std::size_t run : cell.runs) traces.push_back(&runs[run].traces[measure]);
-  const bool measured = std::ranges::none_of(traces, [](const RunTrace* trace) { return trace->value.empty(); });
-  return measured && all_done(cell) ? traces : std::vector<const RunTrace*>{};
+  return traces_of(*this, cell, [measure](const StudyRun& run) { return &run.traces[measure]; });
 }
 
 std::vector<const RunTrace*> Study::density_traces(const StudyCell& cell) const {
-  std::vector<const RunTrace*> traces;
-  for (const std::size_t run : cell.runs) traces.push_back(&runs[run].density);
-  const bool measured = std::ranges::none_of(traces, [](const RunTrace* trace) { return trace->value.empty(); });
-  return measured && all_done(cell) ? traces : std::vector<const RunTrace*>{};
+  return traces_of(*this, cell, [](const StudyRun& run) { return &run.density; });
+}
+
+std::vector<const RunTrace*> Study::client_traces(const StudyCell& cell, std::size_t column) const {
+  return traces_of(*this, cell, [column](const StudyRun& run) { return &run.clients[column]; });
 }
 
 std::vector<CurvePoint> mean_curve(std::span<const RunTrace* const> traces, Against against, const std::vector<double>& grid) {

@@ -21,17 +21,21 @@
 namespace fl {
 
 struct StudyOptions {
-  std::vector<std::string> measures{};  // columns of rounds.csv; empty: those of f_gap, test_accuracy and train_loss that any run has
+  std::vector<std::string> measures{};  // columns of rounds.csv; empty: those that any run has of losses, accuracies and measures
   std::string baseline{};               // label of the method the others are compared with; empty: "none", or else the first
   std::string method_axis{};            // key; empty: the first that begins with "compressor", else with "feedback", else the last axis
   std::string level_axis{};             // key; empty: the first that begins with "partition", else with "data"; may be missing
 };
+
+// Columns of the picture of how the model serves its clients: a band, the line in it, and the one who is served worst.
+inline constexpr std::array kClientBand = {"client_accuracy_p10", "client_accuracy_p50", "client_accuracy_p90", "client_accuracy_worst"};
 
 struct StudyRun {
   RunRecord record{};
   std::vector<RunTrace> traces{};      // one per measure of the study
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // over rounds
+  std::vector<RunTrace> clients{};     // of kClientBand
   // The worst of all rounds and clients, in the unit of the compressor's input.
   double kappa = kNotMeasured, delta = kNotMeasured, omega = kNotMeasured;
   [[nodiscard]] bool is_done() const { return record.status == RunStatus::done; }
@@ -70,6 +74,7 @@ struct Study {
   // The traces of a measure, one per seed; none for a cell that is not all done or where a run was never measured.
   [[nodiscard]] FL_API std::vector<const RunTrace*> traces(const StudyCell& cell, std::size_t measure) const;
   [[nodiscard]] FL_API std::vector<const RunTrace*> density_traces(const StudyCell& cell) const;
+  [[nodiscard]] FL_API std::vector<const RunTrace*> client_traces(const StudyCell& cell, std::size_t column) const;
   // Of one number per run, over the seeds of a cell; NaN where a run is not done or was not measured.
   [[nodiscard]] FL_API Estimate estimate(const StudyCell& cell, double (*number)(const StudyRun&)) const;
 };

@@ -1,6 +1,7 @@
 #include "scenarios/analysis/trace.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -21,7 +22,10 @@ double RoundRow::*member_of(std::string_view measure) {
 bool is_measure(std::string_view name) { return member_of(name) != nullptr; }
 
 Direction direction_of(std::string_view measure) {
-  return measure == "test_accuracy" || measure == "measured_delta" ? Direction::higher_is_better : Direction::lower_is_better;
+  constexpr std::array kHigher = {"test_accuracy",        "measured_delta",      "hit_rate_10",         "ndcg_10",
+                                  "client_accuracy_mean", "client_accuracy_p10", "client_accuracy_p50", "client_accuracy_p90",
+                                  "client_accuracy_worst"};
+  return std::ranges::find(kHigher, measure) != kHigher.end() ? Direction::higher_is_better : Direction::lower_is_better;
 }
 
 RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure) {

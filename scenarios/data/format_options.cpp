@@ -32,6 +32,10 @@ void describe(Schema& s, FormatOptions& o) {
   s.field("sequence", o.text.sequence, "text: characters, or words, of a row; its label is the next one").at_least(1).at_most(65536);
   s.field("stride", o.text.stride, "text: from the beginning of a row to that of the next; 0 = sequence: rows do not overlap").at_least(0);
   s.field("min_text", o.text.min_text, "text by role: roles with less text are left out").at_least(0).unit("characters");
+  s.choice("label_positions", o.text.labels, {{NextToken::after_last, "last"}, {NextToken::after_each, "every"}},
+           "text: what a row is labelled with: what follows its last position, or what follows each of its positions");
+  s.field("leave_one_out", o.ratings.leave_one_out,
+          "ratings: the latest rating of each user is the test set; users with one rating have none in it");
   s.field("label_column", o.table.label, "CSV: column of the label, by name or number from 1; \"\" = the last. CIFAR-100: fine or coarse");
   s.field("categories", o.table.categories, "CSV: columns whose numbers are names, each a feature of its own");
 }

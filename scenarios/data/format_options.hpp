@@ -23,11 +23,12 @@ struct ImageOptions {
   Augmentation augment = {};
 };
 
-// Text: a row is a sequence of characters or words, its label what comes next.
+// Text: a row is a sequence of characters or words, its label what comes next, or what comes after each of its positions.
 struct TextOptions {
   std::int64_t sequence = 80;  // characters or words
   std::int64_t stride = 0;     // from the beginning of a row to that of the next; 0 = sequence, so that rows do not overlap
   std::int64_t min_text = 0;   // characters; roles with fewer are left out
+  NextToken labels = NextToken::after_last;
 };
 
 // Tables: one row per line.
@@ -36,11 +37,16 @@ struct TableOptions {
   std::vector<std::string> categories = {};  // columns whose numbers are names
 };
 
+struct RatingOptions {
+  bool leave_one_out = false;  // the latest rating of each user is the test set
+};
+
 struct FormatOptions {
   DataFormat format = DataFormat::automatic;
   ImageOptions images = {};
   TextOptions text = {};
   TableOptions table = {};
+  RatingOptions ratings = {};
 };
 FL_API void describe(Schema& schema, FormatOptions& options);            // but for `augment`
 FL_API void describe(Schema& schema, Augmentation& augment);             // the table [data.augment]

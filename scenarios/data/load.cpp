@@ -84,7 +84,9 @@ void require_useful(const FileDataOptions& options, DataFormat format) {
   require(is_table || options.labels == LabelKind::classes, "labels");
   require(is_text || (text.sequence == defaults.text.sequence), "sequence");
   require(is_text || text.stride == 0, "stride");
+  require(is_text || text.labels == defaults.text.labels, "label_positions");
   require(format == DataFormat::roles || text.min_text == 0, "min_text");
+  require(format == DataFormat::ratings || !options.formats.ratings.leave_one_out, "leave_one_out");
   require(format == DataFormat::csv || format == DataFormat::cifar || options.formats.table.label.empty(), "label_column");
   require(format == DataFormat::csv || options.formats.table.categories.empty(), "categories");
   if (!problems.empty()) throw ConfigError(std::move(problems));

@@ -87,6 +87,7 @@ Dataset<T> empty_rows(const Meaning& meaning, std::size_t most_rows, const std::
   Dataset<T> data;
   data.name = name;
   data.num_features = 2;
+  data.num_users = meaning.users.size();
   data.vocabulary = meaning.users.size() + meaning.items.size();
   data.tokens.resize_discard(2 * most_rows);
   data.client_begin = {0};
@@ -97,6 +98,13 @@ Dataset<T> empty_rows(const Meaning& meaning, std::size_t most_rows, const std::
 }
 
 }  // namespace
+
+// A user's ratings in the order of time: what is trained on, and what is held out.
+TimeSplit split_user(const Stretch& ratings, const FileDataOptions& options) {
+  if (!options.formats.ratings.leave_one_out) return split_in_time(ratings, options.test_fraction);
+  const std::size_t last = ratings.size() > 1 ? ratings.last - 1 : ratings.last;
+  return {{ratings.first, last}, {last, ratings.last}};
+}
 
 template <class T>
 LoadedData<T> load_ratings(const fs::path& file, const FileDataOptions& options) {
@@ -109,7 +117,7 @@ LoadedData<T> load_ratings(const fs::path& file, const FileDataOptions& options)
   for (std::size_t first = 0; first < ratings.size();) {
     std::size_t last = first;
     while (last < ratings.size() && ratings[last].user == ratings[first].user) ++last;
-    const TimeSplit parts = split_in_time({first, last}, options.test_fraction);
+    const TimeSplit parts = split_user({first, last}, options);
     for (std::size_t i = parts.train.first; i < parts.train.last; ++i) append(ratings[i], meaning, options.labels, train);
     for (std::size_t i = parts.test.first; i < parts.test.last; ++i) append(ratings[i], meaning, options.labels, test);
     train.client_begin.push_back(train.num_rows);
@@ -120,8 +128,10 @@ LoadedData<T> load_ratings(const fs::path& file, const FileDataOptions& options)
   keep_first_rows(train, static_cast<std::size_t>(options.rows), file);
   data.train = std::move(train);
   data.train_where = file.string();
-  data.is_held_out = options.test_fraction > 0;
+  data.is_held_out = options.test_fraction > 0 || options.formats.ratings.leave_one_out;
   if (!data.is_held_out) return data;
+  if (test.num_rows == 0 && options.formats.ratings.leave_one_out)
+    throw DataError(file.string() + ": leave_one_out: no user has two ratings");
   if (test.num_rows == 0)
     throw DataError(file.string() + ": test_fraction = " + to_string(Value{options.test_fraction}) + " of no user is a whole rating");
   data.test = std::move(test);

@@ -71,7 +71,9 @@ Json curves(const Study& study, Against against, std::size_t points, TracesOf tr
 }
 
 std::size_t points_per_curve(const Study& study, std::size_t most_numbers) {
-  const std::size_t num_curves = study.cells.size() * (study.measures.size() * kAgainst.size() + 1);
+  const std::size_t of_clients =
+      std::ranges::any_of(study.runs, [](const StudyRun& run) { return !run.clients.front().value.empty(); }) ? kClientBand.size() : 0;
+  const std::size_t num_curves = study.cells.size() * (study.measures.size() * kAgainst.size() + 1 + of_clients);
   return std::clamp(most_numbers / (3 * std::max<std::size_t>(num_curves, 1)), kFewestPoints, kMostPoints);
 }
 
@@ -213,6 +215,9 @@ std::string report_data(const Study& study, const ReportOptions& options) {
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
   data["splits"] = splits_data(options.splits);
   data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
+  for (std::size_t column = 0; column < kClientBand.size(); ++column)
+    data["clients"].push_back(
+        curves(study, Against::round, points, [&](const StudyCell& cell) { return study.client_traces(cell, column); }));
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

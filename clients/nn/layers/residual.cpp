@@ -4,7 +4,7 @@
 // recognition", CVPR 2016.
 #include <algorithm>
 
-#include "clients/nn/network.hpp"
+#include "clients/nn/branch.hpp"
 
 namespace fl {
 namespace nn {
@@ -32,78 +32,53 @@ class Residual final : public Module<T> {
 
   void know(const DataNames& names) override { names_ = names; }
   Shape bind(const Shape& input) override {
-    body_ = Network<T>(options_.body, input, names_);
-    if (!options_.shortcut.empty()) shortcut_ = Network<T>(options_.shortcut, input, names_);
+    body_ = Branch<T>(options_.body, input, names_, 1);
+    if (has_shortcut()) shortcut_ = Branch<T>(options_.shortcut, input, names_, 2);
     n_ = input.size();
-    const Shape& beside = options_.shortcut.empty() ? input : shortcut_.output();
+    const Shape& beside = has_shortcut() ? shortcut_.output() : input;
     if (!(body_.output() == beside))
       throw ConfigError("residual adds " + body_.output().text() + " of its body to " + beside.text() + " of its shortcut");
     return body_.output();
   }
   [[nodiscard]] std::vector<Layer> tensors() const override {
-    std::vector<Layer> tensors = body_.tensors("body.");
-    if (options_.shortcut.empty()) return tensors;
-    for (Layer tensor : shortcut_.tensors("shortcut.")) {
-      tensor.begin += body_.size();
-      tensors.push_back(std::move(tensor));
-    }
-    return tensors;
+    return has_shortcut() ? tensors_of(body_, "body", shortcut_, "shortcut") : body_.network().tensors("body.");
   }
   void initial(RandomSequence& random, T* w) const override {
-    body_.initial(random, w);
-    if (!options_.shortcut.empty()) shortcut_.initial(random, w + body_.size());
+    body_.network().initial(random, w);
+    if (has_shortcut()) shortcut_.network().initial(random, w + body_.size());
   }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     const std::size_t count = pass.B * body_.output().size();
-    run(pass, body_, w, in, kBody, [&](const T* z, const Tape<T>&) { std::copy_n(z, count, out); });
-    if (options_.shortcut.empty()) {
-      for (std::size_t j = 0; j < count; ++j) out[j] += in[j];
-      return;
-    }
-    run(pass, shortcut_, w + body_.size(), in, kShortcut, [&](const T* z, const Tape<T>&) {
+    const auto add = [count, out](const T* z) {
       for (std::size_t j = 0; j < count; ++j) out[j] += z[j];
-    });
+    };
+    body_.forward(pass, w, in, [count, out](const T* z) { std::copy_n(z, count, out); });
+    if (has_shortcut())
+      shortcut_.forward(pass, w + body_.size(), in, add);
+    else
+      add(in);
   }
-  // The activations inside are computed again: they would be many times what the network keeps.
   void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
     const std::size_t count = pass.B * body_.output().size(), n = pass.B * n_;
-    const auto back = [&](const Network<T>& network, std::size_t begin, std::uint32_t salt, T* into) {
-      run(pass, network, w + begin, in, salt, [&](const T*, const Tape<T>& tape) {
-        std::copy_n(d_out, count, network.slope_of_output(tape));
-        network.backward(salted(pass, salt), w + begin, tape, into, d_w + begin);
-      });
-    };
-    back(body_, 0, kBody, d_in);
-    if (options_.shortcut.empty()) {
+    const auto fill = [count, d_out](T* d_z) { std::copy_n(d_out, count, d_z); };
+    body_.backward(pass, w, in, fill, d_in, d_w);
+    if (!has_shortcut()) {
       for (std::size_t j = 0; d_in != nullptr && j < n; ++j) d_in[j] += d_out[j];
       return;
     }
     Workspace::Frame frame(*pass.exec.workspace);
     T* beside = d_in != nullptr ? frame.take<T>(n) : nullptr;
-    back(shortcut_, body_.size(), kShortcut, beside);
+    shortcut_.backward(pass, w + body_.size(), in, fill, beside, d_w + body_.size());
     for (std::size_t j = 0; d_in != nullptr && j < n; ++j) d_in[j] += beside[j];
   }
 
  private:
-  static constexpr std::uint32_t kBody = 1u << 28, kShortcut = 2u << 28;  // of the client's part of the counter
-  // Layers inside draw other numbers than layers outside.
-  static Pass salted(const Pass& pass, std::uint32_t salt) {
-    Pass own = pass;
-    own.random.key1 ^= salt ^ (pass.random.step_layer << 8);
-    return own;
-  }
-  template <class Use>
-  void run(const Pass& pass, const Network<T>& network, const T* w, const T* in, std::uint32_t salt, const Use& use) const {
-    Workspace::Frame frame(*pass.exec.workspace);
-    const Tape<T> tape = network.open(frame, pass.B);
-    std::copy_n(in, pass.B * n_, tape.activation[0]);
-    use(network.forward(salted(pass, salt), w, tape), tape);
-  }
+  [[nodiscard]] bool has_shortcut() const { return !options_.shortcut.empty(); }
 
   ResidualOptions options_;
   DataNames names_;
-  Network<T> body_, shortcut_;
+  Branch<T> body_, shortcut_;
   std::size_t n_ = 0;
 };
 

@@ -89,7 +89,7 @@ function curveFigures(state, panels, {against, name, file, log, yTitle}) {
     const ends = flat.flatMap((point) => [point.lo, point.hi]).filter(isKnown);
     domain[0] = Math.min(domain[0], ...ends);
     domain[1] = Math.max(domain[1], ...ends);
-    if (name === "test accuracy") domain[1] = Math.min(domain[1], 1);
+    if (/accuracy|hit rate|NDCG/.test(name)) domain[1] = Math.min(domain[1], 1);
   }
   const xLog = against !== "round";
   const xDomain = span(flat.map((point) => point.x), xLog);
@@ -104,6 +104,38 @@ function curveFigures(state, panels, {against, name, file, log, yTitle}) {
     }),
     columns: ["method", against === "round" ? "round" : "bits", "mean", "low95", "high95"],
     rows: () => points.map((point) => [point.method, point.x, point.y, point.lo, point.hi]),
+  })).filter((figure) => figure !== null);
+}
+
+// ---- clients -------------------------------------------------------------------------------------------------------------------
+
+// Points of one panel: the median with the percentiles as its band, and the smallest. The four curves have the same grid and lines.
+function clientPoints(panel, line, m) {
+  const [p10, p50, p90, worst] = DATA.clients.map((panels) => curvePoints(panels[panel], panels[panel].lines[line]));
+  return p50.map((point, i) => ({method: methodName(m), x: point.x, y: point.y, lo: p10[i].y, hi: p90[i].y, worst: worst[i].y}));
+}
+
+function clientFigures(state) {
+  const all = DATA.panels.map((_, p) => DATA.clients[1][p].lines.flatMap((line, i) => shown(state, line.m) ? clientPoints(p, i, line.m) : []));
+  const flat = all.flat();
+  const domain = span(flat.flatMap((point) => [point.hi, point.worst]), false);
+  const xDomain = span(flat.map((point) => point.x), false);
+  return all.map((points, p) => points.length === 0 ? null : figureElement({
+    title: panelName(p),
+    description: "accuracy on each client's own rows against rounds",
+    file: fileName("clients", DATA.panels[p].title),
+    methods: DATA.methods.filter((_, m) => shown(state, m)),
+    spec: (theme) => {
+      const spec = curveSpec(points, {log: false, xLog: false, domain, xDomain, xTitle: "round", yTitle: "accuracy", xLabels: null, height: 220})(theme);
+      spec.marks.push({type: "group", from: {facet: {name: "low", data: "points", groupby: "method"}}, marks: [{
+        type: "line", from: {data: "low"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "worst"}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 1.5},
+          strokeDash: {value: [1, 3]}, strokeCap: {value: "round"}, interpolate: {value: "step-after"},
+        }}}]});
+      return spec;
+    },
+    columns: ["method", "round", "median", "p10", "p90", "worst"],
+    rows: () => points.map((point) => [point.method, point.x, point.y, point.lo, point.hi, point.worst]),
   })).filter((figure) => figure !== null);
 }
 

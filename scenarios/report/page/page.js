@@ -21,6 +21,15 @@ function fillCurves(measure) {
     curveFigures(state, measure.curves.round, {...common, against: "round"}));
 }
 
+// Only where it was recorded.
+function fillClients() {
+  const figures = clientFigures(state);
+  if (!figures.length) return;
+  fillFigures("clients", "How the model serves its clients",
+    "Accuracy of the one global model on each client's own rows, over all clients: the line is the median client, the band reaches from the 10th to the 90th percentile, "
+    + "the dotted line is the client that is served worst. Means over the seeds.", figures);
+}
+
 function fillHeterogeneity(measure) {
   const zeta = (cell) => cell.zeta.mean;
   const common = measure.bits[state.bits].overLevels.map((at) => ({...estimatePoint(at, at.value), x: zeta(cellOf(at.panel, at.method))}));
@@ -126,9 +135,10 @@ function themeChanged() {
 
 function fill() {
   const measure = DATA.measures[state.measure];
-  for (const id of ["answer", "curves", "rounds", "heterogeneity", "differences", "equal-bits", "target", "operators"]) clearSection(section(id));
+  for (const id of ["answer", "curves", "rounds", "clients", "heterogeneity", "differences", "equal-bits", "target", "operators"]) clearSection(section(id));
   fillAnswer(section("answer"), state, measure);
   fillCurves(measure);
+  fillClients();
   fillHeterogeneity(measure);
   fillDifferences(measure);
   fillEqualBits(section("equal-bits"), state, measure);

@@ -6,11 +6,17 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const MEASURE_NAMES = {
   f_gap: "f(x) − f*", train_loss: "training loss", test_accuracy: "test accuracy", test_loss: "test loss",
   global_grad_norm_sq: "|∇f(x)|²", grad_norm_sq: "mean |input|²", error_norm_sq: "mean |e|²", zeta_sq: "ζ²",
+  perplexity: "perplexity", hit_rate_10: "hit rate at 10", ndcg_10: "NDCG at 10", client_accuracy_mean: "mean client accuracy",
+  client_accuracy_p10: "10th percentile of clients' accuracy", client_accuracy_p50: "median client accuracy",
+  client_accuracy_p90: "90th percentile of clients' accuracy", client_accuracy_worst: "accuracy of the worst client",
+  client_accuracy_deviation: "deviation of clients' accuracy", update_dissimilarity: "update dissimilarity", client_drift: "client drift",
+  gradient_dissimilarity: "gradient dissimilarity B²",
 };
 const BITS_NAMES = {up: "uplink bits", both: "bits up and down", round: "rounds"};
 
 const measureName = (measure) => MEASURE_NAMES[measure.name] || measure.name;
-const isAccuracy = (measure) => measure.name === "test_accuracy";
+// Shares between 0 and 1, on a plain scale, whose differences are percentage points.
+const isAccuracy = (measure) => /accuracy|^hit_rate|^ndcg/.test(measure.name);
 const methodName = (index) => DATA.methods[index];
 const panelName = (index) => DATA.panels[index].title;
 // In a table whose column is headed by the axis, the label alone tells the level.

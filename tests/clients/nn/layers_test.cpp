@@ -56,6 +56,10 @@ std::vector<LayerCase> layer_cases() {
       {"residual([conv2d(3, 3, padding=1, stride=2), gelu], shortcut=[conv2d(3, 1, stride=2)])", {2, 4, 4}, {3, 2, 2}, 66},
       {"residual([dropout(0.3), dense(6)])", {6}, {6}, 42},
       {"conv2d(2, 3, padding=3)", {1, 2, 2}, {2, 6, 6}, 20},
+      {"product", {2, 5}, {5}},
+      {"product", {3, 4}, {4}},
+      {"concat([dense(3), tanh], [dense(2), dropout(0.3)])", {5}, {5}, 30},
+      {"concat([embedding(5, 3), product], [embedding(5, 2), flatten])", {2}, {7}, 25, true},
   };
 }
 
@@ -184,6 +188,9 @@ TEST(LayersTest, WrongLayersAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal_of("relu(3)", image), HasSubstr("takes 0 options"));
   EXPECT_THAT(refusal_of("conv2d(3, 11)", image), HasSubstr("does not fit into 1x8x8"));
   EXPECT_THAT(refusal_of("conv2d(3)", {{5}}), HasSubstr("needs images"));
+  EXPECT_THAT(refusal_of("product", image), HasSubstr("product needs a sequence {length, features}, its input is 1x8x8"));
+  EXPECT_THAT(refusal_of("concat([relu], [dense(3)])", {{2, 4}}), HasSubstr("a branch gives 2x4; end it with \"flatten\""));
+  EXPECT_THAT(refusal_of("concat([relu])", {{4}}), HasSubstr("second is required"));
   EXPECT_THAT(refusal_of("max_pool(9)", image), HasSubstr("does not fit"));
   EXPECT_THAT(refusal_of("dense(4, init=\"x\")", image), HasSubstr("expected a value"));
   EXPECT_THAT(refusal_of("dense(4, init=pytorc)", image), HasSubstr("did you mean \"pytorch\"?"));

@@ -37,6 +37,12 @@ TEST(ModelsTest, HaveTheirPublishedSizes) {
   Dataset<float> text = checks::token_rows<float>(3, 1);
   text.vocabulary = text.num_classes = 90;
   EXPECT_EQ(size_of("char_lstm", {}, text), 820522u);
+  text.next_token = NextToken::after_each;
+  EXPECT_EQ(size_of("char_lstm", {}, text), 820522u);
+  Dataset<float> ratings = checks::rating_rows<float>(37, 1);
+  ratings.vocabulary = 943 + 1682;  // MovieLens 100K
+  ratings.num_users = 943;
+  EXPECT_EQ(size_of("ncf", {}, ratings), 40u * 2625 + 2761);
 }
 
 // Full-batch gradient descent on few rows drives the loss down, whatever the layers.
@@ -45,6 +51,8 @@ TEST(ModelsTest, LearnAFewRowsByHeart) {
       {.model = "mlp", .label = "mlp", .num_classes = 5},
       {.model = "lenet5", .label = "lenet5", .data = checks::ModelCase::Data::images, .num_classes = 10},
       {"char_lstm", "char_lstm", {{"units", Value{std::int64_t{16}}}}, checks::ModelCase::Data::tokens},
+      {"char_lstm", "char_lstm at every position", {{"units", Value{std::int64_t{24}}}}, checks::ModelCase::Data::text},
+      {"ncf", "ncf", {}, checks::ModelCase::Data::ratings},
   };
   for (const auto& c : cases) {
     checks::ModelBench<float> bench(c);
@@ -52,7 +60,7 @@ TEST(ModelsTest, LearnAFewRowsByHeart) {
     auto x = bench.point(1);
     const std::vector<std::uint32_t> rows{0, 1, 2, 3, 4, 5, 6, 7};
     double first = 0, last = 0;
-    const float rate = c.model == "char_lstm" ? 1.0f : 0.1f;
+    const float rate = c.model == "char_lstm" || c.model == "ncf" ? 1.0f : 0.1f;
     for (int step = 0; step < 300; ++step) {
       const auto g = bench.gradient(x, rows, &last);
       if (step == 0) first = last;
@@ -84,6 +92,11 @@ TEST(ModelsTest, WhatDoesNotFitTheDataIsRefused) {
   targets.target = {0, 1};
   EXPECT_THAT(refusal_of({"dense(2)"}, "logistic", targets), HasSubstr("needs one output"));
   EXPECT_THAT(refusal_of({"dense(2)"}, "softmax_cross_entropy", targets), HasSubstr("needs at least two"));
+  const auto text = checks::text_rows<float>(8, 1);
+  EXPECT_THAT(refusal_of({"embedding(vocabulary, 3)", "lstm(4, last=true)", "dense(classes)"}, "softmax_cross_entropy", text),
+              HasSubstr("every one of 6 positions has a label of 5 classes, the last layer gives 5"));
+  EXPECT_THAT(refusal_of({"dense(1)"}, "squared_error", text), HasSubstr("has a label at every position"));
+  EXPECT_THROW(static_cast<void>(make_model<float>("ncf", {}, text)), ConfigError);
 }
 
 TEST(ModelsTest, PixelsAreNormalisedByTheirChannel) {

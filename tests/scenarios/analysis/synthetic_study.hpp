@@ -18,6 +18,7 @@ struct MadeRun {
   std::uint64_t seed = 1;
   RunStatus status = RunStatus::done;
   std::vector<std::pair<std::uint64_t, double>> rounds{};
+  bool measures_clients = false;  // accuracies that rise as the value falls
 };
 
 // A folder of its own, taken away at the end, with a store in it.
@@ -46,6 +47,13 @@ class MadeStore {
       row.bits_up = bits;
       row.bits_down = 2 * bits;
       row.f_gap = value;
+      if (made.measures_clients) {
+        row.client_accuracy_p50 = 1 / (1 + value);
+        row.client_accuracy_mean = 0.95 * row.client_accuracy_p50;
+        row.client_accuracy_p10 = 0.5 * row.client_accuracy_p50;
+        row.client_accuracy_worst = 0.1 * row.client_accuracy_p50;
+        row.client_accuracy_p90 = 0.5 + 0.5 * row.client_accuracy_p50;
+      }
       record.bits_up += bits;
       record.bits_down += 2 * bits;
       record.f_gap = value;

@@ -212,6 +212,23 @@ TEST_F(Ratings, OneClientPerUserInTheOrderOfTime) {
   EXPECT_THAT(load({.name = "a", .rows = 2}).train.client_begin, ElementsAre(0, 1, 2));
 }
 
+TEST_F(Ratings, TheLatestOfEachUserMayBeHeldOut) {
+  write("a/u.data", "5\t20\t3\t900\n2\t30\t4\t100\n5\t30\t1\t800\n5\t40\t2\t100\n");
+  FileDataOptions options{.name = "a", .labels = LabelKind::target};
+  options.formats.ratings.leave_one_out = true;
+  const auto data = load(options);
+  EXPECT_TRUE(data.is_held_out);
+  EXPECT_EQ(data.train.num_users, 2u);
+  EXPECT_EQ(data.train.num_items(), 3u);
+  EXPECT_THAT(data.train.client_begin, ElementsAre(0, 1, 3));  // user 2 has one rating and keeps it
+  EXPECT_THAT(data.train.target, ElementsAre(4, 2, 1));
+  ASSERT_TRUE(data.test.has_value());
+  EXPECT_THAT(data.test->target, ElementsAre(3));
+  EXPECT_THAT(data.test->client_begin, ElementsAre(0, 0, 1));
+  write("a/u.data", "5\t20\t3\t900\n2\t30\t4\t100\n");
+  EXPECT_THAT(error_of(options), HasSubstr("leave_one_out: no user has two ratings"));
+}
+
 TEST_F(Ratings, RefusesDamagedFiles) {
   const auto error_with = [this](const std::string& text) {
     write("a/u.data", text);

@@ -67,6 +67,21 @@ TEST_F(Text, TheLastOfEachRoleIsHeldOut) {
   EXPECT_THAT(error_of(with), StartsWith("plays/my_roles.tsv: test_fraction = 0.2 of no role is longer than sequence = 2"));
 }
 
+TEST_F(Text, EveryPositionMayHaveALabel) {
+  write("plays/my_roles.tsv", "p\tA\tabcdefg\n");
+  const auto last = load(options("plays", {.sequence = 3}));
+  const auto each = load(options("plays", {.sequence = 3, .labels = NextToken::after_each}));
+  EXPECT_EQ(all_shown(each.train), all_shown(last.train));
+  EXPECT_EQ(last.train.labels_per_row(), 1u);
+  ASSERT_EQ(each.train.labels_per_row(), 3u);
+  const std::vector<std::uint32_t> rows{1, 0};  // def|g, abc|d
+  std::vector<std::int32_t> labels(6), only(2);
+  each.train.gather_labels(rows, labels.data());
+  EXPECT_THAT(labels, ElementsAre(4, 5, 6, 1, 2, 3));
+  last.train.gather_labels(rows, only.data());
+  EXPECT_THAT(only, ElementsAre(6, 3));
+}
+
 TEST_F(Text, RefusesDamagedRoles) {
   const auto error_with = [this](const std::string& text) {
     write("plays/my_roles.tsv", text);

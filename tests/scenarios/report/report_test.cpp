@@ -62,6 +62,28 @@ TEST(Report, DataHoldEstimatesCurvesAndRuns) {
   EXPECT_EQ(measure["bits"]["up"]["reach"].at(2)["median"], "inf");
 }
 
+// Of clients there is a band and the one that is served worst, for runs that measured them.
+TEST(Report, HoldsTheBandOfClients) {
+  MadeStore made;
+  for (const std::uint64_t seed : {1, 2}) made.add({"none", "1", seed, RunStatus::done, {{0, 3}, {10, 1}}, true});
+  add_pair(made, "top", 0.1);
+  const Json data = Json::parse(report_data(read_study(made.store(), {.level_axis = "partition.alpha"}), {}));
+  ASSERT_EQ(data["clients"].size(), 4u);
+  const std::vector<std::vector<double>> expected{{0.125, 0.25}, {0.25, 0.5}, {0.625, 0.75}, {0.025, 0.05}};
+  MadeStore alone;
+  for (const std::uint64_t seed : {1, 2}) alone.add({"none", "1", seed, RunStatus::done, {{0, 3}, {10, 1}}, true});
+  const Json own = Json::parse(report_data(read_study(alone.store()), {}));
+  for (std::size_t column = 0; column < 4; ++column) {
+    ASSERT_EQ(own["clients"][column][0]["lines"].size(), 1u);
+    EXPECT_EQ(own["clients"][column][0]["lines"][0]["y"].get<std::vector<double>>(), expected[column]);
+    EXPECT_EQ(data["clients"][column][0]["lines"].size(), 0u);  // a later run of the same labels and seed did not measure
+  }
+  std::vector<std::string> measures;
+  for (const Json& measure : own["measures"]) measures.push_back(measure["name"]);
+  EXPECT_THAT(measures, testing::ElementsAre("f_gap", "client_accuracy_mean", "client_accuracy_p10", "client_accuracy_worst"));
+  EXPECT_EQ(own["measures"][1]["lower"], false);
+}
+
 TEST(Report, LabelsStayText) {
   FL_NEED_VEGA();
   MadeStore made;
@@ -147,23 +169,30 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
   EXPECT_EQ(seen.console, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Studies, ReportInABrowser,
-                         testing::Values(Sample{"Pairs", [](MadeStore& made) { add_pair(made, "top", 0.1); }},
-                                         Sample{"SingleRun",
-                                                [](MadeStore& made) {
-                                                  made.add({"top", "1", 1, RunStatus::done, {{0, 8}, {5, 4}}});
-                                                }},
-                                         Sample{"SomeDiverged",
-                                                [](MadeStore& made) {
-                                                  add_pair(made, "top", 0.1);
-                                                  made.add({"bad", "1", 1, RunStatus::diverged, {{0, 8}, {5, INFINITY}}});
-                                                }},
-                                         Sample{"ManyMethods",
-                                                [](MadeStore& made) {
-                                                  for (int m = 0; m < 12; ++m)
-                                                    add_pair(made, "method <" + std::to_string(m) + ">", 0.1 + m);
-                                                }}),
-                         [](const auto& sample) { return sample.param.label; });
+INSTANTIATE_TEST_SUITE_P(
+    Studies, ReportInABrowser,
+    testing::Values(
+        Sample{"Pairs", [](MadeStore& made) { add_pair(made, "top", 0.1); }},
+        Sample{"SingleRun",
+               [](MadeStore& made) {
+                 made.add({"top", "1", 1, RunStatus::done, {{0, 8}, {5, 4}}});
+               }},
+        Sample{"Clients",
+               [](MadeStore& made) {
+                 for (const std::uint64_t seed : {1, 2, 3})
+                   for (const double rate : {1.0, 2.0})
+                     made.add({rate == 1 ? "none" : "top", "1", seed, RunStatus::done, {{0, 8}, {10, 4 / rate}, {10, 2 / rate}}, true});
+               }},
+        Sample{"SomeDiverged",
+               [](MadeStore& made) {
+                 add_pair(made, "top", 0.1);
+                 made.add({"bad", "1", 1, RunStatus::diverged, {{0, 8}, {5, INFINITY}}});
+               }},
+        Sample{"ManyMethods",
+               [](MadeStore& made) {
+                 for (int m = 0; m < 12; ++m) add_pair(made, "method <" + std::to_string(m) + ">", 0.1 + m);
+               }}),
+    [](const auto& sample) { return sample.param.label; });
 
 }  // namespace
 }  // namespace fl

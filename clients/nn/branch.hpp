@@ -1,0 +1,72 @@
+// A network inside of a layer, for layers that join several: its activations are computed again on the way back (they would be many times
+// what the network outside keeps), and its random numbers are others than those of the layers around it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "clients/nn/network.hpp"
+
+namespace fl::nn {
+
+template <class T>
+class Branch {
+ public:
+  Branch() = default;
+  // `salt` tells the branches of one layer apart.
+  Branch(const std::vector<std::string>& layers, const Shape& input, const DataNames& names, std::uint32_t salt)
+      : network_(layers, input, names), salt_(salt << 28) {}
+
+  [[nodiscard]] const Network<T>& network() const { return network_; }
+  [[nodiscard]] std::size_t size() const { return network_.size(); }
+  [[nodiscard]] const Shape& output() const { return network_.output(); }
+
+  // use(z) with z [B,n_out] made of `in`.
+  template <class Use>
+  void forward(const Pass& pass, const T* w, const T* in, const Use& use) const {
+    Workspace::Frame frame(*pass.exec.workspace);
+    use(static_cast<const T*>(run(frame, pass, w, in).z));
+  }
+  // fill(d_z) writes the derivative by the output [B,n_out]; d_in [B,n_in], unless null, and d_w follow.
+  template <class Fill>
+  void backward(const Pass& pass, const T* w, const T* in, const Fill& fill, T* d_in, T* d_w) const {
+    Workspace::Frame frame(*pass.exec.workspace);
+    const Ran ran = run(frame, pass, w, in);
+    fill(network_.slope_of_output(ran.tape));
+    network_.backward(salted(pass), w, ran.tape, d_in, d_w);
+  }
+
+ private:
+  struct Ran {
+    Tape<T> tape;
+    T* z;
+  };
+  Ran run(Workspace::Frame& frame, const Pass& pass, const T* w, const T* in) const {
+    const Tape<T> tape = network_.open(frame, pass.B);
+    std::copy_n(in, pass.B * network_.input().size(), tape.activation[0]);
+    return {tape, network_.forward(salted(pass), w, tape)};
+  }
+  [[nodiscard]] Pass salted(const Pass& pass) const {
+    Pass own = pass;
+    own.random.key1 ^= salt_ ^ (pass.random.step_layer << 8);
+    return own;
+  }
+  Network<T> network_;
+  std::uint32_t salt_ = 0;  // of the client's part of the counter
+};
+
+// The tensors of two branches, one after the other.
+template <class T>
+[[nodiscard]] std::vector<Layer> tensors_of(const Branch<T>& first, const std::string& first_name, const Branch<T>& second,
+                                            const std::string& second_name) {
+  std::vector<Layer> tensors = first.network().tensors(first_name + ".");
+  for (Layer tensor : second.network().tensors(second_name + ".")) {
+    tensor.begin += first.size();
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace fl::nn
