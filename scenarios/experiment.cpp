@@ -174,7 +174,8 @@ void Experiment<T>::declare_state() {
                                                .seeds = scenario_.seeds,
                                                .weights = problem_.weights(),
                                                .average = scenario_.server.average,
-                                               .absence = absence},
+                                               .absence = absence,
+                                               .times = machine_.times},
                                  model_.span());
 }
 
@@ -294,12 +295,19 @@ EvaluateOptions::Gradient Experiment<T>::wants_gradient() const {
 // One round, and what is due to be measured of it.
 template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, bool evaluated, bool measured) {
+  RoundTimes* times = machine_.times;
+  if (times != nullptr) ++times->rounds;
+  const Lap whole(lap_of(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
-  if (evaluated && wants_gradient() == EvaluateOptions::Gradient::every) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  if (evaluated && wants_gradient() == EvaluateOptions::Gradient::every) {
+    const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+    row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  }
   round_->play(r, measured);
   count(row);
   if (measured) measure(row);
+  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
   if (evaluated) evaluate(row);
   return row;
 }
