@@ -66,11 +66,12 @@ void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const T
         [=](std::size_t l, std::size_t j) { return B[l * bl + j * bj]; }, add, C, ldc);
     return;
   }
+  const bool by_tiles = suits_tiles<T>(op_a, op_b, m, n, k);
 #ifdef FL_WITH_ONEDNN
   if constexpr (std::is_same_v<T, float>)
-    if (onednn::is_worth_it(m, n, k)) return onednn::gemm(op_a, op_b, m, n, k, A, lda, B, ldb, add, C, ldc);
+    if (onednn::is_worth_it(op_b, m, n, k, by_tiles)) return onednn::gemm(op_a, op_b, m, n, k, A, lda, B, ldb, add, C, ldc);
 #endif
-  if (suits_tiles<T>(op_a, op_b, m, n, k)) {
+  if (by_tiles) {
     if (op_b == Op::transposed) return tiles::multiply_transposed(m, n, k, A, lda, B, ldb, add, C, ldc);
     return tiles::multiply(m, n, k, A, op_a == Op::plain ? lda : 1, op_a == Op::plain ? 1 : lda, B, ldb, add, C, ldc);
   }

@@ -171,7 +171,10 @@ const Primitives& primitives_of(const Convolution& c, std::size_t B, bool bias) 
 
 }  // namespace
 
-bool is_worth_it(std::size_t m, std::size_t n, std::size_t k) { return m * n * k >= 1 << 14; }
+bool is_worth_it(Op op_b, std::size_t m, std::size_t n, std::size_t k, bool suits_tiles) {
+  if (suits_tiles) return op_b == Op::plain && m * n * k >= 1 << 22;
+  return m * n * k >= 1 << 14;
+}
 
 void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const float* A, std::size_t lda, const float* B, std::size_t ldb,
           bool add, float* C, std::size_t ldc) {

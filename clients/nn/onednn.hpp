@@ -9,8 +9,8 @@
 
 namespace fl::nn::onednn {
 
-// Whether a product is large enough to pay for the call.
-[[nodiscard]] bool is_worth_it(std::size_t m, std::size_t n, std::size_t k);
+// Whether a product is large enough to pay for the call and, where our own tiles suit it, for packing.
+[[nodiscard]] bool is_worth_it(Op op_b, std::size_t m, std::size_t n, std::size_t k, bool suits_tiles);
 
 // C [m,n] = op(A) op(B), added to C where `add`; arguments as nn::gemm takes them.
 void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const float* A, std::size_t lda, const float* B, std::size_t ldb,
