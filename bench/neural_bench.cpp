@@ -3,57 +3,17 @@
 //   peak     fused multiply-adds in registers, float32
 //   a step   minibatch gathered from pixels, forward, backward, y -= gamma g: share of the peak, by the operations that its products take
 //   2 x      two clients on two threads against one on one thread, beside the same ratio of the peak
-// Usage: neural_bench [repeats [part of a label]]. Needs FEDBITS_DATA (fashion-mnist). The rivals in Python: bench/rivals_torch.py.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <string>
-#include <vector>
-
+// Usage: neural_bench [repeats [part of a label]]     needs FEDBITS_DATA (fashion-mnist)
+//        neural_bench --serve     answers bench/rivals_torch.py, which interleaves PyTorch's steps with these
+// One thread is timed by the processor's clock, two by the wall's: the first leaves out other programs, the second needs a quiet machine.
+#include "bench/timing.hpp"
 #include "checks/model_cases.hpp"
-#include "fl_core/thread_pool.hpp"
 #include "scenarios/data/load.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-#if defined(__AVX512F__)
-constexpr int kLanes = 16;
-#elif defined(__AVX__)
-constexpr int kLanes = 8;
-#else
-constexpr int kLanes = 4;
-#endif
-typedef float Vec __attribute__((vector_size(kLanes * sizeof(float))));
-volatile float g_sink = 0;
-
-// Floating-point operations of one call.
-constexpr double kPeakWork = 2.0 * 12 * kLanes * 2000000;
-[[gnu::optimize("fp-contract=fast"), gnu::noinline]] void multiply_add() {
-  Vec sum[12], a = {}, b = {};
-  for (int l = 0; l < kLanes; ++l) a[l] = 0.999999f, b[l] = 1e-7f;
-  for (Vec& s : sum) s = b;
-  for (int i = 0; i < 2000000; ++i)
-#pragma GCC unroll 12
-    for (int j = 0; j < 12; ++j) sum[j] = sum[j] * a + b;
-  float total = 0;
-  for (const Vec& s : sum) total += s[0];
-  g_sink = total;
-}
+using fl::bench::median;
+using fl::bench::Seconds;
 
 struct Work {
   std::string label, model;
@@ -106,45 +66,89 @@ fl::Dataset<float> random_text() {
   return data;
 }
 
+// The networks, two clients of each.
+class Bench {
+ public:
+  Bench() : data_(fl::load_data<float>({.name = "fashion-mnist"}, fl::DataCatalog()).train), text_(random_text()) {
+    const double conv1 = 32.0 * 28 * 28 * 25 * 32 * 2 / 1e6, conv2 = 32.0 * 14 * 14 * 800 * 64 * 2 / 1e6;
+    const double le1 = 32.0 * 28 * 28 * 25 * 6 * 2 / 1e6, le2 = 32.0 * 10 * 10 * 150 * 16 * 2 / 1e6;
+    const double lstm = dense(32 * 80, 8 + 256, 4 * 256, 3) + dense(32 * 80, 512, 4 * 256, 3) + dense(32, 256, 90, 3);
+    works_ = {
+        {"MLP 784-200-10, batch 32", "mlp", {}, 32, dense(32, 784, 200, 2) + dense(32, 200, 10, 3), 200},
+        {"2NN 784-200-200-10, batch 10",
+         "2nn_mcmahan",
+         {},
+         10,
+         dense(10, 784, 200, 2) + dense(10, 200, 200, 3) + dense(10, 200, 10, 3),
+         400},
+        {"LeNet-5, batch 32",
+         "lenet5",
+         {},
+         32,
+         2 * le1 + 3 * le2 + dense(32, 400, 120, 3) + dense(32, 120, 84, 3) + dense(32, 84, 10, 3),
+         20},
+        {"CNN of McMahan, batch 32", "cnn_mcmahan", {}, 32, 2 * conv1 + 3 * conv2 + dense(32, 3136, 512, 3) + dense(32, 512, 10, 3), 3},
+        {"LSTM 2x256x80, batch 32", "char_lstm", {}, 32, lstm, 1},
+    };
+  }
+  [[nodiscard]] const std::vector<Work>& works() const { return works_; }
+  // The steps of a work, one client per thread.
+  Seconds steps_of(const Work& work, int threads) {
+    auto& clients = clients_[work.label];
+    if (clients.empty()) {
+      for (int k = 0; k < 2; ++k) clients.push_back(std::make_unique<Client>(work, work.model == "char_lstm" ? text_ : data_));
+      clients[0]->run(pools_.of(1).exec(0));
+    }
+    return fl::bench::seconds_of([&] {
+      pools_.of(threads).parallel_for(static_cast<std::uint32_t>(threads),
+                                      [&](std::uint32_t k, const fl::Exec& exec) { clients[k]->run(exec); });
+    });
+  }
+  Seconds peak(int threads) { return fl::bench::peak_of(pools_.of(threads)); }
+
+ private:
+  fl::Dataset<float> data_, text_;
+  std::vector<Work> works_;
+  std::map<std::string, std::vector<std::unique_ptr<Client>>> clients_;
+  fl::bench::Pools pools_;
+};
+
+// Seconds of one step, all threads taking one.
+Seconds answer(Bench& bench, const std::string& name, int threads, double& operations) {
+  operations = fl::bench::kPeakWork * threads;
+  if (name == "peak") return bench.peak(threads);
+  for (const Work& work : bench.works())
+    if (work.label.starts_with(name)) {
+      const Seconds all = bench.steps_of(work, threads);
+      operations = 1e6 * work.mega_operations * threads;
+      return {all.wall / work.steps, all.processor / work.steps};
+    }
+  throw fl::ConfigError("no network is called '" + name + "'");
+}
+
+void print(Bench& bench, const Work& work, int repeats) {
+  fl::bench::Samples peak, step, peak2, step2;
+  for (int i = 0; i < repeats; ++i) {
+    peak.add(bench.peak(1));
+    step.add(bench.steps_of(work, 1));
+    peak2.add(bench.peak(2));
+    step2.add(bench.steps_of(work, 2));
+  }
+  const double gflops = fl::bench::kPeakWork / median(peak.processor) / 1e9, seconds = median(step.processor) / work.steps;
+  const double scaling = 2 * median(step.wall) / median(step2.wall), limit = 2 * median(peak.wall) / median(peak2.wall);
+  std::printf("%-30s %8.3f ms  %6.1f GFLOP/s of %6.1f: %.2f of the peak   2 x %.2f, the peak 2 x %.2f: %.2f\n", work.label.c_str(),
+              1e3 * seconds, work.mega_operations / 1e3 / seconds, gflops, work.mega_operations / 1e3 / seconds / gflops, scaling, limit,
+              scaling / limit);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  Bench bench;
+  if (argc > 1 && std::string(argv[1]) == "--serve")
+    return fl::bench::serve(
+        [&](const std::string& name, int threads, double& operations) { return answer(bench, name, threads, operations); });
   const int repeats = argc > 1 ? std::atoi(argv[1]) : 9;
-  const auto data = fl::load_data<float>({.name = "fashion-mnist"}, fl::DataCatalog()).train;
-  const double conv1 = 32.0 * 28 * 28 * 25 * 32 * 2 / 1e6, conv2 = 32.0 * 14 * 14 * 800 * 64 * 2 / 1e6;
-  const double le1 = 32.0 * 28 * 28 * 25 * 6 * 2 / 1e6, le2 = 32.0 * 10 * 10 * 150 * 16 * 2 / 1e6;
-  const auto text = random_text();
-  const double lstm = dense(32 * 80, 8 + 256, 4 * 256, 3) + dense(32 * 80, 512, 4 * 256, 3) + dense(32, 256, 90, 3);
-  const std::vector<Work> works = {
-      {"MLP 784-200-10, batch 32", "mlp", {}, 32, dense(32, 784, 200, 2) + dense(32, 200, 10, 3), 200},
-      {"2NN 784-200-200-10, batch 10", "2nn_mcmahan", {}, 10, dense(10, 784, 200, 2) + dense(10, 200, 200, 3) + dense(10, 200, 10, 3), 400},
-      {"LeNet-5, batch 32",
-       "lenet5",
-       {},
-       32,
-       2 * le1 + 3 * le2 + dense(32, 400, 120, 3) + dense(32, 120, 84, 3) + dense(32, 84, 10, 3),
-       20},
-      {"CNN of McMahan, batch 32", "cnn_mcmahan", {}, 32, 2 * conv1 + 3 * conv2 + dense(32, 3136, 512, 3) + dense(32, 512, 10, 3), 3},
-      {"char LSTM 2x256x80, batch 32", "char_lstm", {}, 32, lstm, 1},
-  };
-  fl::ThreadPool one(1), two(2);
-  for (const Work& work : works) {
-    if (argc > 2 && work.label.find(argv[2]) == std::string::npos) continue;
-    const auto& rows = work.model == "char_lstm" ? text : data;
-    Client a(work, rows), b(work, rows);
-    Client* clients[] = {&a, &b};
-    a.run(one.exec(0));
-    std::vector<double> peak, step, peak2, step2;
-    for (int i = 0; i < repeats; ++i) {
-      peak.push_back(seconds_of(multiply_add));
-      step.push_back(seconds_of([&] { a.run(one.exec(0)); }));
-      peak2.push_back(seconds_of([&] { two.parallel_for(2, [](std::uint32_t, const fl::Exec&) { multiply_add(); }); }));
-      step2.push_back(seconds_of([&] { two.parallel_for(2, [&](std::uint32_t k, const fl::Exec& exec) { clients[k]->run(exec); }); }));
-    }
-    const double gflops = kPeakWork / median(peak) / 1e9, seconds = median(step) / work.steps;
-    const double scaling = 2 * median(step) / median(step2), limit = 2 * median(peak) / median(peak2);
-    std::printf("%-30s %8.3f ms  %6.1f GFLOP/s of %6.1f: %.2f of the peak   2 x %.2f, the peak 2 x %.2f: %.2f\n", work.label.c_str(),
-                1e3 * seconds, work.mega_operations / 1e3 / seconds, gflops, work.mega_operations / 1e3 / seconds / gflops, scaling, limit,
-                scaling / limit);
-  }
+  for (const Work& work : bench.works())
+    if (argc <= 2 || work.label.find(argv[2]) != std::string::npos) print(bench, work, repeats);
 }

@@ -27,6 +27,7 @@ struct BlockRunner<T>::Scratch {
   std::vector<std::unique_ptr<Payload<T>>> decoded;
   Buffer<T> kept;           // [K,P] inputs kept for measuring
   Buffer<T> kept_gradient;  // [K,P] for published metrics
+  RoundTimes times;         // of this thread in this phase, where they are asked for
 };
 
 template <class T>
@@ -81,13 +82,19 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
   if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(context.cohort.size() * context.P);
   pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, context, index);
+    RoundTimes* times = context.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
     if (phase == 0) {
+      const Lap lap(lap_of(times, &RoundTimes::train_s));
       local_update_.run(exec, context, oracle_, block);
+    }
+    const Lap lap(lap_of(times, &RoundTimes::compress_s));
+    if (phase == 0) {
       refuse_non_finite(block);
       if (keeps_updates_) keep_updates_of(context, block);
     }
     send_block(exec, context, block, phase);
   });
+  if (context.times != nullptr) add_times(*context.times);
   return {messages_.data(), context.cohort.size()};
 }
 
@@ -103,6 +110,15 @@ void BlockRunner<T>::keep_updates_of(const RoundContext<T>& context, const Clien
     const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
     T* kept = kept_updates_.data() + (block.first + k) * context.P;
     std::transform(update, update + context.P, kept, [work](T u) { return work * u; });
+  }
+}
+
+template <class T>
+void BlockRunner<T>::add_times(RoundTimes& times) {
+  for (const auto& scratch : scratch_) {
+    times.train_s += scratch->times.train_s;
+    times.compress_s += scratch->times.compress_s;
+    scratch->times = {};
   }
 }
 

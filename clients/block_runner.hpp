@@ -69,6 +69,7 @@ class BlockRunner final : public CohortRunner<T> {
   void count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
   void measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
   void measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send, T* kept_input);
+  void add_times(RoundTimes& times);
   void resize_blocks(const RoundContext<T>& context);
   void keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block);
 

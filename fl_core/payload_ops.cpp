@@ -161,6 +161,31 @@ void for_each_entry(const Payload<T>& message, const Scope& scope, std::size_t f
   }
 }
 
+// Whether value[j] is c_j for all j.
+template <class T>
+bool is_plain_vector(const Payload<T>& message) {
+  return !message.silent && message.positions == Positions::all && message.values != WireValue::levels && message.excluded.empty() &&
+         message.num_sent == message.length;
+}
+
+constexpr std::size_t kTogether = 8;
+template <class T>
+void accumulate_vectors(std::span<const Payload<T>* const, kTogether> messages, std::span<const double, kTogether> weights,
+                        std::size_t first, std::size_t last, double* __restrict sum) {
+  const T* c[kTogether];
+  double weight[kTogether];
+  for (std::size_t m = 0; m < kTogether; ++m) {
+    c[m] = messages[m]->value.data();
+    weight[m] = weights[m];
+  }
+  for (std::size_t j = first; j < last; ++j) {
+    double total = sum[j];
+#pragma GCC unroll 8
+    for (std::size_t m = 0; m < kTogether; ++m) total += weight[m] * static_cast<double>(c[m][j]);
+    sum[j] = total;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -174,6 +199,24 @@ void accumulate(const Payload<T>& message, const Scope& scope, double weight, st
   double* __restrict out = sum;
   for_each_entry(message, scope, first, std::min(last, message.length),
                  [=](std::size_t j, T c) { out[j] += weight * static_cast<double>(c); });
+}
+
+template <class T>
+void accumulate(std::span<const Payload<T>* const> messages, const Scope& scope, std::span<const double> weights, std::size_t first,
+                std::size_t last, double* sum) {
+  for (std::size_t i = 0; i < messages.size();) {
+    const std::span<const Payload<T>* const> next = messages.subspan(i);
+    const bool together = next.size() >= kTogether && std::all_of(next.begin(), next.begin() + kTogether, [&](const Payload<T>* m) {
+                            return m != nullptr && is_plain_vector(*m) && m->length >= last;
+                          });
+    if (together) {
+      accumulate_vectors(next.template first<kTogether>(), weights.subspan(i).template first<kTogether>(), first, last, sum);
+      i += kTogether;
+      continue;
+    }
+    if (next[0] != nullptr && !next[0]->silent) accumulate(*next[0], scope, weights[i], first, last, sum);
+    ++i;
+  }
 }
 
 template <class T>
@@ -194,6 +237,10 @@ template void add_scaled<float>(const Payload<float>&, const Scope&, float, floa
 template void add_scaled<double>(const Payload<double>&, const Scope&, double, double*);
 template void accumulate<float>(const Payload<float>&, const Scope&, double, std::size_t, std::size_t, double*);
 template void accumulate<double>(const Payload<double>&, const Scope&, double, std::size_t, std::size_t, double*);
+template void accumulate<float>(std::span<const Payload<float>* const>, const Scope&, std::span<const double>, std::size_t, std::size_t,
+                                double*);
+template void accumulate<double>(std::span<const Payload<double>* const>, const Scope&, std::span<const double>, std::size_t, std::size_t,
+                                 double*);
 template void write_dense<float>(const Payload<float>&, const Scope&, float*);
 template void write_dense<double>(const Payload<double>&, const Scope&, double*);
 template void zero_where_sent<float>(const Payload<float>&, const Scope&, float*);

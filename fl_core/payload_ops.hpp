@@ -18,6 +18,12 @@ FL_API void add_scaled(const Payload<T>& message, const Scope& scope, T factor, 
 template <class T>
 FL_API void accumulate(const Payload<T>& message, const Scope& scope, double weight, std::size_t first, std::size_t last, double* sum);
 
+// The same for messages [M] one after another (null: none), with weights [M]. Dense ones are taken several at a time, which leaves the
+// order of each coordinate's sum as it is.
+template <class T>
+FL_API void accumulate(std::span<const Payload<T>* const> messages, const Scope& scope, std::span<const double> weights, std::size_t first,
+                       std::size_t last, double* sum);
+
 // out[j] = c_j, zero where nothing was sent. out: [length]
 template <class T>
 FL_API void write_dense(const Payload<T>& message, const Scope& scope, T* out);
@@ -30,6 +36,10 @@ extern template void add_scaled<float>(const Payload<float>&, const Scope&, floa
 extern template void add_scaled<double>(const Payload<double>&, const Scope&, double, double*);
 extern template void accumulate<float>(const Payload<float>&, const Scope&, double, std::size_t, std::size_t, double*);
 extern template void accumulate<double>(const Payload<double>&, const Scope&, double, std::size_t, std::size_t, double*);
+extern template void accumulate<float>(std::span<const Payload<float>* const>, const Scope&, std::span<const double>, std::size_t,
+                                       std::size_t, double*);
+extern template void accumulate<double>(std::span<const Payload<double>* const>, const Scope&, std::span<const double>, std::size_t,
+                                        std::size_t, double*);
 extern template void write_dense<float>(const Payload<float>&, const Scope&, float*);
 extern template void write_dense<double>(const Payload<double>&, const Scope&, double*);
 extern template void zero_where_sent<float>(const Payload<float>&, const Scope&, float*);

@@ -9,6 +9,7 @@
 #include "fl_core/batch_view.hpp"
 #include "fl_core/payload.hpp"
 #include "fl_core/random.hpp"
+#include "fl_core/round_times.hpp"
 #include "fl_core/state_table.hpp"
 
 namespace fl {
@@ -55,6 +56,7 @@ struct RoundContext {
   std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_i
   Seeds seeds;
   StateTable<T>* state = nullptr;
+  RoundTimes* times = nullptr;  // filled where it is not null
 
   // The factor that turns a gradient into the compressor's unit.
   [[nodiscard]] T input_factor() const { return unit == Unit::step ? static_cast<T>(step_size) : T(1); }

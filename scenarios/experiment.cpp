@@ -184,7 +184,8 @@ void Experiment<T>::declare_state() {
                                                .seeds = scenario_.seeds,
                                                .weights = problem_.weights(),
                                                .average = scenario_.server.average,
-                                               .absence = absence},
+                                               .absence = absence,
+                                               .times = machine_.times},
                                  model_.span());
 }
 
@@ -322,12 +323,19 @@ EvaluateOptions::Gradient Experiment<T>::wants_gradient() const {
 // One round, and what is due to be measured of it.
 template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
+  RoundTimes* times = machine_.times;
+  if (times != nullptr) ++times->rounds;
+  const Lap whole(lap_of(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
-  if (due.gradient) row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  if (due.gradient) {
+    const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+    row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+  }
   runner_->keep_updates(due.updates);
   round_->play(r, due.messages);
   count(row);
+  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
   if (due.messages) measure(row);
   if (due.updates) measure_updates(row);
   measure_model(row, due);

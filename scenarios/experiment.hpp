@@ -24,8 +24,9 @@ namespace fl {
 // What the machine decides; none of it changes a result.
 struct MachineOptions {
   int threads = 1;
-  std::uint32_t block = 0;   // clients per block; 0 = chosen
-  bool materialise = false;  // encode and decode every message
+  std::uint32_t block = 0;      // clients per block; 0 = chosen
+  bool materialise = false;     // encode and decode every message
+  RoundTimes* times = nullptr;  // where the seconds of rounds are added up, if anywhere
 };
 
 struct RunResult {

@@ -36,8 +36,8 @@ void Aggregator<T>::sum_range(std::span<const Payload<T>* const> messages, std::
   for (std::size_t group = 0; group < groups; ++group) {
     double* target = sum + first;
     std::fill_n(target, count, 0.0);
-    for (std::size_t i = group * kGroup; i < std::min(messages.size(), (group + 1) * kGroup); ++i)
-      if (messages[i] != nullptr && !messages[i]->silent) accumulate(*messages[i], scope, weights[i], first, last, sum);
+    const std::size_t from = group * kGroup, in_group = std::min(messages.size() - from, kGroup);
+    accumulate(messages.subspan(from, in_group), scope, weights.subspan(from, in_group), first, last, sum);
     std::size_t level = 0;
     for (; (full >> level & 1) != 0; ++level) {
       const double* left = partial + level * count;

@@ -139,6 +139,9 @@ std::string build_fingerprint() {
 #elif defined(__AVX2__)
   text += ", AVX2";
 #endif
+#if defined(FL_WITH_ONEDNN)
+  text += ", oneDNN";
+#endif
 #if !defined(__OPTIMIZE__)
   text += ", not optimised";
 #endif

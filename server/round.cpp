@@ -89,7 +89,8 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
                           .normalise = settings_.average == Average::normalised,
                           .offset_slot = parts_.feedback.offset_slot(),
                           .seeds = settings_.seeds,
-                          .state = &parts_.state};
+                          .state = &parts_.state,
+                          .times = settings_.times};
   parts_.feedback.open_round(context);
   return context;
 }
@@ -97,7 +98,10 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
 // One phase: messages from every client, their bits, their weighted sums.
 template <class T>
 void Round<T>::collect(const RoundContext<T>& context, int phase) {
-  const std::span<const ClientMessage<T>> messages = parts_.runner.exchange(context, phase);
+  const std::span<const ClientMessage<T>> messages = [&] {
+    const Lap lap(lap_of(context.times, &RoundTimes::exchange_s));
+    return parts_.runner.exchange(context, phase);
+  }();
   for (const ClientMessage<T>& message : messages) ledger_.count_up(message.client, message.bits);
   if (phase == 0) refuse(messages);
   work_.clear();
@@ -126,6 +130,7 @@ void Round<T>::refuse(std::span<const ClientMessage<T>> messages) {
 
 template <class T>
 void Round<T>::aggregate(const RoundContext<T>& context, int phase, std::size_t c) {
+  const Lap lap(lap_of(context.times, &RoundTimes::aggregate_s));
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   const std::size_t L = scope.P;

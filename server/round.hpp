@@ -42,6 +42,7 @@ struct RoundSettings {
   std::vector<double> weights;  // w_i [N], summing to 1
   Average average = Average::weighted;
   AbsenceRule absence;
+  RoundTimes* times = nullptr;  // filled where it is not null
 };
 
 template <class T>

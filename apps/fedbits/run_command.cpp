@@ -53,9 +53,18 @@ std::optional<RunRecord> stored_record(const std::string& hash, const std::vecto
   return std::nullopt;
 }
 
+// Where the time of the rounds went, for -v.
+std::string text_of(const RoundTimes& times, int threads) {
+  const auto share = [&](double seconds) { return short_text(100 * seconds / times.total_s) + "%"; };
+  const auto of_threads = [&](double seconds) { return share(seconds / static_cast<double>(threads)); };
+  return std::to_string(times.rounds) + " rounds in " + short_text(times.total_s) + " s: training " + of_threads(times.train_s) +
+         ", compression " + of_threads(times.compress_s) + ", aggregation " + share(times.aggregate_s) + ", evaluation " +
+         share(times.evaluate_s) + ", waiting threads " + share(times.waiting_s(threads)) + ", the rest " + share(times.rest_s());
+}
+
 // Runs one cell, or takes it from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
-                   CellRunner& runner, RunStore& store, Progress& progress, JsonLog& log) {
+                   CellRunner& runner, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
   if (!arguments.again) {
@@ -77,6 +86,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
   RunResult result = runner.run(cell, show, checkpoint);
   progress.finish();
+  if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));
   describe_machine(result.record);
   result.record.plugins = used;
   store.append(result.record, result.rows);
@@ -93,7 +103,11 @@ int run(const RunArguments& arguments) {
   catch_signals();
   tune(cells, arguments.out, arguments.data, {.jobs = threads}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
-  CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .block = arguments.block, .materialise = arguments.materialise});
+  RoundTimes times;
+  CellRunner runner(DataCatalog(arguments.data), {.threads = threads,
+                                                  .block = arguments.block,
+                                                  .materialise = arguments.materialise,
+                                                  .times = arguments.verbose > 0 ? &times : nullptr});
   for (const Cell& cell : cells) runner.check(cell);
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
@@ -104,7 +118,9 @@ int run(const RunArguments& arguments) {
   bool all_done = true;
   for (std::size_t i = 0; i < cells.size() && caught_signal() == 0; ++i) {
     try {
-      records.push_back(run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, store, progress, log));
+      times = {};
+      records.push_back(
+          run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, times, store, progress, log));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;

@@ -3,45 +3,18 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
+#include "clients/nn/onednn.hpp"
+#include "clients/nn/vectors.hpp"
 #include "fl_core/workspace.hpp"
 
 namespace fl::nn {
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr std::size_t kVectorBytes = 64;
-constexpr int kChannels = 8;  // of a tile: with 3 vectors, 24 sums in 32 registers
-#elif defined(__AVX__)
-constexpr std::size_t kVectorBytes = 32;
-constexpr int kChannels = 4;
-#else
-constexpr std::size_t kVectorBytes = 16;
-constexpr int kChannels = 4;
-#endif
-constexpr int kVectors = 3;
+constexpr int kChannels = kTileRows, kVectors = kTileVectors;
 constexpr std::size_t kGroup = 8;  // images whose part of the weights' gradient is summed in registers
-
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-};
-template <class T>
-using Vec = typename VectorOf<T>::type;
-template <class T>
-constexpr std::size_t kLanes = kVectorBytes / sizeof(T);
-
-template <class T>
-[[gnu::always_inline]] inline Vec<T> load(const T* p) {
-  Vec<T> v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class T>
-[[gnu::always_inline]] inline void store(T* p, Vec<T> v) {
-  std::memcpy(p, &v, sizeof v);
-}
 
 // Planes of height x width with zeros around them; vectors may be loaded from every column of the inside.
 struct Packing {
@@ -54,9 +27,13 @@ struct Packing {
     return {planes, height, width, pad, stride, (height + 2 * pad) * stride};
   }
   [[nodiscard]] std::size_t size() const { return planes * plane + 64; }  // and what a last vector may read past the end
+  // The zeros, once; every image that is packed into the same place leaves them alone.
+  template <class T>
+  void clear(T* to) const {
+    std::fill_n(to, size(), T(0));
+  }
   template <class T>
   void pack(const T* from, T* to) const {
-    std::fill_n(to, size(), T(0));
     for (std::size_t p = 0; p < planes; ++p)
       for (std::size_t y = 0; y < height; ++y)
         std::copy_n(from + (p * height + y) * width, width, to + p * plane + (y + pad) * stride + pad);
@@ -144,15 +121,6 @@ Rows rows_of(std::size_t height, std::size_t width, std::size_t in_stride) {
   return {height, vectors, in_stride, vectors * kLanes<T>, kLanes<T>};
 }
 
-template <class T>
-T sum_of(Vec<T> v) {
-  T part[kLanes<T>];
-  std::memcpy(part, &v, sizeof part);
-  for (std::size_t half = kLanes<T> / 2; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) part[l] += part[l + half];
-  return part[0];
-}
-
 // The gradient of the window row (c, i) of kO output channels, over `images` packed images; added to d_w [kO, C K K] at its place.
 template <class T, int kO, int kK>
 [[gnu::noinline]] void weights_row(const T* in, const Packing& inside, const T* d, const Packing& outside, std::size_t images,
@@ -174,7 +142,7 @@ template <class T, int kO, int kK>
         }
       }
   for (int o = 0; o < kO; ++o)
-    for (int j = 0; j < kK; ++j) d_w[static_cast<std::size_t>(o) * window + static_cast<std::size_t>(j)] += sum_of<T>(sum[o][j]);
+    for (int j = 0; j < kK; ++j) d_w[static_cast<std::size_t>(o) * window + static_cast<std::size_t>(j)] += sum_of_lanes<T>(sum[o][j]);
 }
 
 template <class T, int kK>
@@ -224,6 +192,16 @@ template <class T, int kK, int kV>
     for (int v = 0; v < kV; ++v) store(sums + static_cast<std::size_t>(j) * stride + static_cast<std::size_t>(v) * kLanes<T>, sum[j][v]);
 }
 
+// to [n,stride] from [m,n], in squares whose rows and columns both stay in the first-level cache.
+template <class T>
+void transpose(std::size_t m, std::size_t n, const T* __restrict from, std::size_t stride, T* __restrict to) {
+  constexpr std::size_t kSide = 16;
+  for (std::size_t i = 0; i < m; i += kSide)
+    for (std::size_t j = 0; j < n; j += kSide)
+      for (std::size_t y = j; y < std::min(n, j + kSide); ++y)
+        for (std::size_t x = i; x < std::min(m, i + kSide); ++x) to[y * stride + x] = from[x * n + y];
+}
+
 // Output channels from which on vectors run along them.
 template <class T>
 constexpr std::size_t kManyChannels = 2 * kLanes<T>;
@@ -242,8 +220,7 @@ struct ChannelSums {
   template <int kK>
   void add_image(const Convolution& c, const T* in, const Packing& inside, const T* d_out) {
     const std::size_t pixels = c.OH() * c.OW();
-    for (std::size_t p = 0; p < pixels; ++p)
-      for (std::size_t o = 0; o < c.OC; ++o) slopes[p * stride + o] = d_out[o * pixels + p];
+    transpose(c.OC, pixels, d_out, stride, slopes);
     constexpr int kMost = kChannels == 8 && kK < 7 ? 4 : 2;
     for (std::size_t first = 0; first < stride;) {
       const std::size_t left = (stride - first) / kLanes<T>;
@@ -273,6 +250,9 @@ struct ChannelSums {
 
 template <class T>
 void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* bias, const T* in, T* out) {
+#ifdef FL_WITH_ONEDNN
+  if constexpr (std::is_same_v<T, float>) return onednn::convolve(exec, c, B, w, bias, in, out);
+#endif
   Workspace::Frame frame(*exec.workspace);
   const std::size_t OH = c.OH(), OW = c.OW();
   const Packing packing = Packing::of<T>(c.C, c.H, c.W, c.P, OW);
@@ -282,6 +262,7 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
   pack_weights(
       c.OC, c.C, c.K, [&](std::size_t o, std::size_t ch, std::size_t i, std::size_t j) { return w[((o * c.C + ch) * c.K + i) * c.K + j]; },
       weights);
+  packing.clear(packed);
   for (std::size_t b = 0; b < B; ++b) {
     packing.pack(in + b * c.C * c.H * c.W, packed);
     convolve_packed(packed, packing, c.OC, c.C, c.K, weights, rows, raw);
@@ -299,11 +280,15 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
 template <class T>
 void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* in, const T* d_out, bool add, T* d_in,
                    T* d_w) {
+#ifdef FL_WITH_ONEDNN
+  if constexpr (std::is_same_v<T, float>) return onednn::convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
+#endif
   Workspace::Frame frame(*exec.workspace);
   const std::size_t OH = c.OH(), OW = c.OW(), Q = c.K - 1 - c.P;
   const Packing inside = Packing::of<T>(c.C, c.H, c.W, c.P, OW), outside = Packing::of<T>(c.OC, OH, OW, Q, std::max(OW, c.W));
   const Rows rows = rows_of<T>(c.H, c.W, outside.stride);
-  const std::size_t group = std::min(kGroup, B);
+  const bool runs_along_channels = c.OC >= kManyChannels<T>;
+  const std::size_t group = runs_along_channels ? 1 : std::min(kGroup, B);
   T *packed = frame.take<T>(group * inside.size()), *slopes = frame.take<T>(group * outside.size());
   T *weights = frame.take<T>(c.OC * c.C * c.K * c.K), *raw = frame.take<T>(c.C * c.H * rows.out_stride);
   if (d_in != nullptr)  // by the input: a convolution with the windows turned around, channels exchanged
@@ -315,12 +300,17 @@ void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const 
         weights);
   if (!add) std::fill_n(d_w, c.OC * c.C * c.K * c.K, T(0));
   std::optional<ChannelSums<T>> many;
-  if (c.OC >= kManyChannels<T>) many.emplace(frame, c);
+  if (runs_along_channels) many.emplace(frame, c);
+  const bool packs_slopes = !many || d_in != nullptr;
+  for (std::size_t b = 0; b < group; ++b) {
+    inside.clear(packed + b * inside.size());
+    if (packs_slopes) outside.clear(slopes + b * outside.size());
+  }
   for (std::size_t first = 0; first < B; first += group) {
     const std::size_t images = std::min(group, B - first);
     for (std::size_t b = 0; b < images; ++b) {
       inside.pack(in + (first + b) * c.C * c.H * c.W, packed + b * inside.size());
-      outside.pack(d_out + (first + b) * c.OC * OH * OW, slopes + b * outside.size());
+      if (packs_slopes) outside.pack(d_out + (first + b) * c.OC * OH * OW, slopes + b * outside.size());
     }
     for (std::size_t b = 0; many && b < images; ++b) {
       const T *from = packed + b * inside.size(), *by_out = d_out + (first + b) * c.OC * OH * OW;

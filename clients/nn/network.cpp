@@ -18,7 +18,18 @@ Network<T>::Network(const std::vector<std::string>& layers, const Shape& input, 
     begins_.push_back(P_);
     P_ += num_parameters(*modules_.back());
     largest_ = std::max(largest_, shapes_.back().size());
+    if (i > 0 && names_[i - 1] == "relu" && names_[i] == "max_pool") pool_before_relu(i - 1, layers, names);
   }
+}
+
+// The largest entry of a window is the same before and after max(x, 0), and so is where its derivative goes; but what is left after
+// pooling is a quarter or less.
+template <class T>
+void Network<T>::pool_before_relu(std::size_t relu, const std::vector<std::string>& layers, const DataNames& names) {
+  modules_[relu] = make_layer<T>(layers[relu + 1], names);
+  modules_[relu + 1] = make_layer<T>(layers[relu], names);
+  shapes_[relu + 1] = modules_[relu]->bind(shapes_[relu]);
+  shapes_[relu + 2] = modules_[relu + 1]->bind(shapes_[relu + 1]);
 }
 
 template <class T>

@@ -45,6 +45,7 @@ class FL_API Network {
   [[nodiscard]] std::size_t largest() const { return largest_; }
 
  private:
+  void pool_before_relu(std::size_t relu, const std::vector<std::string>& layers, const DataNames& names);
   [[nodiscard]] Pass pass_of(const Pass& pass, std::size_t layer) const;
   std::vector<std::unique_ptr<Module<T>>> modules_;
   std::vector<std::string> names_;   // of layers: "dense"

@@ -209,6 +209,14 @@ TEST_F(CliTest, MachinesThatAreNotThereAreRefused) {
 
 // ---- stored runs -------------------------------------------------------------------------------------------------------------
 
+TEST_F(CliTest, MoreIsSaidAboutTheTimeOfRounds) {
+  write_small();
+  EXPECT_THAT(fedbits({"run", "small.toml", "--out", "quiet"}).err, Not(HasSubstr("aggregation")));
+  EXPECT_THAT(
+      fedbits({"run", "small.toml", "--out", "verbose", "-v"}).err,
+      ContainsRegex("rounds in .* s: training .*%, compression .*%, aggregation .*%, evaluation .*%, waiting threads .*%, the rest .*%"));
+}
+
 TEST_F(CliTest, ClosingLinesAndTheTableOfASweep) {
   write_small("[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'partition.clients'\nvalues = [2, 3]\n");
   const Outcome outcome = run_with({});

@@ -114,6 +114,43 @@ TYPED_TEST(PayloadOpsTest, AccumulateByRangesIsAccumulate) {
   });
 }
 
+// Dense ones are taken several at a time: silent, absent and sparse ones among them, and a number that no group divides.
+TYPED_TEST(PayloadOpsTest, ManyMessagesAreOneAfterAnother) {
+  using T = TypeParam;
+  constexpr std::size_t kLength = 203, kMessages = 45;
+  const Scope scope{.kind = ScopeKind::model, .segments = {{0, kLength, kLength, 1}}, .excluded = {}, .P = kLength};
+  std::vector<Payload<T>> messages(kMessages);
+  std::vector<const Payload<T>*> pointers;
+  const auto weights = noise<double>(kMessages, 3);
+  for (std::size_t m = 0; m < kMessages; ++m) {
+    Payload<T>& message = messages[m];
+    message.clear(kLength);
+    message.values = sizeof(T) == 8 ? WireValue::fp64 : WireValue::fp32;
+    const bool sparse = m == 13;
+    message.positions = sparse ? Positions::list : Positions::all;
+    message.num_sent = sparse ? 2 : kLength;
+    message.value.resize_discard(message.num_sent);
+    const auto values = noise<T>(message.num_sent, 50 + m);
+    std::copy(values.begin(), values.end(), message.value.begin());
+    message.silent = m == 9;
+    if (sparse) {
+      message.index.resize_discard(2);
+      message.index[0] = 20, message.index[1] = 21;
+      message.counts.resize_discard(1);
+      message.counts[0] = 2;
+    }
+    pointers.push_back(m == 30 ? nullptr : &message);
+  }
+  const auto start = noise<double>(kLength, 8);
+  for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{0, kLength}, {7, 100}, {64, 64}}) {
+    auto one_by_one = start, together = start;
+    for (std::size_t m = 0; m < kMessages; ++m)
+      if (pointers[m] != nullptr) accumulate(*pointers[m], scope, weights[m], first, last, one_by_one.data());
+    accumulate<T>(pointers, scope, weights, first, last, together.data());
+    ASSERT_TRUE(same_bits(together, one_by_one)) << first << " to " << last;
+  }
+}
+
 TYPED_TEST(PayloadOpsTest, UnsentExcludedTensorsAreZero) {
   using T = TypeParam;
   std::mt19937_64 random(11);

@@ -25,6 +25,26 @@ std::vector<double> model_after(const ScenarioText& s, std::uint32_t rounds) {
   return run.model();
 }
 
+// ---- times ----
+
+TEST(RoundTest, TimesAreNamedWhereTheyAreAskedForAndChangeNothing) {
+  const ScenarioText s = test::uneven_quadratics();
+  for (const int threads : {1, 2}) {
+    RoundTimes times;
+    OneRun<double> timed(s.str(), {.threads = threads, .times = &times});
+    const RunResult result = timed->run({});
+    EXPECT_EQ(times.rounds, result.record.rounds);
+    EXPECT_GT(times.train_s, 0);
+    EXPECT_GT(times.compress_s, 0);
+    EXPECT_GT(times.aggregate_s, 0);
+    EXPECT_GT(times.evaluate_s, 0);
+    EXPECT_GE(times.waiting_s(threads), 0) << "clients' work lies inside the exchange";
+    EXPECT_GE(times.rest_s(), 0) << "what is named lies inside the rounds";
+    OneRun<double> plain(s.str(), {.threads = threads});
+    EXPECT_EQ(plain->run({}).record.checksum, result.record.checksum);
+  }
+}
+
 // ---- averages ----
 
 // FedNova on clients of 3, 3, 3 and 2 rows that take one step per row: x <- x - tau_eff sum_i w_i (x - y_i) / |a_i|_1.

@@ -60,12 +60,12 @@ class MaxPool final : public Pooling<T> {
   using Pooling<T>::Pooling;
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
     const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
+    const Ends ends{in + pass.B * this->in_size(), out + pass.B * this->channels_ * out_plane};
     for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
       const T* from = in + p * plane;
       T* to = out + p * out_plane;
       if (is_two_by_two())
-        for (std::size_t y = 0; y < this->out_h_; ++y)
-          pairs(from + 2 * y * this->width_, this->width_, this->out_w_, to + y * this->out_w_);
+        for (std::size_t y = 0; y < this->out_h_; ++y) pairs(from + 2 * y * this->width_, to + y * this->out_w_, ends);
       else
         this->windows([&](std::size_t first, std::size_t o) { to[o] = from[where(from, first)]; });
     }
@@ -75,12 +75,13 @@ class MaxPool final : public Pooling<T> {
     const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
     const bool covered = is_two_by_two() && this->height_ % 2 == 0 && this->width_ % 2 == 0;
     if (!covered) std::fill_n(d_in, pass.B * this->in_size(), T(0));
+    const Ends ends{in + pass.B * this->in_size(), d_out + pass.B * this->channels_ * out_plane};
     for (std::size_t p = 0; p < pass.B * this->channels_; ++p) {
       const T *from = in + p * plane, *d = d_out + p * out_plane;
       T* to = d_in + p * plane;
       if (is_two_by_two())
         for (std::size_t y = 0; y < this->out_h_; ++y)
-          pairs_back(from + 2 * y * this->width_, this->width_, this->out_w_, d + y * this->out_w_, to + 2 * y * this->width_);
+          pairs_back(from + 2 * y * this->width_, d + y * this->out_w_, to + 2 * y * this->width_, ends);
       else
         this->windows([&](std::size_t first, std::size_t o) { to[where(from, first)] += d[o]; });
     }
@@ -90,28 +91,64 @@ class MaxPool final : public Pooling<T> {
   [[nodiscard]] bool is_two_by_two() const {
     return this->window_h_ == 2 && this->window_w_ == 2 && this->stride_h_ == 2 && this->stride_w_ == 2;
   }
-  // Windows of 2x2 along two rows, without branches.
-  static void pairs(const T* __restrict a, std::size_t width, std::size_t count, T* __restrict out) {
-    const T* __restrict b = a + width;
-    for (std::size_t x = 0; x < count; ++x) out[x] = std::max(std::max(a[2 * x], a[2 * x + 1]), std::max(b[2 * x], b[2 * x + 1]));
-  }
-  static void pairs_back(const T* __restrict a, std::size_t width, std::size_t count, const T* __restrict d, T* __restrict d_a) {
-    const T* __restrict b = a + width;
-    T* __restrict d_b = d_a + width;
-    for (std::size_t x = 0; x < count; ++x) {
-      const T a0 = a[2 * x], a1 = a[2 * x + 1], b0 = b[2 * x], b1 = b[2 * x + 1];
-      const T largest = std::max(std::max(a0, a1), std::max(b0, b1));
-      T left = d[x];  // until an entry has taken it
-      const auto take = [&left, largest](T entry) {
-        const T taken = entry == largest ? left : T(0);
-        left = entry == largest ? T(0) : left;
-        return taken;
-      };
-      d_a[2 * x] = take(a0);
-      d_a[2 * x + 1] = take(a1);
-      d_b[2 * x] = take(b0);
-      d_b[2 * x + 1] = take(b1);
+  // One past the last entries that may be read, of the layer's input and of its output.
+  struct Ends {
+    const T *in, *out;
+  };
+  // Outputs at once. Where a row ends within them, what follows it is read with the rest as long as it is there, and not written.
+  static constexpr std::size_t kPiece = 8;
+  // Calls piece(first output, outputs to compute, outputs to write) along a row of outputs that are made of rows `in` and the next one.
+  template <class F>
+  void along_row(const T* in, const T* out, const Ends& ends, const F& piece) const {
+    for (std::size_t x = 0; x < this->out_w_; x += kPiece) {
+      const bool has_room = static_cast<std::size_t>(ends.in - (in + 2 * x)) >= this->width_ + 2 * kPiece &&
+                            static_cast<std::size_t>(ends.out - (out + x)) >= kPiece;
+      const std::size_t left = this->out_w_ - x;
+      if (left >= kPiece)
+        piece(x, kPiece, kPiece);
+      else if (has_room)
+        piece(x, kPiece, left);
+      else
+        piece(x, left, left);
     }
+  }
+  // Windows of 2x2 along two rows, without branches.
+  void pairs(const T* a, T* out, const Ends& ends) const {
+    const T* b = a + this->width_;
+    along_row(
+        a, out, ends, [=](std::size_t first, std::size_t computed, std::size_t written) __attribute__((always_inline)) {
+          T largest[kPiece];
+          for (std::size_t i = 0; i < computed; ++i) {
+            const std::size_t x = 2 * (first + i);
+            largest[i] = std::max(std::max(a[x], a[x + 1]), std::max(b[x], b[x + 1]));
+          }
+          std::copy_n(largest, written, out + first);
+        });
+  }
+  void pairs_back(const T* a, const T* d, T* d_a, const Ends& ends) const {
+    const T* b = a + this->width_;
+    T* d_b = d_a + this->width_;
+    along_row(
+        a, d, ends, [=](std::size_t first, std::size_t computed, std::size_t written) __attribute__((always_inline)) {
+          T by_a[2 * kPiece], by_b[2 * kPiece];
+          for (std::size_t i = 0; i < computed; ++i) {
+            const std::size_t x = 2 * (first + i);
+            const T a0 = a[x], a1 = a[x + 1], b0 = b[x], b1 = b[x + 1];
+            const T largest = std::max(std::max(a0, a1), std::max(b0, b1));
+            T left = d[first + i];  // until an entry has taken it
+            const auto take = [&left, largest](T entry) {
+              const T taken = entry == largest ? left : T(0);
+              left = entry == largest ? T(0) : left;
+              return taken;
+            };
+            by_a[2 * i] = take(a0);
+            by_a[2 * i + 1] = take(a1);
+            by_b[2 * i] = take(b0);
+            by_b[2 * i + 1] = take(b1);
+          }
+          std::copy_n(by_a, 2 * written, d_a + 2 * first);
+          std::copy_n(by_b, 2 * written, d_b + 2 * first);
+        });
   }
   [[nodiscard]] std::size_t where(const T* plane, std::size_t first) const {
     std::size_t best = first;

@@ -32,6 +32,8 @@ std::vector<LayerCase> layer_cases() {
       {"batch_norm", {3, 2, 2}, {3, 2, 2}, 12},
       {"batch_norm", {5}, {5}, 20},
       {"max_pool(2)", {2, 6, 5}, {2, 3, 2}},
+      {"max_pool(2)", {3, 4, 20}, {3, 2, 10}},
+      {"max_pool(2)", {5, 6, 2}, {5, 3, 1}},
       {"max_pool(3, stride=1)", {1, 5, 5}, {1, 3, 3}},
       {"mean_pool(2)", {2, 4, 6}, {2, 2, 3}},
       {"mean_pool(size=0)", {3, 4, 5}, {3, 1, 1}},
@@ -275,6 +277,38 @@ TEST(NetworkTest, GradientsFlowThroughAllLayers) {
   };
   for (std::size_t j = 0; j < w.size(); ++j) EXPECT_NEAR(d_w[j], slope(w[j]), 1e-7);
   for (std::size_t j = 0; j < in.size(); ++j) EXPECT_NEAR(d_in[j], slope(in[j]), 1e-7);
+}
+
+// A network pools before it takes max(x, 0): the same numbers, also where all of a window is below zero.
+TEST(NetworkTest, PoolingBeforeReluChangesNothing) {
+  const Shape input{{3, 6, 28}};
+  const std::size_t B = 2, n_in = input.size(), n_out = n_in / 4;
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  const Pass pass{.exec = exec, .B = B};
+  RandomSequence random(5, Purpose::start);
+  std::vector<double> in(B * n_in), slope(B * n_out), rectified(in.size()), pooled(slope.size()), by_rectified(in.size()), by_in(in.size());
+  for (double& v : in) v = random.normal() - 0.7;
+  for (double& v : slope) v = random.normal();
+  const auto relu = make_layer<double>("relu", kNames), pool = make_layer<double>("max_pool(2)", kNames);
+  pool->bind(relu->bind(input));
+  relu->forward(pass, nullptr, in.data(), rectified.data(), nullptr);
+  pool->forward(pass, nullptr, rectified.data(), pooled.data(), nullptr);
+  pool->backward(pass, nullptr, rectified.data(), pooled.data(), nullptr, slope.data(), by_rectified.data(), nullptr);
+  relu->backward(pass, nullptr, in.data(), rectified.data(), nullptr, by_rectified.data(), by_in.data(), nullptr);
+
+  const Network<double> network({"relu", "max_pool(2)"}, input, kNames);
+  EXPECT_EQ(network.output().size(), n_out);
+  Workspace::Frame frame(workspace);
+  const Tape<double> tape = network.open(frame, B);
+  std::copy(in.begin(), in.end(), tape.activation[0]);
+  const double* out = network.forward(pass, nullptr, tape);
+  EXPECT_EQ(std::vector<double>(out, out + pooled.size()), pooled);
+  std::copy(slope.begin(), slope.end(), network.slope_of_output(tape));
+  std::vector<double> d_in(in.size());
+  network.backward(pass, nullptr, tape, d_in.data(), nullptr);
+  EXPECT_EQ(d_in, by_in);
 }
 
 TEST(NetworkTest, NamesItsTensorsByPlace) {

@@ -1,0 +1,107 @@
+// What benchmarks of neural clients share: seconds, medians, the arithmetic limit of a core, and answering a script that interleaves.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fl_core/thread_pool.hpp"
+
+namespace fl::bench {
+
+struct Seconds {
+  double wall = 0, processor = 0;  // the second of all threads of this program: others that run beside it do not count
+};
+
+inline Seconds seconds_of(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto processor = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  const double before = processor();
+  const auto start = Clock::now();
+  work();
+  return {std::chrono::duration<double>(Clock::now() - start).count(), processor() - before};
+}
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Medians of both clocks.
+struct Samples {
+  std::vector<double> wall, processor;
+  void add(const Seconds& seconds) {
+    wall.push_back(seconds.wall);
+    processor.push_back(seconds.processor);
+  }
+};
+
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+typedef float Vec __attribute__((vector_size(kLanes * sizeof(float))));
+inline volatile float g_sink = 0;
+
+// Fused multiply-adds in registers: 12 independent sums, each two million long. Floating-point operations of one call:
+inline constexpr double kPeakWork = 2.0 * 12 * kLanes * 2000000;
+[[gnu::optimize("fp-contract=fast"), gnu::noinline]] inline void multiply_add() {
+  Vec sum[12], a = {}, b = {};
+  for (int l = 0; l < kLanes; ++l) a[l] = 0.999999f, b[l] = 1e-7f;
+  for (Vec& s : sum) s = b;
+  for (int i = 0; i < 2000000; ++i)
+#pragma GCC unroll 12
+    for (int j = 0; j < 12; ++j) sum[j] = sum[j] * a + b;
+  float total = 0;
+  for (const Vec& s : sum) total += s[0];
+  g_sink = total;
+}
+
+// Pools that stay, so that no thread is made while time is taken.
+class Pools {
+ public:
+  ThreadPool& of(int threads) {
+    auto& pool = pools_[threads];
+    if (!pool) pool = std::make_unique<ThreadPool>(threads);
+    return *pool;
+  }
+
+ private:
+  std::map<int, std::unique_ptr<ThreadPool>> pools_;
+};
+
+// Every thread multiplies and adds.
+inline Seconds peak_of(ThreadPool& pool) {
+  return seconds_of(
+      [&] { pool.parallel_for(static_cast<std::uint32_t>(pool.num_threads()), [](std::uint32_t, const Exec&) { multiply_add(); }); });
+}
+
+// Answers lines "NAME THREADS" of standard input with "wall-seconds processor-seconds operations" of measure(name, threads, operations).
+template <class Measure>
+int serve(const Measure& measure) {
+  std::string name;
+  int threads = 1;
+  while (std::cin >> name >> threads) {
+    double operations = 0;
+    const Seconds seconds = measure(name, threads, operations);
+    std::printf("%.9f %.9f %.0f\n", seconds.wall, seconds.processor, operations);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace fl::bench
