@@ -104,15 +104,16 @@ void exchange_header(Archive& archive, CheckpointHeader& header, std::uint32_t& 
 // Without the tag of the folder: "RUN" of "RUN" or "RUN.TAG".
 std::string run_of(const std::string& owner) { return owner.substr(0, owner.find('.')); }
 
+// The same whether the folder is there yet or not.
+fs::path place_of(const fs::path& folder) { return fs::absolute(folder).lexically_normal(); }
+
 std::string tag_of(const fs::path& checkpoints) {
-  std::error_code error;
-  const std::string place = fs::weakly_canonical(checkpoints, error).string();
+  const std::string place = place_of(checkpoints).string();
   return to_hex(hash64_of(std::as_bytes(std::span(place)))).substr(0, 8);
 }
 
 std::string page_file_name(const std::string& run, const fs::path& checkpoints, const fs::path& pages) {
-  std::error_code error;
-  return fs::weakly_canonical(checkpoints, error) == fs::weakly_canonical(pages, error) ? run : run + "." + tag_of(checkpoints);
+  return place_of(checkpoints) == place_of(pages) ? run : run + "." + tag_of(checkpoints);
 }
 
 // The page file that a checkpoint speaks of; "" where there is none, or no checkpoint that can be read.
