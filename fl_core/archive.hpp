@@ -63,25 +63,6 @@ class FL_API Archive {
     x.resize(size_of_list(x.size(), 1));
     for (T& one : x) each(one);
   }
-  // Rows [N, stride] of which many are zero: only the others are stored. When reading, `x` must be zero.
-  template <class T>
-  void sparse_rows(std::span<T> x, std::size_t stride) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const std::size_t rows = stride == 0 ? 0 : x.size() / stride;
-    expect_size(rows);
-    for (std::size_t r = 0; r < rows; ++r) {
-      T* row = x.data() + r * stride;
-      std::uint8_t present = 0;
-      if (!reading_) {
-        std::uint8_t any = 0;
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(row);
-        for (std::size_t i = 0; i < stride * sizeof(T); ++i) any |= bytes[i];
-        present = any != 0 ? 1 : 0;
-      }
-      value(present);
-      if (present != 0) raw(row, stride * sizeof(T));
-    }
-  }
 
  private:
   void raw(void* data, std::size_t size);

@@ -5,12 +5,17 @@
 //   server  one vector in double that never leaves the server
 //
 // A double-buffered client slot has a shadow row per cohort position: the round writes the new state there, acknowledgement swaps the
-// two rows, loss forgets the shadow. Memory = (clients + cohort) x L.
+// two rows, loss forgets the shadow.
+//
+// Rows of client slots lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
+// not fit, the pool holds the rows of some clients ("seats", fl_core/state_pager.hpp) and a file those of the others; else every client
+// has the seat of its own number. Memory = (seats + cohort) x L per slot.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,29 +43,28 @@ struct SlotSpec {
   std::size_t length = 0;             // 0 = P
 };
 
+class StatePager;
+struct StatePaging;
+
 template <class T>
-class StateTable {
+class FL_API StateTable {
  public:
-  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P)
-      : num_clients_(num_clients), max_cohort_(max_cohort), P_(P), acknowledged_(num_clients, 0) {}
+  // All rows in memory.
+  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
+  // Client slots are bounded by paging.memory_bytes: bound_memory() must follow their declaration. `likely_cohort` is how many clients a
+  // round has at most, as far as one can tell before.
+  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort);
+  ~StateTable();
 
-  void declare(const SlotSpec& spec) {
-    if (spec.owner == SlotOwner::cohort) {
-      cohort_specs_.push_back(spec);
-      cohort_[spec.name] = Buffer<T>(length_of(spec));
-    } else if (spec.owner == SlotOwner::server) {
-      server_[spec.name] = Buffer<double>(length_of(spec));
-    } else {
-      declare_client(spec);
-    }
-  }
+  void declare(const SlotSpec& spec);
+  // After the last declaration. Throws ConfigError, with the least that is needed, where memory does not suffice for a round.
+  void bound_memory();
 
-  // Says which clients the positions of this round are; call before any view is taken.
-  void open_round(std::span<const std::uint32_t> cohort) {
-    cohort_ids_ = cohort;
-    for (auto& [_, slot] : client_)
-      for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_client[cohort[i]];
-  }
+  // Says which clients the positions of this round are; call before any view is taken. `next_cohort`, if it is known, is brought in
+  // meanwhile. Throws StoreError where rows cannot be read from or written to their file.
+  void open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort = {});
+  // It is of use to say who comes next.
+  [[nodiscard]] bool reads_ahead() const { return pager_ != nullptr; }
 
   // Stored state of the cohort's members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
@@ -72,16 +76,15 @@ class StateTable {
     ClientSlot& slot = client_slot(name);
     return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
-  // One client's stored vector, whoever is in the cohort: [L].
-  [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client) {
-    ClientSlot& slot = client_slot(name);
-    return {slot.pool.data() + slot.row_of_client[client] * slot.stride, slot.length};
-  }
+  // One client's stored vector, whoever is in the cohort, to be changed: [L]. Valid until another client is asked for or a round opens.
+  [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client);
+  // The same to be read; empty where it is known to be zero. Clients in the file stay there.
+  [[nodiscard]] std::span<const T> peek(const std::string& name, std::uint32_t client);
   // The message at this position has arrived: its shadow row becomes the client's state.
   void swap(const std::string& name, std::uint32_t position) {
     ClientSlot& slot = client_slot(name);
-    std::swap(slot.row_of_client[cohort_ids_[position]], slot.shadow_rows[position]);
-    slot.rows[position] = slot.row_of_client[cohort_ids_[position]];
+    std::swap(slot.row_of_seat[seats_[position]], slot.shadow_rows[position]);
+    slot.rows[position] = slot.row_of_seat[seats_[position]];
   }
 
   // The round of a client's last acknowledged message; 0 = none yet.
@@ -96,68 +99,53 @@ class StateTable {
   [[nodiscard]] std::size_t P() const { return P_; }
   [[nodiscard]] std::size_t length_of(const SlotSpec& spec) const { return spec.length == 0 ? P_ : spec.length; }
 
-  // Client rows that are all zero, as those of clients that never took part, take a byte each.
-  void persist(Archive& archive) {
-    archive.section("state");
-    for (auto& [name, slot] : client_) {
-      archive.section(name);
-      archive.sparse_rows(slot.pool.span(), slot.stride);
-      archive.array(std::span(slot.row_of_client));
-      archive.array(std::span(slot.shadow_rows));
-    }
-    for (auto& [name, slot] : cohort_) {
-      archive.section(name);
-      archive.array(slot.span());
-    }
-    for (auto& [name, slot] : server_) {
-      archive.section(name);
-      archive.array(slot.span());
-    }
-    archive.array(std::span(acknowledged_));
-  }
+  // Client state that is all zero, as that of clients that never took part, takes a byte each. Where there is a page file that may be
+  // kept, a checkpoint speaks of its places instead of repeating it; either kind is read with any memory.
+  void persist(Archive& archive);
+  // The name of the page file that persist() will speak of, "" = none.
+  [[nodiscard]] std::string page_file();
+  // The checkpoint that persist() was written to is on disk.
+  void commit_checkpoint();
 
-  // Bytes that the declared slots may come to occupy.
-  [[nodiscard]] std::size_t size_bytes() const {
-    std::size_t bytes = 0;
-    for (const auto& [_, slot] : client_) bytes += slot.pool.size() * sizeof(T);
-    for (const auto& [_, slot] : cohort_) bytes += slot.size() * sizeof(T);
-    for (const auto& [_, slot] : server_) bytes += slot.size() * sizeof(double);
-    return bytes;
-  }
+  // Bytes that the declared slots may come to occupy in memory, and those of one client's rows.
+  [[nodiscard]] std::size_t size_bytes() const;
+  [[nodiscard]] std::size_t client_bytes() const;
+  // How many clients' rows are in memory at most.
+  [[nodiscard]] std::size_t num_seats() const { return num_seats_; }
 
  private:
   struct ClientSlot {
     std::size_t length = 0;
-    std::size_t stride = 0;                    // a row begins on a cache line: vector loads that straddle two are slower
-    Buffer<T> pool;                            // [N + shadows, stride]
-    std::vector<std::uint32_t> row_of_client;  // [N]
-    std::vector<std::uint32_t> shadow_rows;    // [max_cohort]
-    std::vector<std::uint32_t> rows;           // [max_cohort] of this round's members
+    std::size_t stride = 0;  // a row begins on a cache line: vector loads that straddle two are slower
+    bool double_buffered = false;
+    Buffer<T> pool;                          // [seats + shadows, stride]
+    std::vector<std::uint32_t> row_of_seat;  // [seats]
+    std::vector<std::uint32_t> shadow_rows;  // [most members of a cohort]
+    std::vector<std::uint32_t> rows;         // [max_cohort] of this round's members
   };
   ClientSlot& client_slot(const std::string& name) {
     const auto it = client_.find(name);
     if (it == client_.end()) throw Error("no client slot named '" + name + "' was declared");
     return it->second;
   }
-  void declare_client(const SlotSpec& spec) {
-    ClientSlot slot;
-    slot.length = length_of(spec);
-    slot.stride = aligned_stride<T>(slot.length);
-    const std::size_t shadows = spec.double_buffered ? max_cohort_ : 0;
-    slot.pool = Buffer<T>((num_clients_ + shadows) * slot.stride);
-    for (std::uint32_t i = 0; i < num_clients_; ++i) slot.row_of_client.push_back(i);
-    for (std::uint32_t i = 0; i < shadows; ++i) slot.shadow_rows.push_back(static_cast<std::uint32_t>(num_clients_) + i);
-    slot.rows.resize(max_cohort_);
-    client_[spec.name] = std::move(slot);
-  }
+  void allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const;
+  [[nodiscard]] std::size_t shadow_bytes() const;
+  void persist_clients(Archive& archive);
+  void read_pages(Archive& archive);
 
-  std::size_t num_clients_, max_cohort_, P_;
+  std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_seats_;
   std::map<std::string, ClientSlot> client_;
   std::map<std::string, Buffer<T>> cohort_;
   std::map<std::string, Buffer<double>> server_;
   std::vector<SlotSpec> cohort_specs_;
-  std::span<const std::uint32_t> cohort_ids_;
+  std::vector<std::uint32_t> seats_;  // of this round's members
   std::vector<std::uint32_t> acknowledged_;
+  std::vector<T> peeked_;
+  std::unique_ptr<StatePaging> paging_;  // none: memory has no bound
+  std::unique_ptr<StatePager> pager_;    // none: everything is in memory
 };
+
+extern template class StateTable<float>;
+extern template class StateTable<double>;
 
 }  // namespace fl

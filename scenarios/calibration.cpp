@@ -159,7 +159,7 @@ Calibration Experiment<T>::calibrate(double seconds) {
   return found;
 }
 
-// Clients that have not been met yet, and the rows of the result: kept, packed and sent.
+// Clients that have not been met yet, as far as memory is for them, and the rows of the result: kept, packed and sent.
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
   const std::size_t N = state_->num_clients();
@@ -167,7 +167,8 @@ std::uint64_t Experiment<T>::growth_bytes() const {
   double met = 0;
   for (std::uint32_t i = 0; i < N; ++i) met += state_->acknowledged(i) > 0 ? 1 : 0;
   const double will_meet = std::min(static_cast<double>(N), static_cast<double>(total) * static_cast<double>(round_->plan().cohort.size()));
-  return static_cast<std::uint64_t>((will_meet - met) / static_cast<double>(N) * static_cast<double>(state_->size_bytes())) +
+  const auto seats = static_cast<double>(state_->num_seats());
+  return static_cast<std::uint64_t>((std::min(will_meet, seats) - std::min(met, seats)) * static_cast<double>(state_->client_bytes())) +
          3 * total * sizeof(RoundRow);
 }
 

@@ -6,7 +6,10 @@ namespace fl {
 
 struct CellRunner::Impl {
   Impl(DataCatalog catalog, MachineOptions machine_)
-      : cache(std::move(catalog)), machine(machine_), threads(std::make_unique<ThreadPool>(machine_.threads)) {}
+      : cache(std::move(catalog)), machine(std::move(machine_)), threads(std::make_unique<ThreadPool>(machine.threads)) {
+    std::error_code error;
+    if (machine.paging.file.folder.empty()) machine.paging.file.folder = std::filesystem::temp_directory_path(error);
+  }
 
   // What two cells must have in common to share a problem: the tables that make it.
   static std::string key_of(const Scenario& s) {
@@ -33,7 +36,10 @@ struct CellRunner::Impl {
   template <class T>
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan, std::unique_ptr<FederatedProblem<T>>& latest) {
     const auto started = std::chrono::steady_clock::now();
-    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool(), machine);
+    MachineOptions own = machine;
+    if (!plan.file.empty())
+      own.paging.file = {.folder = plan.pages_folder(), .name = page_file_name(plan), .can_be_kept = true, .system = plan.system};
+    Experiment<T> experiment(cell, problem(cell.scenario, latest), pool(), own);
     const double preparing = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     RunResult result = experiment.run(callback, plan);
     result.record.seconds += preparing;

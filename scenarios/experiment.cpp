@@ -150,7 +150,7 @@ std::string Experiment<T>::find_beside(const std::string& path) const {
 template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
-  state_ = std::make_unique<StateTable<T>>(N, M, P);
+  state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N));
   for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
   for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
   for (const auto& channel : exchange_.channels) {
@@ -164,6 +164,10 @@ void Experiment<T>::declare_state() {
   const AbsenceRule absence{
       .state = scenario_.participation.absent, .decay = scenario_.participation.absent_decay, .slot = feedback_->error_slot()};
   if (const std::string slot = Absence<T>::mean_slot(absence); !slot.empty()) state_->declare({.name = slot, .owner = SlotOwner::server});
+  const bool runs_memory_sum = !absence.slot.empty() && MemorySum<T>::pays_to_run(N, participation_->likely_cohort_size(N),
+                                                                                  static_cast<std::uint64_t>(scenario_.evaluate.every));
+  if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
+  state_->bound_memory();
   SamplingOptions sampling = local_->sampling();
   sampling.sample_file = find_beside(sampling.sample_file);
   oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
@@ -185,7 +189,8 @@ void Experiment<T>::declare_state() {
                                                .weights = problem_.weights(),
                                                .average = scenario_.server.average,
                                                .absence = absence,
-                                               .times = machine_.times},
+                                               .times = machine_.times,
+                                               .runs_memory_sum = runs_memory_sum},
                                  model_.span());
 }
 
@@ -265,8 +270,9 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   const auto started = Clock::now();
   auto saved = started;
   const auto save = [&] {
-    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started)},
+    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), state_->page_file()},
                     [&](Archive& archive) { persist(archive, result.rows); });
+    state_->commit_checkpoint();
     saved = Clock::now();
   };
 
@@ -472,9 +478,7 @@ template <class T>
 double Experiment<T>::virtual_drift(std::uint32_t round) {
   const std::string slot = feedback_->error_slot();
   if (slot.empty()) return kNotMeasured;
-  std::vector<double> mean(problem_.P(), 0.0);
-  for (std::uint32_t i = 0; i < problem_.shards().size(); ++i)
-    round_->absence().add_memory(round + 1, i, problem_.weights()[i], *state_, mean);
+  const std::vector<double> mean = round_->memory_sum(round + 1);
   return std::sqrt(sum_of_squares(mean.data(), mean.size()));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "clients/block_runner.hpp"
+#include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/evaluator.hpp"
@@ -26,6 +27,7 @@ struct MachineOptions {
   int threads = 1;
   std::uint32_t block = 0;      // clients per block; 0 = chosen
   bool materialise = false;     // encode and decode every message
+  StatePaging paging{};         // what client state may take of the memory
   RoundTimes* times = nullptr;  // where the seconds of rounds are added up, if anywhere
 };
 

@@ -95,7 +95,8 @@ RunRecord failed_record(const Cell& cell, const std::string& reason) {
 SweepRunner::SweepRunner(std::vector<Cell> cells, DataCatalog catalog, SweepSettings settings)
     : cells_(std::move(cells)),
       settings_(std::move(settings)),
-      runner_(std::move(catalog), {.threads = 1, .block = settings_.block, .materialise = settings_.materialise}) {}
+      runner_(std::move(catalog),
+              {.threads = 1, .block = settings_.block, .materialise = settings_.materialise, .paging = settings_.paging}) {}
 SweepRunner::~SweepRunner() = default;
 
 void SweepRunner::check() {
@@ -177,7 +178,8 @@ CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
           .every_seconds = settings_.checkpoint_every_seconds,
           .resume = settings_.resume,
           .any_build = settings_.any_build,
-          .system = settings_.system};
+          .system = settings_.system,
+          .pages = settings_.pages};
 }
 
 std::string SweepRunner::work(std::size_t number, const Report& report) {

@@ -33,6 +33,8 @@ struct SweepSettings {
   std::uint32_t block = 0;
   bool materialise = false;
   FileSystem* system = &FileSystem::real();  // of checkpoints
+  StatePaging paging{};                      // of each run
+  std::filesystem::path pages{};             // folder of page files; "" = that of checkpoints
 };
 
 // How far a run is.

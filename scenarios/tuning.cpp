@@ -153,6 +153,7 @@ class Tuner {
     SweepSettings settings;
     settings.workers = machine_.workers;
     settings.threads = machine_.threads;
+    settings.paging = machine_.paging;
     SweepRunner runner(runs, *catalog_, settings);
     runner.check();
     if (machine_.memory_bytes > 0) runner.fit(machine_.memory_bytes);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "fl_core/state_pager.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/sweep.hpp"
 
@@ -40,6 +41,7 @@ struct TuningMachine {
   int threads = 1;                 // of each run
   std::uint64_t memory_bytes = 0;  // that all workers may take; 0 = no limit
   std::filesystem::path store;     // folder of the tuning runs
+  StatePaging paging{};            // of each run
   std::function<void(const std::string&)> note;
   std::function<int()> signal;
 };

@@ -59,10 +59,25 @@ void Absence<T>::learn(std::span<const std::uint32_t> cohort, StateTable<T>& sta
 template <class T>
 void Absence<T>::add_memory(std::uint32_t round, std::uint32_t client, double weight, StateTable<T>& state, std::span<double> sum) const {
   const std::uint32_t missed = missed_rounds(round, client, state);
-  const std::span<const T> e = state.of_client(rule_.slot, client);
+  const std::span<const T> e = state.peek(rule_.slot, client);
   const double scale = weight * factor(missed);
-  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += scale * static_cast<double>(e[j]);
+  for (std::size_t j = 0; j < e.size(); ++j) sum[j] += scale * static_cast<double>(e[j]);
   if (rule_.state != AbsentState::server || missed == 0) return;
+  const std::span<const double> mean = state.server("absent_mean");
+  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += weight * mean[j];
+}
+
+template <class T>
+double Absence<T>::kept_share(std::uint32_t round, std::uint32_t client, const StateTable<T>& state) const {
+  return factor(missed_rounds(round, client, state));
+}
+
+template <class T>
+void Absence<T>::add_replacements(std::uint32_t round, std::span<const double> weights, StateTable<T>& state, std::span<double> sum) const {
+  if (rule_.state != AbsentState::server) return;
+  double weight = 0;
+  for (std::uint32_t client = 0; client < weights.size(); ++client)
+    if (missed_rounds(round, client, state) > 0) weight += weights[client];
   const std::span<const double> mean = state.server("absent_mean");
   for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += weight * mean[j];
 }

@@ -37,6 +37,12 @@ class Absence {
   // At its end.
   void learn(std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const;
 
+  [[nodiscard]] const std::string& slot() const { return rule_.slot; }
+  // The share of its memory that a client keeps when it begins `round`, and what one more missed round leaves of that.
+  [[nodiscard]] double kept_share(std::uint32_t round, std::uint32_t client, const StateTable<T>& state) const;
+  [[nodiscard]] double factor_of_a_round() const { return factor(1); }
+  // sum [P] += what replaces the memory of all clients that would be back in `round`, weighted.
+  void add_replacements(std::uint32_t round, std::span<const double> weights, StateTable<T>& state, std::span<double> sum) const;
   // sum [P] += weight * (the memory that a client would begin `round` with).
   void add_memory(std::uint32_t round, std::uint32_t client, double weight, StateTable<T>& state, std::span<double> sum) const;
 

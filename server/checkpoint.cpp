@@ -13,20 +13,11 @@
 
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
+#include "fl_core/page_file.hpp"
 
 namespace fl {
 
 namespace fs = std::filesystem;
-
-int FileSystem::open(const char* path, int flags, unsigned mode) { return ::open(path, flags, mode); }
-std::int64_t FileSystem::write(int file, const void* bytes, std::size_t size) { return ::write(file, bytes, size); }
-int FileSystem::fsync(int file) { return ::fsync(file); }
-int FileSystem::close(int file) { return ::close(file); }
-int FileSystem::rename(const char* from, const char* to) { return std::rename(from, to); }
-FileSystem& FileSystem::real() {
-  static FileSystem system;
-  return system;
-}
 
 namespace {
 
@@ -107,6 +98,49 @@ void exchange_header(Archive& archive, CheckpointHeader& header, std::uint32_t& 
   archive.text(header.run);
   archive.value(header.round);
   archive.value(header.seconds);
+  archive.text(header.pages);
+}
+
+// Without the tag of the folder: "RUN" of "RUN" or "RUN.TAG".
+std::string run_of(const std::string& owner) { return owner.substr(0, owner.find('.')); }
+
+// The same whether the folder is there yet or not.
+fs::path place_of(const fs::path& folder) { return fs::absolute(folder).lexically_normal(); }
+
+std::string tag_of(const fs::path& checkpoints) {
+  const std::string place = place_of(checkpoints).string();
+  return to_hex(hash64_of(std::as_bytes(std::span(place)))).substr(0, 8);
+}
+
+std::string page_file_name(const std::string& run, const fs::path& checkpoints, const fs::path& pages) {
+  return place_of(checkpoints) == place_of(pages) ? run : run + "." + tag_of(checkpoints);
+}
+
+// The page file that a checkpoint speaks of; "" where there is none, or no checkpoint that can be read.
+std::string pages_of(const fs::path& checkpoint) {
+  constexpr std::size_t kMostBytes = 4096;  // of its header
+  std::ifstream in(checkpoint, std::ios::binary);
+  std::vector<char> bytes(kMostBytes);
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  try {
+    Archive archive(std::as_bytes(std::span(bytes).first(static_cast<std::size_t>(in.gcount()))));
+    CheckpointHeader header;
+    std::uint32_t version = 0;
+    std::string build;
+    exchange_header(archive, header, version, build);
+    return version == kVersion ? header.pages : "";
+  } catch (const ArchiveError&) {
+    return "";
+  }
+}
+
+template <class Each>
+void for_each_page_file(const fs::path& folder, const Each& each) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (!owner_of_page_file(at->path()).empty()) found.push_back(at->path());
+  for (const fs::path& path : found) each(path);
 }
 
 }  // namespace
@@ -116,6 +150,21 @@ void remove_checkpoint(const CheckpointPlan& plan) {
   std::error_code ignored;
   fs::remove(plan.file, ignored);
   fs::remove(temporary_of(plan.file), ignored);
+  for_each_page_file(plan.pages_folder(), [owner = page_file_name(plan)](const fs::path& path) {
+    if (owner_of_page_file(path) == owner) (void)remove_page_file(path);
+  });
+}
+
+std::string page_file_name(const CheckpointPlan& plan) {
+  return page_file_name(plan.file.stem().string(), plan.file.parent_path(), plan.pages_folder());
+}
+
+void remove_leftover_pages(const fs::path& checkpoints, const fs::path& pages) {
+  for_each_page_file(pages, [&](const fs::path& path) {
+    const std::string owner = owner_of_page_file(path), run = run_of(owner);
+    if (owner != page_file_name(run, checkpoints, pages)) return;  // another study's
+    if (pages_of(checkpoints / (run + ".checkpoint")) != path.filename().string()) (void)remove_page_file(path);
+  });
 }
 
 void write_atomically(const fs::path& file, std::span<const std::byte> bytes, FileSystem& system) {

@@ -3,6 +3,8 @@
 // A checkpoint replaces the one before whole or not at all: it is written under a temporary name, synced, renamed, and the folder synced.
 // So at any moment, `kill -9`, a full disk and a power cut included, the file is the last checkpoint that was finished. It ends with an
 // XXH64 of its bytes; a file that does not match, or belongs to another run or another build of fedbits, is refused with its reason.
+//
+// Client state that pages to a file (fl_core/state_pager.hpp) is not repeated in it: the checkpoint says where in that file it lies.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +14,9 @@
 #include <string>
 
 #include "fl_core/archive.hpp"
+#include "fl_core/file_system.hpp"
 
 namespace fl {
-
-// The calls that make a file last; tests make single ones of them fail.
-class FL_API FileSystem {
- public:
-  virtual ~FileSystem() = default;
-  // As the system calls of the same names: -1 and errno when they fail.
-  virtual int open(const char* path, int flags, unsigned mode);
-  virtual std::int64_t write(int file, const void* bytes, std::size_t size);
-  virtual int fsync(int file);
-  virtual int close(int file);
-  virtual int rename(const char* from, const char* to);
-  static FileSystem& real();
-};
 
 // Writes a file whole or not at all. StoreError with path, step and reason; what was there stays.
 FL_API void write_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes, FileSystem& system = FileSystem::real());
@@ -38,6 +28,7 @@ struct CheckpointHeader {
   std::string run;          // hash of the resolved scenario
   std::uint64_t round = 0;  // the last one that was played
   double seconds = 0;       // real time until here
+  std::string pages{};      // the page file that holds client state, "" = it is inside
 };
 
 // When a run writes checkpoints. Where `file` is empty it writes none.
@@ -48,7 +39,13 @@ struct CheckpointPlan {
   bool resume = false;             // goes on from `file` if it is there
   bool any_build = false;          // even if another build of fedbits wrote it
   FileSystem* system = &FileSystem::real();
+  std::filesystem::path pages;  // folder of page files; "" = that of `file`
+  [[nodiscard]] std::filesystem::path pages_folder() const { return pages.empty() ? file.parent_path() : pages; }
 };
+
+// What the names of a run's page files begin with. In a folder that the user chose, files of several studies may lie: there the name tells
+// which folder of checkpoints it belongs to.
+[[nodiscard]] FL_API std::string page_file_name(const CheckpointPlan& plan);
 
 using Persist = std::function<void(Archive&)>;
 
@@ -56,7 +53,11 @@ FL_API void save_checkpoint(const CheckpointPlan& plan, CheckpointHeader header,
 // False when there is no file. StoreError when it cannot be used: nothing may be done with the half-read object then.
 [[nodiscard]] FL_API bool load_checkpoint(const CheckpointPlan& plan, CheckpointHeader& header, const Persist& persist);
 
-// After the run was stored. Takes away what a killed process left half written, too.
+// After the run was stored. Takes away its page files and what a killed process left half written, too.
 FL_API void remove_checkpoint(const CheckpointPlan& plan);
+
+// Page files in `pages` that belong to runs of `checkpoints`, that no checkpoint speaks of and no process holds: killed processes left
+// them.
+FL_API void remove_leftover_pages(const std::filesystem::path& checkpoints, const std::filesystem::path& pages);
 
 }  // namespace fl

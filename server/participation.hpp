@@ -36,6 +36,8 @@ class FL_API Participation {
   }
   // How many clients a round has at most.
   [[nodiscard]] virtual std::size_t cohort_size(std::size_t num_clients) const = 0;
+  // How many it will hardly ever exceed: what memory is planned for.
+  [[nodiscard]] virtual std::size_t likely_cohort_size(std::size_t num_clients) const { return cohort_size(num_clients); }
   // Fills plan for a round; weights are w_i [N], summing to 1.
   virtual void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const = 0;
 };

@@ -12,6 +12,7 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       ledger_(settings_.weights.size()),
       aggregator_(parts.pool),
       absence_(settings_.absence),
+      memory_sum_(absence_, settings_.weights, settings_.runs_memory_sum, parts.pool),
       estimate_(model.size()),
       sums_(parts.exchange.channels.size()),
       state_sums_(parts.exchange.channels.size()),
@@ -23,6 +24,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   refused_ = 0;
   if (plan_.cohort.empty()) {
     std::fill(estimate_.begin(), estimate_.end(), 0.0);
+    memory_sum_.begin_round(round, plan_.cohort, parts_.state);
     return;
   }
   RoundContext<T> context = open(round, measure);
@@ -30,6 +32,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   receive(context);
   parts_.optimizer.step(round, settings_.unit == Unit::gradient ? context.step_size : 1.0, estimate_.span(), model_);
   parts_.runner.acknowledge(context, delivered_);
+  memory_sum_.end_round(plan_.cohort, parts_.state);
   absence_.learn(plan_.cohort, parts_.state, ledger_);
   ledger_.close_round();
 }
@@ -37,10 +40,21 @@ void Round<T>::play(std::uint32_t round, bool measure) {
 // Who takes part, and for how much each counts.
 template <class T>
 void Round<T>::sample(std::uint32_t round) {
-  parts_.participation.sample(round, settings_.seeds.sampling, settings_.weights, plan_);
-  if (settings_.average == Average::uniform) plan_.cohort_weight.assign(plan_.cohort.size(), 1 / static_cast<double>(plan_.cohort.size()));
+  if (next_round_ == round)
+    std::swap(plan_, next_plan_);
+  else
+    draw(round, plan_);
+  next_round_ = 0;
+  if (parts_.state.reads_ahead()) draw(next_round_ = round + 1, next_plan_);
   residual_age_ = Absence<T>::residual_age(round, plan_.cohort, parts_.state);
   ledger_.open_round();
+}
+
+// Participation is a function of the round, so the next one can be known before this one is played.
+template <class T>
+void Round<T>::draw(std::uint32_t round, RoundPlan& plan) const {
+  parts_.participation.sample(round, settings_.seeds.sampling, settings_.weights, plan);
+  if (settings_.average == Average::uniform) plan.cohort_weight.assign(plan.cohort.size(), 1 / static_cast<double>(plan.cohort.size()));
 }
 
 // What the feedback makes of the sums. Normalised vectors are per unit of work: times the mean work, sum_i weight_i work_i / sum weight.
@@ -71,7 +85,9 @@ void Round<T>::persist(Archive& archive) {
 
 template <class T>
 RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
-  parts_.state.open_round(plan_.cohort);
+  parts_.state.open_round(plan_.cohort,
+                          next_round_ != 0 ? std::span<const std::uint32_t>(next_plan_.cohort) : std::span<const std::uint32_t>());
+  memory_sum_.begin_round(round, plan_.cohort, parts_.state);
   absence_.settle(round, plan_.cohort, parts_.state, ledger_);
   parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.state, ledger_);
   delivered_.assign(plan_.cohort.size(), 1);

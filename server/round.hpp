@@ -15,6 +15,7 @@
 #include "server/absence.hpp"
 #include "server/aggregator.hpp"
 #include "server/downlink.hpp"
+#include "server/memory_sum.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -42,7 +43,8 @@ struct RoundSettings {
   std::vector<double> weights;  // w_i [N], summing to 1
   Average average = Average::weighted;
   AbsenceRule absence;
-  RoundTimes* times = nullptr;  // filled where it is not null
+  RoundTimes* times = nullptr;   // filled where it is not null
+  bool runs_memory_sum = false;  // MemorySum::pays_to_run, and there is a memory
 };
 
 template <class T>
@@ -62,6 +64,8 @@ class Round {
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
   [[nodiscard]] std::size_t refused() const { return refused_; }
   [[nodiscard]] const Absence<T>& absence() const { return absence_; }
+  // sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
+  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) { return memory_sum_.value(round, parts_.state); }
   // Of the last round's cohort, before it (Absence::residual_age).
   [[nodiscard]] double residual_age() const { return residual_age_; }
   // Estimate of the last round: [P].
@@ -69,6 +73,7 @@ class Round {
 
  private:
   void sample(std::uint32_t round);
+  void draw(std::uint32_t round, RoundPlan& plan) const;
   RoundContext<T> open(std::uint32_t round, bool measure);
   void receive(const RoundContext<T>& context);
   void collect(const RoundContext<T>& context, int phase);
@@ -80,8 +85,10 @@ class Round {
   std::span<T> model_;  // x [P]
   Ledger ledger_;
   Aggregator<T> aggregator_;
-  RoundPlan plan_;
+  RoundPlan plan_, next_plan_;
+  std::uint32_t next_round_ = 0;  // that next_plan_ is of; 0 = none
   Absence<T> absence_;
+  MemorySum<T> memory_sum_;
   double residual_age_ = 0;
   std::vector<double> work_;                       // [M] of each message
   Buffer<double> estimate_;                        // [P]

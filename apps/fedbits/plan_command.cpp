@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kMostRows = 100;  // of the table
 
 struct PlanArguments {
-  std::string file, data, json, split_csv;
+  std::string file, data, json, split_csv, state_memory;
   std::vector<std::string> settings, plugins;
   int jobs = 0, threads = 1;
   std::size_t most = PlanSettings{}.most;
@@ -150,6 +150,7 @@ int plan(const PlanArguments& arguments) {
   SweepSettings settings;
   settings.workers = jobs;
   settings.threads = arguments.threads;
+  settings.paging = paging_of(arguments.state_memory, "");
   SweepRunner runner(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), settings);
   catch_signals();
   const StudyPlan plan =
@@ -180,6 +181,7 @@ void add_plan_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads, "threads of each run, as for sweep")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
+  add_state_memory_option(*command, arguments->state_memory);
   command->add_option("--seconds", arguments->seconds, "how long each combination is tried (default: 0.2, less where there are many)")
       ->check(CLI::Range(0.001, 3600.0));
   command->add_option("--try", arguments->most, "combinations that are tried at most; the others are taken to be like the nearest of them")

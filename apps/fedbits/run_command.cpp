@@ -36,7 +36,8 @@ CheckpointPlan checkpoint_of(const Cell& cell, const RunArguments& arguments) {
           .every_rounds = arguments.checkpoints.rounds,
           .every_seconds = 60 * arguments.checkpoints.minutes,
           .resume = arguments.checkpoints.resume,
-          .any_build = arguments.checkpoints.any_build};
+          .any_build = arguments.checkpoints.any_build,
+          .pages = arguments.state_folder};
 }
 
 std::string progress_text(const RoundRow& row) {
@@ -101,17 +102,20 @@ int run(const RunArguments& arguments) {
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
-  tune(cells, arguments.out, arguments.data, {.jobs = threads}, arguments.quiet);
+  const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
+  tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   RoundTimes times;
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads,
                                                   .block = arguments.block,
                                                   .materialise = arguments.materialise,
+                                                  .paging = paging,
                                                   .times = arguments.verbose > 0 ? &times : nullptr});
   for (const Cell& cell : cells) runner.check(cell);
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   store.probe_writable();
+  remove_leftover_pages(checkpoint_folder(arguments.out), pages_folder(arguments, checkpoint_folder(arguments.out)));
   JsonLog log(arguments.log_json);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;

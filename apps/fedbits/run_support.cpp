@@ -8,6 +8,7 @@
 #include <iostream>
 #include <thread>
 
+#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "scenarios/tuning.hpp"
@@ -49,6 +50,9 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
   command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
+  add_state_memory_option(command, arguments.state_memory);
+  command.add_option("--state-folder", arguments.state_folder,
+                     "folder for client state beyond --state-memory, on a local disk (default: OUT/checkpoints)");
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
   command.add_flag("-v,--verbose", arguments.verbose, "say more");
 }
@@ -65,6 +69,7 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
                         .threads = share.threads,
                         .memory_bytes = share.memory_bytes,
                         .store = tuning_folder(out),
+                        .paging = share.paging,
                         .note = {},
                         .signal = caught_signal};
   if (!quiet) machine.note = [](const std::string& line) { std::cerr << line << std::endl; };
@@ -85,5 +90,21 @@ int jobs_for(int asked, int threads) {
 
 std::filesystem::path tuning_folder(const std::string& out) { return std::filesystem::path(out) / "tuning"; }
 std::filesystem::path checkpoint_folder(const std::string& out) { return std::filesystem::path(out) / "checkpoints"; }
+std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints) {
+  return arguments.state_folder.empty() ? checkpoints : std::filesystem::path(arguments.state_folder);
+}
+
+void add_state_memory_option(CLI::App& command, std::string& memory) {
+  command.add_option("--state-memory", memory,
+                     "memory for the clients' state of a run, such as 2G; what does not fit goes to a file (default: no bound); results do "
+                     "not depend on it");
+}
+
+StatePaging paging_of(const std::string& memory, const std::string& folder) {
+  StatePaging paging;
+  paging.file.folder = folder;
+  if (!memory.empty()) paging.memory_bytes = parse_bytes("--state-memory", memory);
+  return paging;
+}
 
 }  // namespace fl

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/state_pager.hpp"
 #include "scenarios/sweep.hpp"
 
 namespace CLI {
@@ -35,7 +36,7 @@ struct CheckpointArguments {
 
 // Options of both commands.
 struct StudyArguments {
-  std::string file, out = "./fedbits-out", data, device = "cpu";
+  std::string file, out = "./fedbits-out", data, device = "cpu", state_memory, state_folder;
   std::vector<std::string> settings, plugins;
   bool quiet = false, again = false;
   int verbose = 0;
@@ -44,6 +45,12 @@ struct StudyArguments {
 void add_study_options(CLI::App& command, StudyArguments& arguments);
 
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
+// Where state that pages lies: the folder that the user chose, or that of the checkpoints.
+[[nodiscard]] std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints);
+
+// The option --state-memory and what it means; "" = no bound. Throws ConfigError.
+void add_state_memory_option(CLI::App& command, std::string& memory);
+[[nodiscard]] StatePaging paging_of(const std::string& memory, const std::string& folder);
 
 [[nodiscard]] std::filesystem::path tuning_folder(const std::string& out);
 
@@ -54,6 +61,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments);
 struct MachineShare {
   int jobs = 1, threads = 1;
   std::uint64_t memory_bytes = 0;  // for all of them; 0 = no limit
+  StatePaging paging{};            // of each run
 };
 // Finds out what the sweep leaves to tuning, in OUT/tuning, and says on stderr what was found. No thread may exist.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);

@@ -183,7 +183,10 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
 
 MachineShare share_of(const SweepArguments& arguments) {
   const std::uint64_t memory = arguments.memory.empty() ? available_memory_bytes() : parse_bytes("--memory", arguments.memory);
-  return {.jobs = jobs_for(arguments.jobs, arguments.threads), .threads = arguments.threads, .memory_bytes = memory};
+  return {.jobs = jobs_for(arguments.jobs, arguments.threads),
+          .threads = arguments.threads,
+          .memory_bytes = memory,
+          .paging = paging_of(arguments.state_memory, arguments.state_folder)};
 }
 
 // The runs at a time, as many as there is memory for.
@@ -220,8 +223,11 @@ int sweep(const SweepArguments& arguments) {
                       .checkpoint_every_rounds = arguments.checkpoints.rounds,
                       .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
                       .resume = arguments.checkpoints.resume,
-                      .any_build = arguments.checkpoints.any_build});
+                      .any_build = arguments.checkpoints.any_build,
+                      .paging = share.paging,
+                      .pages = arguments.state_folder});
   runner.check();
+  remove_leftover_pages(checkpoint_folder(folder), pages_folder(arguments, checkpoint_folder(folder)));
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
   const int jobs = pending.empty() ? share.jobs : fit_memory(runner, share);
   {

@@ -3,6 +3,7 @@
 // Every N rounds each client takes part M times. Unbiased: w_i N/M, whose mean over any N rounds is w_i; nothing is random once the order
 // is.
 #include <algorithm>
+#include <numeric>
 
 #include "server/participation.hpp"
 
@@ -27,17 +28,27 @@ class CyclicParticipation final : public Participation {
   [[nodiscard]] std::size_t cohort_size(std::size_t num_clients) const override { return size_of_cohort(options_, num_clients); }
   void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const override {
     const std::size_t N = weights.size(), M = cohort_size(N);
-    std::vector<std::uint32_t> order(N);
-    for (std::uint32_t i = 0; i < N; ++i) order[i] = i;
-    if (options_.order == CyclicOrder::shuffled) RandomSequence(seed, Purpose::participation).shuffle(order.begin(), order.end());
+    const bool is_shuffled = options_.order == CyclicOrder::shuffled;
+    if (is_shuffled) shuffle(N, seed);
     plan.cohort.clear();
-    for (std::size_t place = (round - 1) * M; place < round * M; ++place) plan.cohort.push_back(order[place % N]);
+    for (std::size_t place = (round - 1) * M; place < round * M; ++place)
+      plan.cohort.push_back(is_shuffled ? order_[place % N] : static_cast<std::uint32_t>(place % N));
     std::ranges::sort(plan.cohort);
     weigh(weights, options_.estimate, static_cast<double>(N) / static_cast<double>(M), plan);
   }
 
  private:
+  // Once: a round would be as long as there are clients.
+  void shuffle(std::size_t N, std::uint64_t seed) const {
+    if (order_.size() == N && seed_ == seed) return;
+    order_.resize(N);
+    std::iota(order_.begin(), order_.end(), 0u);
+    RandomSequence(seed, Purpose::participation).shuffle(order_.begin(), order_.end());
+    seed_ = seed;
+  }
   CyclicOptions options_;
+  mutable std::vector<std::uint32_t> order_;  // of seed_
+  mutable std::uint64_t seed_ = 0;
 };
 
 FL_REGISTER_PARTICIPATION(CyclicParticipation, CyclicOptions, "cyclic", "a fixed order of the clients that goes round", "");

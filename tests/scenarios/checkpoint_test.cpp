@@ -90,10 +90,21 @@ std::string text_of(const Method& m, const std::string& precision) {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t stop_after) {
-  CellRunner runner(DataCatalog(""), {.threads = 2, .block = 2});
+RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t stop_after, const StatePaging& paging = {}) {
+  CellRunner runner(DataCatalog(""), {.threads = 2, .block = 2, .paging = paging});
   return runner.run(
       parse_cells(text, "test.toml").at(0), [=](const RoundRow& row) { return row.round != stop_after; }, plan);
+}
+
+// What the message says that a round needs.
+std::uint64_t least_memory(const std::string& text) {
+  try {
+    (void)run(text, {}, kNever, {.memory_bytes = 1});
+  } catch (const ConfigError& error) {
+    const std::string message = error.what(), before = "must be at least ";
+    return 1024 * std::stoull(message.substr(message.find(before) + before.size()));
+  }
+  return 0;
 }
 
 void expect_same(const RunResult& result, const RunResult& expected) {
@@ -121,6 +132,28 @@ TEST_P(EveryMethod, GoesOnAsIfItHadNotStopped) {
       expect_same(run(text, resumed, kNever), undisturbed);
       fs::remove(plan_.file);
     }
+  }
+}
+
+// The same with state that does not fit into memory: before a stop, after it, both, and never stopped. Three of seven clients take part, in
+// the memory that this needs at the least.
+TEST_P(EveryMethod, IsTheSameInLittleMemory) {
+  Method method = GetParam();
+  if (method.label == "marina" || method.label == "none") GTEST_SKIP() << "its clients have no state";
+  if (!(method.more.find("[participation]") != std::string::npos)) method.more += "[participation]\nkind = 'uniform'\nclients = 3\n";
+  const std::string text = text_of(method, "float32");
+  const RunResult undisturbed = run(text, {}, kNever);
+  const std::uint64_t least = least_memory(text);
+  ASSERT_GT(least, 0u);
+  expect_same(run(text, {}, kNever, {.memory_bytes = least, .file = {.folder = folder_}}), undisturbed);
+  for (const auto& [before, after] : {std::pair{least, least}, std::pair{least, std::uint64_t{0}}, std::pair{std::uint64_t{0}, least}}) {
+    plan_.every_rounds = 2;  // places move
+    plan_.resume = false;
+    EXPECT_EQ(run(text, plan_, 9, {.memory_bytes = before}).record.status, RunStatus::interrupted);
+    plan_.resume = true;
+    expect_same(run(text, plan_, kNever, {.memory_bytes = after}), undisturbed);
+    remove_checkpoint(plan_);
+    EXPECT_TRUE(fs::is_empty(plan_.file.parent_path()));
   }
 }
 
@@ -156,7 +189,7 @@ TEST_F(CheckpointTest, ComesEverySoManyRounds) {
 // ---- what can go wrong ----
 
 void save(const CheckpointPlan& plan, std::vector<double> numbers, const std::string& run = "abc") {
-  save_checkpoint(plan, {.run = run, .round = 5, .seconds = 1.5}, [&](Archive& archive) {
+  save_checkpoint(plan, {.run = run, .round = 5, .seconds = 1.5, .pages = ""}, [&](Archive& archive) {
     archive.section("numbers");
     archive.list(numbers);
   });
@@ -315,10 +348,10 @@ TEST_F(CheckpointTest, RefusesAnotherRun) {
 // Written here as another build would: its rounding may differ, so it is refused until that is asked for.
 TEST_F(CheckpointTest, RefusesAnotherBuildUnlessAsked) {
   Archive archive;
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::uint64_t round = 5;
   double seconds = 1.5;
-  std::string build = "fedbits 9.9", run = "abc";
+  std::string build = "fedbits 9.9", run = "abc", pages;
   std::vector<double> numbers = {6};
   archive.section("fedbits checkpoint");
   archive.value(version);
@@ -326,6 +359,7 @@ TEST_F(CheckpointTest, RefusesAnotherBuildUnlessAsked) {
   archive.text(run);
   archive.value(round);
   archive.value(seconds);
+  archive.text(pages);
   archive.section("numbers");
   archive.list(numbers);
   std::uint64_t checksum = hash64_of(archive.bytes());
@@ -363,18 +397,6 @@ TEST(Archive, NeverReadsPastTheEndNorAllocatesOnAnUncheckedLength) {
   Archive in(huge);
   std::vector<double> found;
   EXPECT_THROW(in.list(found), ArchiveError);
-}
-
-TEST(Archive, StoresZeroRowsInAByte) {
-  std::vector<float> rows(1000 * 64, 0.0f), back(rows.size(), 0.0f);
-  rows[77 * 64 + 3] = -0.0f;  // a zero whose bits are not
-  rows[500 * 64] = 1;
-  Archive out;
-  out.sparse_rows(std::span(rows), 64);
-  EXPECT_EQ(out.bytes().size(), 8u + 1000 + 2 * 64 * sizeof(float));
-  Archive in(out.bytes());
-  in.sparse_rows(std::span(back), 64);
-  EXPECT_EQ(std::memcmp(rows.data(), back.data(), rows.size() * sizeof(float)), 0);
 }
 
 }  // namespace

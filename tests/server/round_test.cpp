@@ -142,6 +142,32 @@ TEST(AbsentState, DecayReachesFromDropToKeep) {
   EXPECT_NE(model_after(decay("0.5"), 20), model_after(decay("1.0"), 20));
 }
 
+// Carried along from round to round or taken anew over all clients, skipped rounds included.
+TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
+  const std::filesystem::path trace = std::filesystem::temp_directory_path() / ("fedbits_trace_" + std::to_string(::getpid()));
+  std::ofstream(trace) << "1,0\n1,3\n2,1\n2,3\n5,0\n5,1\n6,2\n9,0\n10,3\n10,4\n";
+  for (const std::string rule : {"absent = 'keep'", "absent = 'decay'\nabsent_decay = 0.7", "absent = 'drop'", "absent = 'server'"}) {
+    ScenarioText text = with_memory("");
+    text.participation = "kind = 'trace'\npath = '" + trace.string() + "'\n" + rule;
+    text.evaluate = "every = 1";  // 2 of 5 clients: it pays
+    test::OneRun<double> run(text.str());
+    std::size_t moved = 0;
+    for (std::uint32_t round = 1; round <= 12; ++round) {
+      run.play(round, round);
+      const std::vector<double> carried = run->round().memory_sum(round + 1);
+      std::vector<double> anew(carried.size(), 0.0);
+      for (std::uint32_t i = 0; i < 5; ++i) run->round().absence().add_memory(round + 1, i, run.problem().weights()[i], run->state(), anew);
+      for (std::size_t j = 0; j < anew.size(); ++j) {
+        EXPECT_NEAR(carried[j], anew[j], 1e-14) << rule << ", round " << round;
+        moved += anew[j] != 0 ? 1 : 0;
+      }
+    }
+    EXPECT_GT(moved, 10u) << rule;
+    EXPECT_NO_THROW((void)run->state().server(MemorySum<double>::slot())) << "it was carried along";
+  }
+  std::filesystem::remove(trace);
+}
+
 // Clients 0 .. 3; 1 was there in round 2, 2 in round 4, 0 and 3 never.
 struct FourClients {
   FourClients() {

@@ -1,0 +1,244 @@
+#include "fl_core/state_pager.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "fl_core/checksum.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl {
+
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+std::uint64_t checksum_of(RecordParts parts) {
+  Hash64 hash;
+  for (const std::span<std::byte> part : parts) hash.add(part);
+  return hash.value();
+}
+
+}  // namespace
+
+struct StatePager::Ahead {
+  std::future<void> done;
+};
+
+StatePager::StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file,
+                       PartsOf parts_of)
+    : parts_of_(std::move(parts_of)),
+      file_(file, record_bytes),
+      seats_(num_seats, Seat{.client = kNone}),
+      seat_of_client_(num_clients, kNone),
+      place_(num_clients, kNone),
+      committed_place_(num_clients, kNone),
+      checksum_(file.can_be_kept ? num_clients : 0),
+      ahead_(std::make_unique<Ahead>()) {}
+
+StatePager::~StatePager() {
+  if (ahead_->done.valid()) ahead_->done.wait();
+}
+
+// Waits for the thread; what it threw is thrown here.
+void StatePager::settle() {
+  if (ahead_->done.valid()) ahead_->done.get();
+}
+
+void StatePager::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
+  settle();
+  turn_ += 2;       // what was brought in for this round, at the turn between, has no right to stay unless it takes part
+  cohort_.clear();  // until all of them are in
+  if (cohort.size() > seats_.size())
+    throw StoreError("a round of " + std::to_string(cohort.size()) + " clients came, and --state-memory has room for the state of " +
+                     std::to_string(seats_.size()) + ": allow more");
+  for (const std::uint32_t client : cohort)
+    if (seat_of_client_[client] != kNone) seats_[seat_of_client_[client]].kept_until = turn_;
+  for (const std::uint32_t client : cohort) {
+    if (seat_of_client_[client] == kNone) seat(client, find_seat());
+    Seat& one = seats_[seat_of_client_[client]];
+    one.kept_until = turn_;
+    one.is_dirty = one.is_used = true;
+  }
+  cohort_.assign(cohort.begin(), cohort.end());
+  std::ranges::sort(cohort_);
+  next_.assign(next_cohort.begin(), next_cohort.end());
+  const auto is_missing = [this](std::uint32_t client) { return seat_of_client_[client] == kNone; };
+  if (std::ranges::any_of(next_, is_missing)) ahead_->done = std::async(std::launch::async, [this] { bring_in_next(next_); });
+}
+
+// Those who have a seat keep it, so that one is not given up for another; no more are brought in than there are seats without need.
+void StatePager::bring_in_next(std::span<const std::uint32_t> cohort) {
+  std::size_t in_use = cohort_.size();
+  for (const std::uint32_t client : cohort) {
+    if (seat_of_client_[client] == kNone) continue;
+    Seat& one = seats_[seat_of_client_[client]];
+    in_use += one.kept_until == turn_ ? 0 : 1;
+    one.kept_until = turn_ + 1;
+  }
+  std::size_t available = seats_.size() - in_use;
+  for (const std::uint32_t client : cohort) {
+    if (available == 0) return;
+    if (seat_of_client_[client] != kNone) continue;
+    const std::uint32_t found = find_seat();
+    seat(client, found);
+    seats_[found].kept_until = turn_ + 1;
+    --available;
+  }
+}
+
+std::uint32_t StatePager::seat_of(std::uint32_t client) {
+  if (std::ranges::binary_search(cohort_, client)) return seat_of_client_[client];
+  settle();
+  if (seat_of_client_[client] == kNone) seat(client, find_seat());
+  Seat& one = seats_[seat_of_client_[client]];
+  one.is_dirty = one.is_used = true;
+  return seat_of_client_[client];
+}
+
+// A free one, or that of the first client under the hand that neither takes part nor has done so since the hand was here last.
+std::uint32_t StatePager::find_seat() {
+  if (num_used_ < seats_.size()) return num_used_++;
+  for (std::size_t steps = 0; steps <= 2 * seats_.size(); ++steps) {
+    const std::uint32_t at = hand_;
+    hand_ = (hand_ + 1) % num_seats();
+    Seat& one = seats_[at];
+    if (one.kept_until >= turn_ && turn_ > 0) continue;
+    if (std::exchange(one.is_used, false)) continue;
+    if (one.is_dirty) write_out(at);
+    if (one.client != kNone) seat_of_client_[one.client] = kNone;
+    one.client = kNone;
+    return at;
+  }
+  throw StoreError("every client in memory takes part: --state-memory is too small");
+}
+
+void StatePager::seat(std::uint32_t client, std::uint32_t seat) {
+  read_in(client, seat);
+  seats_[seat] = {.client = client};
+  seat_of_client_[client] = seat;
+}
+
+void StatePager::fill_parts(std::uint32_t seat) {
+  parts_.clear();
+  parts_of_(seat, parts_);
+}
+
+void StatePager::write_out(std::uint32_t seat) {
+  const std::uint32_t client = seats_[seat].client;
+  if (place_[client] == committed_place_[client]) {
+    place_[client] = file_.take_place();
+    moved_.push_back(client);
+  }
+  fill_parts(seat);
+  file_.write(place_[client], parts_);
+  if (!checksum_.empty()) checksum_[client] = checksum_of(parts_);
+  seats_[seat].is_dirty = false;
+}
+
+void StatePager::read_in(std::uint32_t client, std::uint32_t seat) {
+  fill_parts(seat);
+  if (place_[client] != kNone) return file_.read(place_[client], parts_);
+  for (const std::span<std::byte> part : parts_) std::ranges::fill(part, std::byte{0});
+}
+
+bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part) {
+  settle();
+  const std::uint32_t seat = seat_of_client_[client];
+  if (seat == kNone) {
+    if (place_[client] == kNone) return false;
+    file_.read_part(place_[client], offset, part);
+    return true;
+  }
+  fill_parts(seat);
+  std::size_t at = 0;
+  for (const std::span<std::byte> whole : parts_) {
+    if (at == offset) std::memcpy(part.data(), whole.data(), part.size());
+    at += whole.size();
+  }
+  return true;
+}
+
+void StatePager::persist(Archive& archive) {
+  settle();
+  cohort_.clear();  // the round is over
+  PageIndex index;
+  if (!archive.is_reading()) {
+    for (std::uint32_t seat = 0; seat < num_used_; ++seat)
+      if (seats_[seat].is_dirty) write_out(seat);
+    file_.sync();
+    index.name = file_.name();
+    index.record_bytes = file_.record_bytes();
+    for (std::uint32_t client = 0; client < place_.size(); ++client) {
+      if (place_[client] == kNone) continue;
+      index.clients.push_back(client);
+      index.places.push_back(place_[client]);
+      index.checksums.push_back(checksum_[client]);
+    }
+    return index.persist(archive);
+  }
+  index.persist(archive);
+  index.validate(place_.size(), file_.record_bytes());
+  file_.adopt(index.name, index.num_places());
+  for (std::uint32_t seat = 0; seat < num_used_; ++seat) {
+    if (seats_[seat].client != kNone) seat_of_client_[seats_[seat].client] = kNone;
+    seats_[seat] = {.client = kNone};
+  }
+  std::ranges::fill(place_, kNone);
+  moved_.clear();
+  num_used_ = 0;
+  std::vector<bool> taken(index.num_places(), false);
+  fill_parts(0);
+  for (std::size_t i = 0; i < index.clients.size(); ++i) {
+    read_checked(file_, index, i, parts_);
+    place_[index.clients[i]] = index.places[i];
+    checksum_[index.clients[i]] = index.checksums[i];
+    taken[index.places[i]] = true;
+  }
+  committed_place_ = place_;
+  file_.set_taken(taken);
+}
+
+void StatePager::commit() {
+  file_.keep();
+  for (const std::uint32_t client : std::exchange(moved_, {})) {
+    if (committed_place_[client] != kNone) file_.give_back(committed_place_[client]);
+    committed_place_[client] = place_[client];
+  }
+}
+
+void PageIndex::persist(Archive& archive) {
+  archive.section("pages");
+  archive.text(name);
+  archive.value(record_bytes);
+  archive.list(clients);
+  archive.list(places);
+  archive.list(checksums);
+}
+
+std::uint32_t PageIndex::num_places() const { return places.empty() ? 0 : *std::ranges::max_element(places) + 1; }
+
+void PageIndex::validate(std::size_t num_clients, std::size_t expected_bytes) const {
+  const auto refuse = [](const std::string& what) { throw ArchiveError("in 'pages': " + what); };
+  if (record_bytes != expected_bytes)
+    refuse("a client's state has " + std::to_string(record_bytes) + " bytes where this run has " + std::to_string(expected_bytes));
+  if (places.size() != clients.size() || checksums.size() != clients.size()) refuse("the lists differ in length");
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    if (clients[i] >= num_clients || (i > 0 && clients[i] <= clients[i - 1]))
+      refuse("client " + std::to_string(clients[i]) + " is out of order");
+  std::vector<std::uint32_t> sorted = places;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end() || (!sorted.empty() && sorted.back() == kNone)) refuse("a place is taken twice");
+}
+
+void read_checked(const PageFile& file, const PageIndex& index, std::size_t entry, RecordParts parts) {
+  file.read(index.places[entry], parts);
+  if (checksum_of(parts) != index.checksums[entry])
+    throw ArchiveError("its state file " + index.name + " is damaged: what it holds of client " + std::to_string(index.clients[entry]) +
+                       " does not match its checksum");
+}
+
+}  // namespace fl

@@ -1,0 +1,102 @@
+// Which clients' state is in memory, and where that of the others lies in a file.
+//
+// Memory has room for R clients ("seats"). A client gets a seat when it takes part; the one that has not taken part for longest, roughly
+// (a clock with a second chance), gives its own up and is written to its place in the file if it changed. A client that never took part has
+// neither seat nor place: its state is zero. While a round lasts its cohort keeps its seats; meanwhile the next cohort may be brought in by
+// a thread of its own, which touches only seats that the round does not.
+//
+// Checkpoints are made by copy on write. The places that the last one speaks of are never overwritten: a client that changed since is
+// written to a new place, and its old one is given out again only when the next checkpoint is on disk (`commit`). So a checkpoint costs
+// what changed since the one before, and the one before stays whole until then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fl_core/archive.hpp"
+#include "fl_core/page_file.hpp"
+
+namespace fl {
+
+// What memory client state may take, and where the rest goes. A matter of the machine: results do not depend on it.
+struct StatePaging {
+  std::uint64_t memory_bytes = 0;  // 0 = no bound: no file is made
+  PageFileOptions file{};
+};
+
+class FL_API StatePager {
+ public:
+  // The memory of a seat, slot by slot; the sizes add up to `record_bytes`.
+  using PartsOf = std::function<void(std::uint32_t seat, std::vector<std::span<std::byte>>& parts)>;
+
+  StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file, PartsOf parts_of);
+  ~StatePager();
+
+  // Seats the cohort until the next round opens, and begins to bring in the next one, as far as there are seats.
+  // Throws StoreError when there are fewer seats than members, or the file fails: that of the thread too, a round later.
+  void open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort);
+  // The seat of a client, who is brought in if need be and may be changed until the next call that brings anyone in. Members of the
+  // cohort keep theirs longer, and are found without waiting for the thread.
+  [[nodiscard]] std::uint32_t seat_of(std::uint32_t client);
+  // The seat of a member of the cohort.
+  [[nodiscard]] std::uint32_t seat_of_member(std::uint32_t client) const { return seat_of_client_[client]; }
+  // Fills `part` of a client's record, from `offset` on, without bringing anyone in. False when the client has no state: it is zero.
+  [[nodiscard]] bool read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part);
+
+  // Between rounds: writes what changed and tells where everybody's state lies, or goes on from there. Throws StoreError, ArchiveError.
+  void persist(Archive& archive);
+  // The checkpoint that persist() was written to is on disk.
+  void commit();
+  [[nodiscard]] PageFile& file() { return file_; }
+  [[nodiscard]] const PageFile& file() const { return file_; }
+  [[nodiscard]] std::uint32_t num_seats() const { return static_cast<std::uint32_t>(seats_.size()); }
+
+ private:
+  struct Seat {
+    std::uint32_t client;
+    std::uint64_t kept_until = 0;  // the turn for which it must stay
+    bool is_dirty = false, is_used = false;
+  };
+  void settle();
+  void bring_in_next(std::span<const std::uint32_t> cohort);
+  std::uint32_t find_seat();
+  void seat(std::uint32_t client, std::uint32_t seat);
+  void write_out(std::uint32_t seat);
+  void read_in(std::uint32_t client, std::uint32_t seat);
+  void fill_parts(std::uint32_t seat);
+
+  PartsOf parts_of_;
+  std::vector<std::span<std::byte>> parts_;
+  PageFile file_;
+  std::vector<Seat> seats_;
+  std::uint32_t num_used_ = 0;  // seats that were ever taken
+  std::uint32_t hand_ = 0;
+  std::uint64_t turn_ = 0;  // 2, 4, ... for rounds; the odd ones between are of those who were brought in for the next
+  // By client: 20 bytes.
+  std::vector<std::uint32_t> seat_of_client_, place_, committed_place_;
+  std::vector<std::uint64_t> checksum_;  // of what lies at place_
+  std::vector<std::uint32_t> moved_;     // clients whose two places differ
+  std::vector<std::uint32_t> cohort_, next_;  // ascending; as it came
+  struct Ahead;  // the thread that brings the next cohort in
+  std::unique_ptr<Ahead> ahead_;
+};
+
+// Where every client's state lies in a page file: what a checkpoint keeps of it.
+struct FL_API PageIndex {
+  std::string name;  // of the file
+  std::uint64_t record_bytes = 0;
+  std::vector<std::uint32_t> clients, places;
+  std::vector<std::uint64_t> checksums;
+  void persist(Archive& archive);
+  // Throws ArchiveError for what cannot be: a client twice, or of which there are fewer; another size; a place twice.
+  void validate(std::size_t num_clients, std::size_t record_bytes) const;
+  [[nodiscard]] std::uint32_t num_places() const;
+};
+// Reads one client's record and compares its checksum. Throws ArchiveError.
+FL_API void read_checked(const PageFile& file, const PageIndex& index, std::size_t entry, RecordParts parts);
+
+}  // namespace fl

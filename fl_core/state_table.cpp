@@ -1,0 +1,232 @@
+#include "fl_core/state_table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "fl_core/state_pager.hpp"
+
+namespace fl {
+
+namespace {
+
+enum class Kept : std::uint8_t { inline_rows = 0, page_file = 1 };
+
+// Rounded up to what the option takes, so that the text can be typed in.
+std::string size_text(std::size_t bytes) {
+  constexpr std::size_t kKilo = 1024;
+  return std::to_string((bytes + kKilo - 1) / kKilo) + "K";
+}
+
+template <class T>
+bool is_zero(std::span<const T> row) {
+  std::uint8_t any = 0;
+  for (const std::byte b : std::as_bytes(row)) any |= static_cast<std::uint8_t>(b);
+  return any == 0;
+}
+
+}  // namespace
+
+template <class T>
+StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P)
+    : StateTable(num_clients, max_cohort, P, StatePaging{}, max_cohort) {}
+
+template <class T>
+StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging,
+                          std::size_t likely_cohort)
+    : num_clients_(num_clients),
+      max_cohort_(max_cohort),
+      P_(P),
+      likely_cohort_(likely_cohort),
+      num_seats_(num_clients),
+      acknowledged_(num_clients, 0),
+      paging_(std::make_unique<StatePaging>(paging)) {}
+
+template <class T>
+StateTable<T>::~StateTable() = default;
+
+template <class T>
+void StateTable<T>::declare(const SlotSpec& spec) {
+  if (spec.owner == SlotOwner::cohort) {
+    cohort_specs_.push_back(spec);
+    cohort_[spec.name] = Buffer<T>(length_of(spec));
+  } else if (spec.owner == SlotOwner::server) {
+    server_[spec.name] = Buffer<double>(length_of(spec));
+  } else {
+    const std::size_t length = length_of(spec);
+    ClientSlot slot;
+    slot.length = length;
+    slot.stride = aligned_stride<T>(length);
+    slot.double_buffered = spec.double_buffered;
+    if (paging_->memory_bytes == 0) allocate(slot, num_clients_, max_cohort_);
+    client_[spec.name] = std::move(slot);
+  }
+}
+
+template <class T>
+void StateTable<T>::allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const {
+  if (!slot.double_buffered) shadows = 0;
+  slot.pool = Buffer<T>((num_seats + shadows) * slot.stride);
+  slot.row_of_seat.resize(num_seats);
+  std::iota(slot.row_of_seat.begin(), slot.row_of_seat.end(), 0u);
+  slot.shadow_rows.resize(shadows);
+  std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_seats));
+  slot.rows.resize(max_cohort_);
+}
+
+template <class T>
+void StateTable<T>::bound_memory() {
+  const std::uint64_t memory = paging_->memory_bytes;
+  const std::size_t row = client_bytes();
+  if (memory == 0 || client_.empty()) return;
+  std::size_t shadows = likely_cohort_;
+  if (memory < num_clients_ * row + max_cohort_ * shadow_bytes()) {
+    const std::size_t least = std::min(likely_cohort_ + 1, num_clients_) * row + shadows * shadow_bytes();
+    if (memory < least)
+      throw ConfigError("--state-memory: must be at least " + size_text(least) + " for this run, whose rounds have up to " +
+                        std::to_string(likely_cohort_) + " clients with " + std::to_string(row) + " bytes of state each; is " +
+                        size_text(memory));
+    num_seats_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / row);
+  } else {
+    shadows = max_cohort_;
+  }
+  for (auto& [_, slot] : client_) allocate(slot, num_seats_, shadows);
+  if (num_seats_ == num_clients_) return;
+  pager_ = std::make_unique<StatePager>(
+      num_clients_, static_cast<std::uint32_t>(num_seats_), row, paging_->file,
+      [this](std::uint32_t seat, std::vector<std::span<std::byte>>& parts) {
+        for (auto& [_, slot] : client_)
+          parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.stride)));
+      });
+}
+
+template <class T>
+void StateTable<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
+  seats_.assign(cohort.begin(), cohort.end());
+  if (pager_) {
+    pager_->open_round(cohort, next_cohort);
+    for (std::uint32_t& seat : seats_) seat = pager_->seat_of_member(seat);
+  }
+  for (auto& [name, slot] : client_) {
+    if (slot.double_buffered && cohort.size() > slot.shadow_rows.size())
+      throw StoreError("a round of " + std::to_string(cohort.size()) + " clients came, and --state-memory was taken to be for " +
+                       std::to_string(slot.shadow_rows.size()) + ": leave it out for this run");
+    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_seat[seats_[i]];
+  }
+}
+
+template <class T>
+std::span<T> StateTable<T>::of_client(const std::string& name, std::uint32_t client) {
+  ClientSlot& slot = client_slot(name);
+  const std::uint32_t seat = pager_ ? pager_->seat_of(client) : client;
+  return {slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.length};
+}
+
+template <class T>
+std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t client) {
+  if (!pager_) return of_client(name, client);
+  std::size_t offset = 0;
+  for (const auto& [other, slot] : client_) {
+    if (other == name) {
+      peeked_.resize(slot.length);
+      const bool is_there = pager_->read_part(client, offset, std::as_writable_bytes(std::span(peeked_)));
+      return is_there ? std::span<const T>(peeked_) : std::span<const T>();
+    }
+    offset += slot.stride * sizeof(T);
+  }
+  throw Error("no client slot named '" + name + "' was declared");
+}
+
+template <class T>
+void StateTable<T>::persist(Archive& archive) {
+  archive.section("state");
+  Kept kept = Kept::inline_rows;
+  if (!archive.is_reading() && !page_file().empty()) kept = Kept::page_file;
+  archive.value(kept);
+  if (kept == Kept::inline_rows)
+    persist_clients(archive);
+  else if (pager_ && pager_->file().can_be_kept())
+    pager_->persist(archive);
+  else
+    read_pages(archive);
+  for (auto& [name, slot] : cohort_) {
+    archive.section(name);
+    archive.array(slot.span());
+  }
+  for (auto& [name, slot] : server_) {
+    archive.section(name);
+    archive.array(slot.span());
+  }
+  archive.array(std::span(acknowledged_));
+}
+
+// Client by client, each slot's row where one of them is not zero. When reading, the table must be new.
+template <class T>
+void StateTable<T>::persist_clients(Archive& archive) {
+  for (auto& [name, slot] : client_) {
+    archive.section(name);
+    for (std::uint32_t client = 0; client < num_clients_; ++client) {
+      std::uint8_t is_present = 0;
+      if (!archive.is_reading()) {
+        is_present = is_zero(peek(name, client)) ? 0 : 1;
+      }
+      archive.value(is_present);
+      if (is_present == 0) continue;
+      archive.array(of_client(name, client));
+    }
+  }
+}
+
+// A run whose memory is not bounded any more takes all rows of a page file into memory.
+template <class T>
+void StateTable<T>::read_pages(Archive& archive) {
+  PageIndex index;
+  index.persist(archive);
+  index.validate(num_clients_, client_bytes());
+  PageFile file(paging_->file, client_bytes());
+  file.adopt(index.name, index.num_places());
+  for (std::size_t i = 0; i < index.clients.size(); ++i) {
+    std::vector<std::span<std::byte>> parts;
+    for (auto& [name, slot] : client_)
+      parts.push_back(std::as_writable_bytes(std::span(of_client(name, index.clients[i]).data(), slot.stride)));
+    read_checked(file, index, i, parts);
+  }
+}
+
+template <class T>
+std::string StateTable<T>::page_file() {
+  return pager_ && pager_->file().can_be_kept() ? pager_->file().name() : "";
+}
+
+template <class T>
+void StateTable<T>::commit_checkpoint() {
+  if (!page_file().empty()) pager_->commit();
+}
+
+template <class T>
+std::size_t StateTable<T>::client_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [_, slot] : client_) bytes += slot.stride * sizeof(T);
+  return bytes;
+}
+
+template <class T>
+std::size_t StateTable<T>::shadow_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [_, slot] : client_) bytes += slot.double_buffered ? slot.stride * sizeof(T) : 0;
+  return bytes;
+}
+
+template <class T>
+std::size_t StateTable<T>::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [_, slot] : client_) bytes += slot.pool.size() * sizeof(T);
+  for (const auto& [_, slot] : cohort_) bytes += slot.size() * sizeof(T);
+  for (const auto& [_, slot] : server_) bytes += slot.size() * sizeof(double);
+  return bytes;
+}
+
+template class StateTable<float>;
+template class StateTable<double>;
+
+}  // namespace fl
