@@ -37,7 +37,8 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog) {
   LoadedData<T> data;
   if (synthetic.kind.empty()) {
     data = load_data<T>(scenario.data.file(), catalog);
-    if (scenario.data.labels == LabelKind::classes) validate_for_classification(data.train);
+    // Text that repeats itself may well go on alike everywhere; a table of one class is a mistake.
+    if (scenario.data.labels == LabelKind::classes && data.train.vocabulary == 0) validate_for_classification(data.train);
   } else {
     data.train =
         make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);

@@ -171,6 +171,10 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"gradient_dissimilarity", &RoundRow::gradient_dissimilarity},
 });
 
+// Those before `refused` are in every round; the store keeps the others in a table of their own, where a round has any.
+inline constexpr std::size_t kCommonRoundColumns = 24;
+static_assert(kRoundColumns[kCommonRoundColumns].name == "refused");
+
 struct RunColumn {
   std::string_view name;
   std::variant<std::string RunRecord::*, std::uint64_t RunRecord::*, double RunRecord::*, RunStatus RunRecord::*> member;

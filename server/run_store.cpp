@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -53,6 +55,9 @@ std::string declare(const Columns& columns) {
     sql += "," + std::string(column.name) + " " + std::visit([](auto member) { return declaration(member); }, column.member);
   return sql;
 }
+
+constexpr auto kCommon = std::span(kRoundColumns).first<kCommonRoundColumns>();
+constexpr auto kRare = std::span(kRoundColumns).subspan<kCommonRoundColumns>();
 
 template <class Columns>
 std::string names_of(const Columns& columns) {
@@ -111,7 +116,7 @@ const DerivedColumn* derived(std::string_view name) {
 // A derived column holds NULL where it follows from others, an empty blob where it was not measured although they were, else its number.
 std::string rounds_view() {
   std::string sql = "CREATE VIEW rounds AS SELECT runs.id AS run_id";
-  for (const RoundColumn& column : kRoundColumns) {
+  for (const RoundColumn& column : kCommon) {
     const std::string name(column.name);
     if (const DerivedColumn* from = derived(column.name))
       sql += ",CASE typeof(v." + name + ") WHEN 'null' THEN " + std::string(from->sql) + " WHEN 'blob' THEN NULL ELSE v." + name +
@@ -119,7 +124,14 @@ std::string rounds_view() {
     else
       sql += name == "round" ? ",v.id&4294967295 AS round" : ",v." + name;
   }
-  return sql + " FROM runs CROSS JOIN round_values AS v ON v.id BETWEEN runs.id<<32 AND runs.id<<32|4294967295;";
+  for (const RoundColumn& column : kRare) {
+    const std::string name(column.name);
+    const bool counts = std::holds_alternative<std::uint64_t RoundRow::*>(column.member);
+    sql += counts ? ",coalesce(w." + name + ",0) AS " + name : ",w." + name;
+  }
+  return sql +
+         " FROM runs CROSS JOIN round_values AS v ON v.id BETWEEN runs.id<<32 AND runs.id<<32|4294967295"
+         " LEFT JOIN rare_values AS w ON w.id=v.id;";
 }
 
 // The number of a row is run_id << 32 | round: rows are appended in its order, which leaves no page half full.
@@ -130,8 +142,9 @@ std::string schema() {
          "CREATE TABLE constants(run_id INTEGER NOT NULL,position INTEGER NOT NULL,name TEXT NOT NULL,value REAL,"
          "PRIMARY KEY(run_id,position)) WITHOUT ROWID;"
          "CREATE TABLE round_values(id INTEGER PRIMARY KEY" +
-         declare(kRoundColumns).substr(declare(kRoundColumns).find(',', 1)) + ");" + rounds_view() +
-         "PRAGMA application_id=" + std::to_string(kApplicationId) + ";PRAGMA user_version=" + std::to_string(RunStore::kVersion) + ";";
+         declare(kCommon).substr(declare(kCommon).find(',', 1)) + ");" + "CREATE TABLE rare_values(id INTEGER PRIMARY KEY" +
+         declare(kRare) + ");" + rounds_view() + "PRAGMA application_id=" + std::to_string(kApplicationId) +
+         ";PRAGMA user_version=" + std::to_string(RunStore::kVersion) + ";";
 }
 
 // False when the file holds nothing yet, as after a crash before the first commit.
@@ -208,7 +221,8 @@ std::optional<Place> find(Database& database, const std::string& run) {
 }
 
 void erase(Database& database, std::uint64_t id) {
-  for (const char* sql : {"DELETE FROM round_values WHERE id BETWEEN ?1<<32 AND ?1<<32|4294967295", "DELETE FROM axes WHERE run_id=?",
+  for (const char* sql : {"DELETE FROM round_values WHERE id BETWEEN ?1<<32 AND ?1<<32|4294967295",
+                          "DELETE FROM rare_values WHERE id BETWEEN ?1<<32 AND ?1<<32|4294967295", "DELETE FROM axes WHERE run_id=?",
                           "DELETE FROM constants WHERE run_id=?", "DELETE FROM runs WHERE id=?"}) {
     Statement statement = database.prepare(sql);
     statement.bind(0, id);
@@ -274,14 +288,31 @@ void bind_derived(Statement& statement, int index, const DerivedColumn& column, 
     statement.bind_empty(index);
 }
 
-void insert_rounds(Database& database, std::uint64_t id, const RunRecord& record, const std::vector<RoundRow>& rows) {
-  Statement statement = database.prepare("INSERT INTO round_values VALUES(" + placeholders(kRoundColumns.size()) + ")");
-  std::array<int, kDerivedColumns.size()> place{};
-  for (std::size_t c = 0; c < kRoundColumns.size(); ++c)
-    for (std::size_t d = 0; d < kDerivedColumns.size(); ++d)
-      if (kRoundColumns[c].name == kDerivedColumns[d].name) place[d] = static_cast<int>(c);
+bool has_rare_values(const RoundRow& row) {
+  return std::any_of(kRare.begin(), kRare.end(), [&row](const RoundColumn& column) {
+    if (const auto* count = std::get_if<std::uint64_t RoundRow::*>(&column.member)) return row.**count != 0;
+    return !std::isnan(row.*std::get<double RoundRow::*>(column.member));
+  });
+}
+
+void insert_rare_values(Database& database, std::uint64_t id, const std::vector<RoundRow>& rows) {
+  Statement statement = database.prepare("INSERT INTO rare_values VALUES(" + placeholders(kRare.size() + 1) + ")");
   for (const RoundRow& row : rows) {
-    bind_columns(statement, 0, kRoundColumns, row);
+    if (!has_rare_values(row)) continue;
+    statement.bind(0, id << 32 | row.round);
+    bind_columns(statement, 1, kRare, row);
+    statement.run();
+  }
+}
+
+void insert_rounds(Database& database, std::uint64_t id, const RunRecord& record, const std::vector<RoundRow>& rows) {
+  Statement statement = database.prepare("INSERT INTO round_values VALUES(" + placeholders(kCommon.size()) + ")");
+  std::array<int, kDerivedColumns.size()> place{};
+  for (std::size_t c = 0; c < kCommon.size(); ++c)
+    for (std::size_t d = 0; d < kDerivedColumns.size(); ++d)
+      if (kCommon[c].name == kDerivedColumns[d].name) place[d] = static_cast<int>(c);
+  for (const RoundRow& row : rows) {
+    bind_columns(statement, 0, kCommon, row);
     statement.bind(0, id << 32 | row.round);  // in place of the round alone
     for (std::size_t d = 0; d < kDerivedColumns.size(); ++d) bind_derived(statement, place[d], kDerivedColumns[d], record, row);
     statement.run();
@@ -399,6 +430,7 @@ RunStore::Appended RunStore::write(const RunRecord& record, const std::vector<Ro
   insert_lists(database, id, record);
   insert_plugins(database, id, record.plugins);
   insert_rounds(database, id, record, rows);
+  insert_rare_values(database, id, rows);
   transaction.commit();
   state_->has_schema = true;
   return place ? Appended::replaced : Appended::added;

@@ -5,7 +5,8 @@
 //   constants(run_id, position, name, value)              what rules were resolved to
 //   plugins(run_id, position, name, sha256)               which plug-ins its parts came from; made with the first run that has one
 //   rounds(run_id, round, clients, ...)                   one row per round; an unmeasured value is NULL. A view of round_values,
-//                                                         where f_gap, density and measured_delta are empty when they follow from others
+//                                                         where f_gap, density and measured_delta are empty when they follow from others,
+//                                                         and rare_values, which has rows of rounds with such values alone
 //
 // A run is written when it ends, summary and rounds in one transaction, so the file holds whole runs whenever the process dies: `kill -9`
 // leaves a rollback journal that the next one to open the file undoes. The journal is SQLite's DELETE mode and not its write-ahead log,

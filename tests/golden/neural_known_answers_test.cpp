@@ -18,7 +18,7 @@ ScenarioText mnist(const std::string& partition, const std::string& local) {
   ScenarioText s;
   s.precision = "float32";
   s.data = "name = 'mnist'";
-  s.start = "kind = 'automatic'";
+  s.start = "kind = 'auto'";
   s.partition = partition;
   s.local = local;
   s.evaluate = "every = 1\ntrain_loss = false\ngradient = 'never'\noptimum = false";

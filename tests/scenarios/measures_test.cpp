@@ -339,7 +339,7 @@ TEST_F(MeasuresOfFiles, RankOfAKnownItem) {
 TEST_F(MeasuresOfFiles, RankedAgainst99ThatWereNotMet) {
   std::string ratings;
   for (int user = 0; user < 3; ++user)
-    for (int item = 0; item < 150; ++item)
+    for (int item = 0; item < 300; ++item)
       if ((item + user) % 4 == 0) ratings += std::to_string(user) + "\t" + std::to_string(item) + "\t1\t" + std::to_string(item) + "\n";
   write("u.data", ratings);
   FileDataOptions options{.name = (folder_ / "u.data").string(), .labels = LabelKind::target};
