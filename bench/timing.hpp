@@ -59,7 +59,15 @@ inline volatile float g_sink = 0;
 
 // Fused multiply-adds in registers: 12 independent sums, each two million long. Floating-point operations of one call:
 inline constexpr double kPeakWork = 2.0 * 12 * kLanes * 2000000;
-[[gnu::optimize("fp-contract=fast"), gnu::noinline]] inline void multiply_add() {
+#if defined(__clang__)
+#define FL_CONTRACTED
+#else
+#define FL_CONTRACTED gnu::optimize("fp-contract=fast"),
+#endif
+[[FL_CONTRACTED gnu::noinline]] inline void multiply_add() {
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#endif
   Vec sum[12], a = {}, b = {};
   for (int l = 0; l < kLanes; ++l) a[l] = 0.999999f, b[l] = 1e-7f;
   for (Vec& s : sum) s = b;

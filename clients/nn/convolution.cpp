@@ -160,11 +160,11 @@ void weights_of_group(const Convolution& c, const T* in, const Packing& inside, 
   };
   for (; o + kO <= c.OC; o += kO)
     each_row([&](const T* from, const T* slope, T* to) {
-      weights_row<T, kO, kK>(from, inside, slope, outside, images, c.OW(), c.OH(), to, window);
+      weights_row<T, kO, kK>(from, inside, slope, outside, images, c.out_width(), c.out_height(), to, window);
     });
   for (; o < c.OC; ++o)
     each_row([&](const T* from, const T* slope, T* to) {
-      weights_row<T, 1, kK>(from, inside, slope, outside, images, c.OW(), c.OH(), to, window);
+      weights_row<T, 1, kK>(from, inside, slope, outside, images, c.out_width(), c.out_height(), to, window);
     });
 }
 
@@ -213,13 +213,13 @@ struct ChannelSums {
   T *sums, *slopes;
   ChannelSums(Workspace::Frame& frame, const Convolution& c) : stride((c.OC + kLanes<T> - 1) / kLanes<T> * kLanes<T>) {
     sums = frame.take<T>(c.C * c.K * c.K * stride);
-    slopes = frame.take<T>(c.OH() * c.OW() * stride);
+    slopes = frame.take<T>(c.out_height() * c.out_width() * stride);
     std::fill_n(sums, c.C * c.K * c.K * stride, T(0));
-    std::fill_n(slopes, c.OH() * c.OW() * stride, T(0));
+    std::fill_n(slopes, c.out_height() * c.out_width() * stride, T(0));
   }
   template <int kK>
   void add_image(const Convolution& c, const T* in, const Packing& inside, const T* d_out) {
-    const std::size_t pixels = c.OH() * c.OW();
+    const std::size_t pixels = c.out_height() * c.out_width();
     transpose(c.OC, pixels, d_out, stride, slopes);
     constexpr int kMost = kChannels == 8 && kK < 7 ? 4 : 2;
     for (std::size_t first = 0; first < stride;) {
@@ -230,11 +230,11 @@ struct ChannelSums {
           const T* row = in + channel * inside.plane + i * inside.stride;
           T* to = sums + (channel * c.K + i) * c.K * stride + first;
           if (vectors == kMost)
-            weights_row_of_channels<T, kK, kMost>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+            weights_row_of_channels<T, kK, kMost>(row, inside.stride, slopes + first, stride, c.out_height(), c.out_width(), to);
           else if (vectors == 2)
-            weights_row_of_channels<T, kK, 2>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+            weights_row_of_channels<T, kK, 2>(row, inside.stride, slopes + first, stride, c.out_height(), c.out_width(), to);
           else
-            weights_row_of_channels<T, kK, 1>(row, inside.stride, slopes + first, stride, c.OH(), c.OW(), to);
+            weights_row_of_channels<T, kK, 1>(row, inside.stride, slopes + first, stride, c.out_height(), c.out_width(), to);
         }
       first += vectors * kLanes<T>;
     }
@@ -254,7 +254,7 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
   if constexpr (std::is_same_v<T, float>) return onednn::convolve(exec, c, B, w, bias, in, out);
 #endif
   Workspace::Frame frame(*exec.workspace);
-  const std::size_t OH = c.OH(), OW = c.OW();
+  const std::size_t OH = c.out_height(), OW = c.out_width();
   const Packing packing = Packing::of<T>(c.C, c.H, c.W, c.P, OW);
   const Rows rows = rows_of<T>(OH, OW, packing.stride);
   T *packed = frame.take<T>(packing.size()), *weights = frame.take<T>(c.OC * c.C * c.K * c.K),
@@ -284,7 +284,7 @@ void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const 
   if constexpr (std::is_same_v<T, float>) return onednn::convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
 #endif
   Workspace::Frame frame(*exec.workspace);
-  const std::size_t OH = c.OH(), OW = c.OW(), Q = c.K - 1 - c.P;
+  const std::size_t OH = c.out_height(), OW = c.out_width(), Q = c.K - 1 - c.P;
   const Packing inside = Packing::of<T>(c.C, c.H, c.W, c.P, OW), outside = Packing::of<T>(c.OC, OH, OW, Q, std::max(OW, c.W));
   const Rows rows = rows_of<T>(c.H, c.W, outside.stride);
   const bool runs_along_channels = c.OC >= kManyChannels<T>;

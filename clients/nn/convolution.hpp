@@ -15,8 +15,8 @@ namespace fl::nn {
 struct Convolution {
   std::size_t C = 0, H = 0, W = 0;  // input
   std::size_t OC = 0, K = 0, P = 0;
-  [[nodiscard]] std::size_t OH() const { return H + 2 * P - K + 1; }
-  [[nodiscard]] std::size_t OW() const { return W + 2 * P - K + 1; }
+  [[nodiscard]] std::size_t out_height() const { return H + 2 * P - K + 1; }
+  [[nodiscard]] std::size_t out_width() const { return W + 2 * P - K + 1; }
   // Whether the functions below have tiles for it: windows of 3, 5 or 7 and P < K.
   [[nodiscard]] bool has_tiles() const { return (K == 3 || K == 5 || K == 7) && P < K; }
 };

@@ -1,6 +1,7 @@
 #include "clients/nn/gemm.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <type_traits>
 
 #include "clients/nn/onednn.hpp"
@@ -41,7 +42,8 @@ void multiply_plainly(std::size_t m, std::size_t n, std::size_t k, const AtA& a,
 constexpr std::size_t kFew = 64, kModerate = 1024;
 template <class T>
 bool suits_tiles(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k) {
-  if (op_b == Op::transposed) return op_a == Op::plain && m <= kFew && k >= 2 * kFew;
+  // Adding up the lanes of a sum costs less the longer the sum, packing B less the more rows share it.
+  if (op_b == Op::transposed) return op_a == Op::plain && m <= kFew && k >= std::max(2 * kFew, 12 * m);
   return tiles::has_columns<T>(n) && (m <= kFew || k <= (op_a == Op::plain ? kModerate : kFew));
 }
 

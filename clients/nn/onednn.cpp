@@ -101,7 +101,7 @@ struct Geometry {
   Geometry(const Convolution& c, std::size_t B, bool bias)
       : image(dims(B, c.C, c.H, c.W)),
         weights(dims(c.OC, c.C, c.K, c.K)),
-        out(dims(B, c.OC, c.OH(), c.OW())),
+        out(dims(B, c.OC, c.out_height(), c.out_width())),
         pad{static_cast<memory::dim>(c.P), static_cast<memory::dim>(c.P)},
         has_bias(bias) {}
   static memory::dims dims(std::size_t a, std::size_t b, std::size_t c, std::size_t d) {

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t kCachedBytes = 1 << 20;  // of B, in the second-level cache
 
-// Calls f(first, count) for `total` in as few pieces of at most kMost as there can be, of nearly equal sizes; f is f.template
-// operator()<count>.
+// f<count>(), for a count of 1 to kMost that is known only when it runs.
 template <int kMost, class F, int... kCounts>
 void call_with(std::size_t count, const F& f, std::integer_sequence<int, kCounts...>) {
   ((count == std::size_t{kCounts + 1} ? f.template operator()<kCounts + 1>() : void()), ...);
 }
+// Calls f<count>(first) for pieces of `total`, as few of at most kMost as there can be, of nearly equal sizes.
 template <int kMost, class F>
 void evenly(std::size_t total, const F& f) {
   const std::size_t pieces = (total + kMost - 1) / kMost;

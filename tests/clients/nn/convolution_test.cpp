@@ -19,7 +19,7 @@ constexpr std::size_t kImages = 3;
 template <class T>
 struct Problem {
   explicit Problem(const Convolution& c)
-      : in(kImages * c.C * c.H * c.W), w(c.OC * c.C * c.K * c.K), bias(c.OC), slope(kImages * c.OC * c.OH() * c.OW()) {
+      : in(kImages * c.C * c.H * c.W), w(c.OC * c.C * c.K * c.K), bias(c.OC), slope(kImages * c.OC * c.out_height() * c.out_width()) {
     RandomSequence random(9, Purpose::start);
     for (auto* numbers : {&in, &w, &bias, &slope})
       for (T& v : *numbers) v = static_cast<T>(random.normal());
@@ -32,14 +32,14 @@ template <class F>
 void each_product(const Convolution& c, const F& f) {
   for (std::size_t b = 0; b < kImages; ++b)
     for (std::size_t o = 0; o < c.OC; ++o)
-      for (std::size_t y = 0; y < c.OH(); ++y)
-        for (std::size_t x = 0; x < c.OW(); ++x)
+      for (std::size_t y = 0; y < c.out_height(); ++y)
+        for (std::size_t x = 0; x < c.out_width(); ++x)
           for (std::size_t channel = 0; channel < c.C; ++channel)
             for (std::size_t i = 0; i < c.K; ++i)
               for (std::size_t j = 0; j < c.K; ++j) {
                 const std::size_t row = y + i, column = x + j;
                 if (row < c.P || row >= c.H + c.P || column < c.P || column >= c.W + c.P) continue;
-                f(((b * c.OC + o) * c.OH() + y) * c.OW() + x, ((b * c.C + channel) * c.H + row - c.P) * c.W + column - c.P,
+                f(((b * c.OC + o) * c.out_height() + y) * c.out_width() + x, ((b * c.C + channel) * c.H + row - c.P) * c.W + column - c.P,
                   ((o * c.C + channel) * c.K + i) * c.K + j);
               }
 }
@@ -75,7 +75,7 @@ TYPED_TEST(ConvolutionTest, SumsAreThoseOfPlainLoops) {
       std::vector<Sum> expected(out.size());
       each_product(c, [&](auto o, auto i, auto w) { expected[o].add(static_cast<double>(p.in[i]) * static_cast<double>(p.w[w])); });
       for (std::size_t j = 0; has_bias && j < expected.size(); ++j)
-        expected[j].add(static_cast<double>(p.bias[j / (c.OH() * c.OW()) % c.OC]));
+        expected[j].add(static_cast<double>(p.bias[j / (c.out_height() * c.out_width()) % c.OC]));
       convolve(this->exec, c, kImages, p.w.data(), has_bias ? p.bias.data() : nullptr, p.in.data(), out.data());
       expect_sums(out, expected, this->kTolerance, "output");
     }
