@@ -78,10 +78,10 @@ class FL_API StatePager {
   std::uint64_t turn_ = 0;  // 2, 4, ... for rounds; the odd ones between are of those who were brought in for the next
   // By client: 20 bytes.
   std::vector<std::uint32_t> seat_of_client_, place_, committed_place_;
-  std::vector<std::uint64_t> checksum_;  // of what lies at place_
-  std::vector<std::uint32_t> moved_;     // clients whose two places differ
+  std::vector<std::uint64_t> checksum_;       // of what lies at place_
+  std::vector<std::uint32_t> moved_;          // clients whose two places differ
   std::vector<std::uint32_t> cohort_, next_;  // ascending; as it came
-  struct Ahead;  // the thread that brings the next cohort in
+  struct Ahead;                               // the thread that brings the next cohort in
   std::unique_ptr<Ahead> ahead_;
 };
 
