@@ -146,7 +146,12 @@ TEST(AbsentState, DecayReachesFromDropToKeep) {
 TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
   const std::filesystem::path trace = std::filesystem::temp_directory_path() / ("fedbits_trace_" + std::to_string(::getpid()));
   std::ofstream(trace) << "1,0\n1,3\n2,1\n2,3\n5,0\n5,1\n6,2\n9,0\n10,3\n10,4\n";
-  for (const std::string rule : {"absent = 'keep'", "absent = 'decay'\nabsent_decay = 0.7", "absent = 'drop'", "absent = 'server'"}) {
+  const std::vector<std::pair<std::string, AbsentState>> rules = {{"absent = 'keep'", AbsentState::keep},
+                                                                  {"absent = 'decay'\nabsent_decay = 0.7", AbsentState::decay},
+                                                                  {"absent = 'drop'", AbsentState::drop},
+                                                                  {"absent = 'server'", AbsentState::server}};
+  for (const auto& [rule, state] : rules) {
+    const Absence<double> absence({.state = state, .decay = 0.7, .slot = "error"});
     ScenarioText text = with_memory("");
     text.participation = "kind = 'trace'\npath = '" + trace.string() + "'\n" + rule;
     text.evaluate = "every = 1";  // 2 of 5 clients: it pays
@@ -156,7 +161,7 @@ TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
       run.play(round, round);
       const std::vector<double> carried = run->round().memory_sum(round + 1);
       std::vector<double> anew(carried.size(), 0.0);
-      for (std::uint32_t i = 0; i < 5; ++i) run->round().absence().add_memory(round + 1, i, run.problem().weights()[i], run->state(), anew);
+      for (std::uint32_t i = 0; i < 5; ++i) absence.add_memory(round + 1, i, run.problem().weights()[i], run->state(), anew);
       for (std::size_t j = 0; j < anew.size(); ++j) {
         EXPECT_NEAR(carried[j], anew[j], 1e-14) << rule << ", round " << round;
         moved += anew[j] != 0 ? 1 : 0;
