@@ -63,7 +63,6 @@ class Round {
   // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
   [[nodiscard]] std::size_t refused() const { return refused_; }
-  [[nodiscard]] const Absence<T>& absence() const { return absence_; }
   // sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) { return memory_sum_.value(round, parts_.state); }
   // Of the last round's cohort, before it (Absence::residual_age).
