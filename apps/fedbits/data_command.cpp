@@ -77,7 +77,7 @@ class Reporter {
   Reporter() : style_(stderr_style()) {}
 
   [[nodiscard]] FetchListener listener() {
-    return {[this](const std::string& url) { std::cerr << url << '\n'; },
+    return {[](const std::string& url) { std::cerr << url << '\n'; },
             [this](std::uint64_t done, std::uint64_t total) { draw(done, total); },
             [this](const std::filesystem::path& file, bool was_there) {
               erase();
