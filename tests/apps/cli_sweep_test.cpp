@@ -131,7 +131,7 @@ TEST_F(SweepTest, KilledWorkersCostTheirRunAlone) {
   write_study(20, 400);
   ASSERT_EQ(sweep({}, "peace").code, 0);
   const std::string expected = exported("peace");
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"}, test::whose_children_are_killed());
   std::mt19937 random(11);
   std::size_t kills = 0;
   for (int attempt = 0; attempt < 100 && kills < 6; ++attempt) {

@@ -124,7 +124,8 @@ class RandomKills : public SweepFaults, public testing::WithParamInterface<Kille
 
   // Goes on with a sweep and kills at random until it ends. Returns its exit code.
   int disturb(const std::string& out, std::chrono::microseconds longest_pause) {
-    Process process(folder_, {"sweep", "study.toml", "--out", out, "--jobs", "2", "--resume", "--checkpoint-rounds", "20"});
+    Process process(folder_, {"sweep", "study.toml", "--out", out, "--jobs", "2", "--resume", "--checkpoint-rounds", "20"},
+                    test::whose_children_are_killed());
     for (; moments_ < kMoments; ++moments_) {
       std::this_thread::sleep_for(std::chrono::microseconds(random_() % static_cast<std::uint64_t>(longest_pause.count())));
       if (process.has_ended()) break;
@@ -178,7 +179,8 @@ TEST_F(SweepFaults, CheckpointsOfFinishedRunsAreTakenAway) {
 TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   write_study(10, test::kSanitized ? 600 : 3000);
   const std::string expected = in_peace();
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100"});
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100"},
+                  test::whose_children_are_killed());
   ASSERT_TRUE(process.wait_until([&] { return told() > 1 && !process.children().empty(); }));
   ASSERT_EQ(::kill(process.children()[0], SIGTERM), 0);
   const Outcome outcome = process.wait();
@@ -192,7 +194,8 @@ TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
 TEST_F(SweepFaults, ATerminatedGroupGoesOn) {
   write_study(1, 8000);
   const std::string expected = in_peace();
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "50"});
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "50"},
+                  test::whose_children_are_killed());
   ASSERT_TRUE(process.wait_until([&] { return exists("out/checkpoints") && process.children().size() == 2; }));
   for (const pid_t worker : process.children()) ::kill(worker, SIGTERM);
   process.signal(SIGTERM);

@@ -54,6 +54,10 @@ struct Surroundings {
   rlim_t memory_bytes = RLIM_INFINITY;                             // of address space, for it and each of its children
 };
 
+// For a process whose children a test kills. The leak check of the address sanitizer is such a child, at the process's very end; a process
+// that has lost it waits for it for ever.
+inline Surroundings whose_children_are_killed() { return {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}}; }
+
 // A process of the binary; killed when its owner goes out of scope.
 class Process {
  public:
