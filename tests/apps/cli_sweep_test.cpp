@@ -208,7 +208,7 @@ TEST_F(SweepTest, ShardsTogetherAreTheSweep) {
 }
 
 TEST_F(SweepTest, RunsUnderGnuParallel) {
-  if (std::system("command -v parallel >/dev/null 2>&1") != 0) GTEST_SKIP() << "GNU parallel is not installed (apt-get install parallel)";
+  if (std::system("command -v parallel >/dev/null 2>&1") != 0) GTEST_SKIP() << "TOOL MISSING: GNU parallel (apt-get install parallel)";
   write_study(10, 30);
   ASSERT_EQ(sweep({}, "whole").code, 0);
   const std::string command = "cd '" + folder_.string() +

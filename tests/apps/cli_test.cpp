@@ -90,7 +90,7 @@ TEST_F(CliTest, DataIsShownAndFetched) {
   server.put("/mushrooms", unpack_data(embedded_mushrooms(), "mushrooms"));
   server.put("/australian", "not what is expected\n");
   const Outcome fetched = fedbits({"data", "fetch", "mushrooms", "--from", server.url(), "--data", "sets"});
-  if (fetched.err.find("without libcurl") != std::string::npos) GTEST_SKIP() << fetched.err;
+  if (fetched.err.find("without libcurl") != std::string::npos) GTEST_SKIP() << "TOOL MISSING: libcurl: " << fetched.err;
   EXPECT_EQ(fetched.code, 0) << fetched.err;
   EXPECT_THAT(fedbits({"data", "--verify", "--data", "sets"}).out, ContainsRegex("libsvm/mushrooms .*matches  sets/libsvm/mushrooms"));
   const Outcome wrong = fedbits({"data", "fetch", "australian", "--from", server.url(), "--data", "sets"});
