@@ -16,7 +16,7 @@ template <int kK>
 inline constexpr int kMostVectors = (kTileRows == 8 ? 25 : 12) / kK;
 
 // Output channels whose weights, of one piece of the window, share the first-level cache with an image.
-constexpr std::size_t kChannelBlock = 16;
+constexpr std::size_t kChannelBlock = 32;
 
 // A slope of one pixel and its output channel in the block.
 template <class T>
