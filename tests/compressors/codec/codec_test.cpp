@@ -211,7 +211,7 @@ TYPED_TEST(CodecTest, LengthsThatCanBeWorkedOutByHand) {
   fill_payload(message, scope, 500, Positions::all, WireValue::fp16, {}, 1, random);
   EXPECT_EQ(bits(message, scope), 8 + 500 * 16U);
 
-  // Top-1: header 8, count 3, code 2, position 9.
+  // Top-1: header 8, count 3, code 3, position 9.
   fill_payload(message, scope, 500, Positions::list, kNativeWire<T>, {}, 0, random);
   EXPECT_EQ(bits(message, scope), 16U);
   message.counts[0] = 1;
@@ -220,7 +220,7 @@ TYPED_TEST(CodecTest, LengthsThatCanBeWorkedOutByHand) {
   message.index[0] = 321;
   message.value.resize_discard(1);
   message.value[0] = T(1.5);
-  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 2 + 9 + kNative));
+  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 3 + 9 + kNative));
 
   // Sign: map 2, has_scale 1, the scale, a bit each.
   fill_payload(message, scope, 500, Positions::all, WireValue::levels, test::level_formats()[0], 1, random);
