@@ -42,10 +42,10 @@ Segment whole() { return Segment{.begin = 0, .end = kParameters, .rows = kParame
 
 codec::PositionPlan plan_with(codec::PositionCode code, const std::vector<std::uint32_t>& index) {
   const codec::PositionCosts costs = codec::position_costs(index, whole());
-  const std::array<std::uint64_t, 4> bits = {costs.rice, costs.gamma, costs.bitmap, costs.fixed};
   return {.code = code,
           .rice_parameter = costs.rice_parameter,
-          .bits = codec::gamma_bits(index.size() + 1) + 2 + bits[static_cast<std::size_t>(code)]};
+          .golomb_divisor = costs.golomb_divisor,
+          .bits = codec::gamma_bits(index.size() + 1) + codec::code_bits(code) + costs.of(code)};
 }
 
 void report(benchmark::State& state, const std::vector<std::uint32_t>& index, std::uint64_t bits) {
@@ -163,6 +163,8 @@ FL_POSITION_BENCH(rice);
 FL_POSITION_BENCH(gamma);
 FL_POSITION_BENCH(bitmap);
 FL_POSITION_BENCH(fixed);
+FL_POSITION_BENCH(golomb);
+FL_POSITION_BENCH(blocks);
 BENCHMARK(plan_cost)->Arg(1)->Arg(10)->Arg(100)->Arg(10'000)->Arg(100'000);
 BENCHMARK(encode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK(decode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);

@@ -41,7 +41,7 @@ void expect_count(const char* what, std::size_t is, std::size_t expected) {
 // Tables of a message that are far longer than its vector say nothing worth their memory, and a receiver does not make room for them.
 template <class T>
 [[nodiscard]] std::string check_scales(const Payload<T>& message, std::size_t segments) {
-  constexpr std::size_t kPerElement = 16, kAnyway = 65536;
+  constexpr std::size_t kPerElement = 16, kAnyway = std::size_t{1} << 20;
   const std::size_t scales = segments * scales_per_segment(message.level_format);
   if (scales <= kPerElement * message.length + kAnyway) return "";
   return "tables of " + std::to_string(scales) + " numbers for a vector of " + std::to_string(message.length) +

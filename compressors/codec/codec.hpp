@@ -11,7 +11,7 @@
 //           Where that length is not the scope's P (a phase with a shape of its own) the vector is plain: one segment 0 .. length-1.
 // plain     sent only if the length is P, tensors are excluded and positions = all: 1 where the vector is plain nevertheless.
 // extras    sent only if tensors are excluded and the vector is not plain: 1 where their values follow.
-// A Top-1 message of 500 doubles is 8 + 3 + 2 + 9 + 64 bits: 11 bytes. A dense vector of P floats is 1 + 4P bytes.
+// A Top-1 message of 500 doubles is 8 + 3 + 3 + 9 + 64 bits: 11 bytes. A dense vector of P floats is 1 + 4P bytes.
 //
 // encoded_bits() is the length that encode() produces, computed without producing it: O(excluded tensors) where positions = all, one
 // pass over the positions otherwise. Tests hold the two equal.
