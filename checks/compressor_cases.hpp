@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -29,6 +30,13 @@ using Settings = std::vector<std::pair<std::string, Value>>;
 
 inline Value text(const char* s) { return Value{std::string(s)}; }
 inline Value whole(std::int64_t n) { return Value{n}; }
+inline Value numbers(std::initializer_list<double> values) {
+  Value::List list;
+  for (const double x : values) list.push_back(Value{x});
+  Value value;
+  value.data = std::move(list);
+  return value;
+}
 
 // Option sets beside the defaults.
 inline const std::map<std::string, std::vector<Settings>>& extra_options() {
@@ -56,6 +64,19 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
         {{"alpha", Value{1000.0}}, {"bits", whole(16)}, {"rounding", text("stochastic")}},
         {{"rounding", text("stochastic")}}}},
       {"powersgd", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"warm_start", Value{false}}}}},
+      {"aji_dropping", {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}}, {{"ratio", Value{0.25}}, {"exact", Value{true}}}}},
+      {"dgc_sampled",
+       {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}},
+        {{"ratio", Value{0.1}}, {"rounds", whole(0)}},
+        {{"warmup", numbers({0.5, 0.25})}, {"warmup_rounds", whole(3)}}}},
+      {"strom", {{{"tau", Value{0.5}}}}},
+      {"wangni",
+       {{{"ratio", Value{0.25}}}, {{"ratio", Value{0.25}}, {"scaled", Value{true}}}, {{"ratio", Value{0.5}}, {"corrections", whole(0)}}}},
+      {"qsparse",
+       {{{"ratio", Value{0.25}}, {"levels", whole(1)}},
+        {{"ratio", Value{0.25}}, {"levels", whole(8)}, {"scaled", Value{false}}},
+        {{"ratio", Value{0.5}}, {"levels", whole(1000)}},
+        {{"ratio", Value{0.25}}, {"quantizer", text("sign")}}}},
   };
   return table;
 }
