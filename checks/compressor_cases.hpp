@@ -41,16 +41,20 @@ inline Value numbers(std::initializer_list<double> values) {
 // Option sets beside the defaults.
 inline const std::map<std::string, std::vector<Settings>>& extra_options() {
   static const std::map<std::string, std::vector<Settings>> table = {
-      {"identity", {{{"format", text("fp16")}}, {{"format", text("fp32")}}}},
+      {"identity", {{{"format", text("fp16")}}, {{"format", text("bf16")}}, {{"format", text("fp32")}}}},
       {"top_k",
        {{{"ratio", Value{0.25}}},
         {{"ratio", Value{0.25}}, {"ties", text("all")}},
-        {{"ratio", Value{0.5}}, {"value_format", text("fp16")}}}},
+        {{"ratio", Value{0.5}}, {"value_format", text("fp16")}},
+        {{"ratio", Value{0.5}}, {"value_format", text("bf16")}}}},
       {"random_k",
        {{{"ratio", Value{0.25}}, {"scaled", Value{false}}},
         {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
         {{"ratio", Value{0.5}}, {"scaled", Value{false}}, {"value_format", text("fp16")}}}},
-      {"hard_threshold", {{{"threshold", Value{0.5}}}, {{"threshold", Value{0.25}}, {"value_format", text("fp16")}}}},
+      {"hard_threshold",
+       {{{"threshold", Value{0.5}}},
+        {{"threshold", Value{0.25}}, {"value_format", text("fp16")}},
+        {{"threshold", Value{0.25}}, {"value_format", text("bf16")}}}},
       {"qsgd",
        {{{"levels", whole(1)}},
         {{"levels", whole(4)}, {"scaled", Value{true}}},

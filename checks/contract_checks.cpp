@@ -31,6 +31,9 @@ template <class T>
 bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p) {
   const double largest = largest_magnitude(p);
   const bool fp16 = c.label.find("fp16") != std::string::npos, fp32 = c.label.find("fp32") != std::string::npos;
+  const bool bf16 = c.label.find("bf16") != std::string::npos;
+  if (bf16 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;
+  if (bf16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p8) return false;
   if (fp16 && (largest > 6e4 || (largest > 0 && largest < 1e-3))) return false;
   if (fp16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p11) return false;
   if (fp32 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;

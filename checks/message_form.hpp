@@ -36,10 +36,10 @@ template <class T>
 void demand_levels(const Payload<T>& message, const Scope& scope) {
   const LevelFormat& format = message.level_format;
   demand(message.level_bytes.size() == message.num_sent * static_cast<std::size_t>(message.level_width), "there are not num_sent levels");
-  demand(message.scale.size() == (format.has_scale ? scope.segments.size() : 0), "there is not one scale for each segment");
+  demand(message.scale.size() == scales_per_segment(format) * scope.segments.size(), "there are not as many scales as the format asks for");
   for (std::size_t i = 0; i < message.num_sent; ++i) {
     const std::int64_t code = std::int64_t{message.level(i)} - format.min_level;
-    if (code < 0 || code >= (std::int64_t{1} << format.bits))
+    if (code < 0 || code >= (std::int64_t{1} << format.bits) || (format.map == LevelMap::table && code >= format.table_size))
       throw Broken("level " + std::to_string(message.level(i)) + " does not fit its format");
   }
 }

@@ -61,6 +61,7 @@ struct Regulariser {
     return l2 + nonconvex * (2 - 6 * x * x) / (d * d * d);
   }
   [[nodiscard]] double least_curvature() const { return l2 - nonconvex / 2; }
+  [[nodiscard]] double largest_curvature() const { return l2 + 2 * nonconvex; }
 };
 
 // A weighted sum over rows: sum_r weight[r] l(x; rows[r]); no weights means 1 each.

@@ -18,6 +18,9 @@
 
 namespace fl {
 
+// Contract::domain of a bound that depends on the step size inside the input.
+inline constexpr const char* kAtStepSizeOne = "at step size 1";
+
 // What an operator promises about E|C(x)-x|^2. Each claim holds for the scope it was asked for.
 struct Contract {
   enum class Holds { pointwise, in_expectation };
@@ -50,6 +53,11 @@ class FL_API Compressor {
   virtual ~Compressor() = default;
 
   [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
+  // kappa at another step size than 1, for an operator whose bound depends on it: its domain then says kAtStepSizeOne.
+  [[nodiscard]] virtual double kappa_at(const Scope& scope, double step_size) const {
+    (void)step_size;
+    return contract(scope).kappa.value_or(0);
+  }
   // The scope as this operator can serve it: PowerSGD moves tensors without a matrix shape to the excluded ones.
   [[nodiscard]] virtual Scope adapt(Scope scope) const { return scope; }
   // Throws ConfigError for a scope that the options cannot serve (k above a segment's size). Called before anything runs.

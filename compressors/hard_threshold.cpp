@@ -82,16 +82,20 @@ class HardThreshold final : public Compressor<T> {
  public:
   explicit HardThreshold(const HardThresholdOptions& options) : options_(options) {}
 
-  // kappa at step size 1. fp16 values stay within the bound as long as their rounding does: |x_j| <= 2^11 t.
+  // fp16 values stay within the bound as long as their rounding does: |x_j| <= 2^11 t.
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
-    std::size_t d = 0;
-    for (const Segment& segment : scope.segments) d += segment.size();
-    contract.kappa = std::sqrt(static_cast<double>(d)) * resolve_threshold(options_, 1.0, scope.P);
+    contract.kappa = kappa_at(scope, 1);
     const double rounding = relative_rounding<T>(options_.value_format);
     if (rounding > 0) contract.domain = rounding_domain<T>(options_.value_format) + " and <= threshold * " + std::to_string(1 / rounding);
-    if (options_.rule == ThresholdRule::lambda) contract.domain += contract.domain.empty() ? "at step size 1" : "; at step size 1";
+    if (options_.rule == ThresholdRule::lambda || !options_.threshold.is_number())
+      contract.domain += (contract.domain.empty() ? "" : "; ") + std::string(kAtStepSizeOne);
     return contract;
+  }
+  [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {
+    std::size_t d = 0;
+    for (const Segment& segment : scope.segments) d += segment.size();
+    return std::sqrt(static_cast<double>(d)) * resolve_threshold(options_, step_size, scope.P);
   }
 
   void check(const Scope& scope) const override { (void)resolve_threshold(options_, 1.0, scope.P); }

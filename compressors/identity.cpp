@@ -3,7 +3,8 @@
 //   C(x)_j = x_j rounded to the format (to nearest, ties to even)
 //
 // Where nothing is rounded it is every class at once: kappa = 0, delta = 1, omega = 0. In fp16 |C(x)_j - x_j| <= 2^-11 |x_j| between
-// 2^-14 and 65520: a contraction with delta = 1 - 2^-22 there; smaller numbers lose relative precision and larger ones overflow.
+// 2^-14 and 65520: a contraction with delta = 1 - 2^-22 there; smaller numbers lose relative precision and larger ones overflow. In bf16
+// it is 2^-8 |x_j| over the range of float32 (delta = 1 - 2^-16).
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
 #include "fl_core/registry.hpp"
@@ -56,7 +57,7 @@ class Identity final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Identity, IdentityOptions,
-                 (PartInfo{"compressor", "identity", "sends every value; format = \"fp16\" halves or quarters the bits", ""}));
+                 (PartInfo{"compressor", "identity", "sends every value; format = \"fp16\" or \"bf16\" halves or quarters the bits", ""}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -9,11 +9,15 @@
 
 namespace fl {
 
-enum class ValueFormat { native, fp16, fp32, fp64 };
+enum class ValueFormat { native, fp16, bf16, fp32, fp64 };
 
 // Their names in scenario files, for Schema::choice.
 [[nodiscard]] inline std::vector<std::pair<ValueFormat, std::string>> value_format_names() {
-  return {{ValueFormat::native, "native"}, {ValueFormat::fp16, "fp16"}, {ValueFormat::fp32, "fp32"}, {ValueFormat::fp64, "fp64"}};
+  return {{ValueFormat::native, "native"},
+          {ValueFormat::fp16, "fp16"},
+          {ValueFormat::bf16, "bf16"},
+          {ValueFormat::fp32, "fp32"},
+          {ValueFormat::fp64, "fp64"}};
 }
 
 template <class T>
@@ -21,6 +25,7 @@ template <class T>
   switch (format) {
     case ValueFormat::native: return kNativeWire<T>;
     case ValueFormat::fp16: return WireValue::fp16;
+    case ValueFormat::bf16: return WireValue::bf16;
     case ValueFormat::fp32: return WireValue::fp32;
     case ValueFormat::fp64: return WireValue::fp64;
   }
@@ -32,6 +37,7 @@ template <class T>
 [[nodiscard]] double relative_rounding(ValueFormat format) {
   const WireValue wire = wire_of<T>(format);
   if (wire == WireValue::fp16) return 0x1p-11;
+  if (wire == WireValue::bf16) return 0x1p-8;
   return wire == WireValue::fp32 && sizeof(T) == sizeof(double) ? 0x1p-24 : 0.0;
 }
 
@@ -39,8 +45,11 @@ template <class T>
 template <class T>
 [[nodiscard]] std::string rounding_domain(ValueFormat format) {
   if (relative_rounding<T>(format) == 0) return "";
-  return wire_of<T>(format) == WireValue::fp16 ? "values sent are 0 or 2^-14 <= |x_j| < 65520"
-                                               : "values sent are 0 or 2^-126 <= |x_j| < 2^128";
+  switch (wire_of<T>(format)) {
+    case WireValue::fp16: return "values sent are 0 or 2^-14 <= |x_j| < 65520";
+    case WireValue::bf16: return "values sent are 0 or 2^-126 <= |x_j| < 2^127";
+    default: return "values sent are 0 or 2^-126 <= |x_j| < 2^128";
+  }
 }
 
 }  // namespace fl

@@ -2,63 +2,34 @@
 //
 //   positions  all     one value for each parameter of the segments            (identity, quantisers, sign)
 //              list    ascending parameter indices, `counts[s]` per segment    (sparsifiers)
-//   values     raw     floating point in a wire format (fp64, fp32, fp16), already rounded to it
-//              levels  integers and one scale per segment; `level_value` turns them into numbers, here and at the receiver
+//   values     raw     floating point in a wire format (fp64, fp32, fp16, bf16), already rounded to it
+//              levels  integers and scales per segment; `level_value` turns them into numbers, here and at the receiver
 // Excluded tensors (see Scope) travel in `excluded`, raw, in the scenario's precision.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "fl_core/buffer.hpp"
 #include "fl_core/device.hpp"
+#include "fl_core/level_format.hpp"
 
 namespace fl {
 
 enum class Positions : std::uint8_t { all, list };
-enum class WireValue : std::uint8_t { fp64, fp32, fp16, levels };
+enum class WireValue : std::uint8_t { fp64, fp32, fp16, levels, bf16 };
 [[nodiscard]] constexpr int bits_of(WireValue format) {
-  return format == WireValue::fp64 ? 64 : format == WireValue::fp32 ? 32 : format == WireValue::fp16 ? 16 : 0;
+  switch (format) {
+    case WireValue::fp64: return 64;
+    case WireValue::fp32: return 32;
+    case WireValue::fp16:
+    case WireValue::bf16: return 16;
+    case WireValue::levels: return 0;
+  }
+  return 0;
 }
 template <class T>
 inline constexpr WireValue kNativeWire = sizeof(T) == sizeof(float) ? WireValue::fp32 : WireValue::fp64;
-
-// How a level becomes a number. `scale` is the segment's.
-//   linear        level * (scale * unit)                  qsgd (unit = 1/s), scaled integer (scale = 1, unit = 1/alpha), ternary
-//   sign          level is 0 or 1: -scale or +scale       ef_sign
-//   power_of_two  0 -> 0, else sign(level) * 2^(|level| - 1 + min_exponent)      natural compression
-enum class LevelMap : std::uint8_t { linear, sign, power_of_two };
-
-// What a receiver must know about levels beside the bits; part of the operator's configuration, sent in the message's header.
-struct LevelFormat {
-  LevelMap map = LevelMap::linear;
-  std::int32_t min_level = 0;     // smallest level; the wire carries level - min_level in `bits` bits
-  std::uint8_t bits = 0;          // 1 .. 32
-  std::int32_t min_exponent = 0;  // power_of_two
-  double unit = 1;                // linear
-  bool has_scale = true;          // false: scale is 1 and is not sent
-};
-
-// The number that a level stands for: the same expression at sender, receiver and aggregator.
-template <class T>
-[[nodiscard]] FL_HD inline T level_value(const LevelFormat& format, std::int32_t level, T scale) {
-  switch (format.map) {
-    case LevelMap::linear: return static_cast<T>(level) * (scale * static_cast<T>(format.unit));
-    case LevelMap::sign: return level != 0 ? scale : -scale;
-    case LevelMap::power_of_two: {
-      if (level == 0) return T(0);
-      const int exponent = (level < 0 ? -level : level) - 1 + format.min_exponent;
-      const T magnitude = static_cast<T>(ldexp(1.0, exponent));
-      return level < 0 ? -magnitude : magnitude;
-    }
-  }
-  return T(0);
-}
-
-// Storage of levels: the narrowest of int8, int16, int32 that holds the format's range.
-enum class LevelWidth : std::uint8_t { w8 = 1, w16 = 2, w32 = 4 };
 
 template <class T>
 struct Payload {
@@ -73,7 +44,7 @@ struct Payload {
   Buffer<std::uint32_t> index;    // [num_sent] positions in 0 .. length-1, ascending (list only)
   Buffer<T> value;                // [num_sent] raw values
   Buffer<std::byte> level_bytes;  // [num_sent] levels in level_width
-  Buffer<T> scale;                // [S] (levels only, when has_scale)
+  Buffer<T> scale;                // [S, scales_per_segment] (levels only, when has_scale)
   Buffer<T> excluded;             // values of excluded tensors, in order
   std::size_t num_sent = 0;       // entries in index/value/levels
 

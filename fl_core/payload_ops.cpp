@@ -43,10 +43,26 @@ struct TableSource {
 };
 
 template <class T, class L>
+struct TwoValueSource {
+  const L* level;
+  T low, high;
+  T operator()(std::size_t i) const { return level[i] != 0 ? high : low; }
+};
+
+template <class T, class L>
+struct ScaledTableSource {
+  const L* level;
+  const T* table;
+  std::int32_t min_level;
+  T scale;
+  T operator()(std::size_t i) const { return table[static_cast<std::int32_t>(level[i]) - min_level] * scale; }
+};
+
+template <class T, class L>
 struct GeneralSource {
   const L* level;
   const LevelFormat* format;
-  T scale;
+  const T* scale;  // of the segment
   T operator()(std::size_t i) const { return level_value(*format, static_cast<std::int32_t>(level[i]), scale); }
 };
 
@@ -57,14 +73,18 @@ struct Run {
   std::size_t shift = 0;
 };
 
-// The powers of two of a message, where it has more entries than its format has levels.
+// The numbers of all levels at scale 1 for maps that take more than a multiplication, where a message has more entries than levels.
 template <class T>
-std::vector<T> power_table(const Payload<T>& message) {
+std::vector<T> number_table(const Payload<T>& message) {
   constexpr unsigned kTableBits = 12;
-  const LevelFormat& format = message.level_format;
+  LevelFormat format = message.level_format;
   std::vector<T> table;
-  if (message.values != WireValue::levels || format.map != LevelMap::power_of_two || format.bits > kTableBits) return table;
-  if (message.num_sent < (std::size_t{1} << format.bits)) return table;
+  if (message.values != WireValue::levels || format.bits > kTableBits || message.num_sent < (std::size_t{1} << format.bits)) return table;
+  if (format.map != LevelMap::power_of_two && format.map != LevelMap::dynamic_tree && format.map != LevelMap::fp8_e4m3 &&
+      format.map != LevelMap::fp8_e5m2) {
+    return table;
+  }
+  format.has_scale = false;
   table.resize(std::size_t{1} << format.bits);
   for (std::size_t code = 0; code < table.size(); ++code) {
     table[code] = level_value(format, format.min_level + static_cast<std::int32_t>(code), T(1));
@@ -82,27 +102,37 @@ void apply(const Run& run, Source source, Op op) {
 }
 
 template <class T, class L, class Op>
-void apply_levels(const Payload<T>& message, const std::vector<T>& powers, const Run& run, Op op) {
+void apply_levels(const Payload<T>& message, const std::vector<T>& numbers, const Run& run, Op op) {
   const LevelFormat& format = message.level_format;
   const L* level = message.template levels<L>();
-  const T scale = format.has_scale ? message.scale[run.segment] : T(1);
+  const std::int32_t min = format.min_level;
+  const T one = T(1);
+  const T* scale = format.has_scale ? message.scale.data() + run.segment * scales_per_segment(format) : &one;
   switch (format.map) {
-    case LevelMap::linear: return apply<T>(run, LinearSource<T, L>{level, scale * static_cast<T>(format.unit)}, op);
-    case LevelMap::sign: return apply<T>(run, SignSource<T, L>{level, scale}, op);
-    case LevelMap::power_of_two: break;
+    case LevelMap::linear: return apply<T>(run, LinearSource<T, L>{level, *scale * static_cast<T>(format.unit)}, op);
+    case LevelMap::sign: return apply<T>(run, SignSource<T, L>{level, *scale}, op);
+    case LevelMap::two_values: return apply<T>(run, TwoValueSource<T, L>{level, scale[0], scale[1]}, op);
+    case LevelMap::table: return apply<T>(run, TableSource<T, L>{level, scale, min}, op);
+    case LevelMap::power_of_two:
+      if (!numbers.empty()) return apply<T>(run, TableSource<T, L>{level, numbers.data(), min}, op);
+      break;
+    case LevelMap::dynamic_tree:
+    case LevelMap::fp8_e4m3:
+    case LevelMap::fp8_e5m2:
+      if (!numbers.empty()) return apply<T>(run, ScaledTableSource<T, L>{level, numbers.data(), min, *scale}, op);
+      break;
   }
-  if (powers.empty()) return apply<T>(run, GeneralSource<T, L>{level, &format, scale}, op);
-  apply<T>(run, TableSource<T, L>{level, powers.data(), format.min_level}, op);
+  apply<T>(run, GeneralSource<T, L>{level, &format, scale}, op);
 }
 
 template <class T, class Op>
-void apply_run(const Payload<T>& message, const std::vector<T>& powers, const Run& run, Op op) {
+void apply_run(const Payload<T>& message, const std::vector<T>& numbers, const Run& run, Op op) {
   if (run.from >= run.to) return;
   if (message.values != WireValue::levels) return apply<T>(run, RawSource<T>{message.value.data()}, op);
   switch (message.level_width) {
-    case LevelWidth::w8: return apply_levels<T, std::int8_t>(message, powers, run, op);
-    case LevelWidth::w16: return apply_levels<T, std::int16_t>(message, powers, run, op);
-    case LevelWidth::w32: return apply_levels<T, std::int32_t>(message, powers, run, op);
+    case LevelWidth::w8: return apply_levels<T, std::int8_t>(message, numbers, run, op);
+    case LevelWidth::w16: return apply_levels<T, std::int16_t>(message, numbers, run, op);
+    case LevelWidth::w32: return apply_levels<T, std::int32_t>(message, numbers, run, op);
   }
 }
 
@@ -146,8 +176,8 @@ void for_each_run(const Payload<T>& message, const Scope& scope, std::size_t fir
 template <class T, class Op>
 void for_each_entry(const Payload<T>& message, const Scope& scope, std::size_t first, std::size_t last, Op op) {
   if (message.silent) return;
-  const std::vector<T> powers = power_table(message);
-  for_each_run(message, scope, first, last, [&](const Run& run) { apply_run(message, powers, run, op); });
+  const std::vector<T> numbers = number_table(message);
+  for_each_run(message, scope, first, last, [&](const Run& run) { apply_run(message, numbers, run, op); });
   if (message.excluded.empty()) return;
   if (message.excluded.size() != num_excluded(scope) || message.length != scope.P) {
     throw Error("a message brings " + std::to_string(message.excluded.size()) + " excluded values for a vector of " +

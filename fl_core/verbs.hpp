@@ -2,7 +2,7 @@
 // by FL_HD functors, so that one source serves both devices.
 //
 //   for_each  reduce_rows  quantile_rows             select_rows  top_k_rows  dense_rows  send_excluded  random_subset_rows  gather_rows
-//   quantize_rows  gemm  orthogonalize  svd_small  hadamard_rows
+//   quantize_rows  quantize_segments_fused  encode_levels_rows  reduce_kept  encode_kept  gemm  orthogonalize  svd_small  hadamard_rows
 // First arguments are always (const Exec&, const Affine<T>& input [K,P], const Scope&, ...), last ones the state and the payloads [K],
 // which the caller has cleared.
 #pragma once

@@ -11,6 +11,7 @@ namespace fl {
 template <class T>
 [[nodiscard]] FL_HD inline T wire_value(WireValue format, T x) {
   if (format == WireValue::fp16) return round_to_half(x);
+  if (format == WireValue::bf16) return round_to_bfloat16(x);
   if (format == WireValue::fp32) return static_cast<T>(static_cast<float>(x));
   return x;
 }

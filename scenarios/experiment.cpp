@@ -8,8 +8,10 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/analysis/bounded_mean.hpp"
 #include "scenarios/partitioners/skew.hpp"
 #include "scenarios/step_size.hpp"
+#include "scenarios/theory.hpp"
 
 namespace fl {
 
@@ -557,6 +559,10 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
   if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
+  const TheoryParts<T> theory{scenario_, *local_, exchange_.channels.front(), exchange_.channels.size(), unit_, step_size_};
+  if (!std::isfinite(f_star_) || !measures_every_gradient(result.rows) || !has_theory(theory)) return;
+  const double smoothness = problem_.names_for(Expression("L_max")).at("L_max") + problem_.model().regulariser().largest_curvature();
+  for (ResolvedConstant& constant : theory_constants(theory, smoothness)) record.constants.push_back(std::move(constant));
 }
 
 template <class T>

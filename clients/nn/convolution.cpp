@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "clients/nn/onednn.hpp"
+#include "clients/nn/sparse_convolution.hpp"
 #include "clients/nn/vectors.hpp"
 #include "fl_core/workspace.hpp"
 
@@ -280,6 +281,7 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
 template <class T>
 void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* in, const T* d_out, bool add, T* d_in,
                    T* d_w) {
+  if (is_mostly_zero(c, B, d_out)) return sparse_convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
 #ifdef FL_WITH_ONEDNN
   if constexpr (std::is_same_v<T, float>) return onednn::convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
 #endif

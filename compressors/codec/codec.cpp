@@ -1,5 +1,6 @@
 #include "compressors/codec/codec.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "compressors/codec/bit_stream.hpp"
@@ -11,8 +12,8 @@ namespace fl::codec {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
-constexpr unsigned kVersionBits = 3, kValuesBits = 2;
+constexpr std::uint64_t kVersion = 2;
+constexpr unsigned kVersionBits = 2, kValuesBits = 3;
 
 template <class T>
 constexpr unsigned kNativeBits = 8 * sizeof(T);
@@ -37,6 +38,16 @@ void expect_count(const char* what, std::size_t is, std::size_t expected) {
   if (is != expected) throw_contradiction(what, is, expected);
 }
 
+// Tables of a message that are far longer than its vector say nothing worth their memory, and a receiver does not make room for them.
+template <class T>
+[[nodiscard]] std::string check_scales(const Payload<T>& message, std::size_t segments) {
+  constexpr std::size_t kPerElement = 16, kAnyway = 65536;
+  const std::size_t scales = segments * scales_per_segment(message.level_format);
+  if (scales <= kPerElement * message.length + kAnyway) return "";
+  return "tables of " + std::to_string(scales) + " numbers for a vector of " + std::to_string(message.length) +
+         "; use fewer segments or smaller tables";
+}
+
 // The sizes of a message agree with its scope. What a hostile index could do is checked where indices are read.
 template <class T>
 void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) {
@@ -52,7 +63,8 @@ void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) 
   }
   if (message.values == WireValue::levels) {
     expect_count("bytes of levels", message.level_bytes.size(), message.num_sent * static_cast<std::size_t>(message.level_width));
-    expect_count("scales", message.scale.size(), message.level_format.has_scale ? segments : 0);
+    expect_count("scales", message.scale.size(), segments * scales_per_segment(message.level_format));
+    if (const std::string wrong = check_scales(message, segments); !wrong.empty()) throw Error("a compressor's message has " + wrong);
   } else {
     expect_count("values", message.value.size(), message.num_sent);
   }
@@ -72,9 +84,10 @@ template <class T>
   return message.values == WireValue::levels ? message.level_format.bits : static_cast<unsigned>(bits_of(message.values));
 }
 
+// Bits of the scales of one segment that sends anything.
 template <class T>
-[[nodiscard]] bool sends_scale(const Payload<T>& message) {
-  return message.values == WireValue::levels && message.level_format.has_scale;
+[[nodiscard]] std::uint64_t scale_bits(const Payload<T>& message) {
+  return message.values == WireValue::levels ? scales_per_segment(message.level_format) * std::uint64_t{kNativeBits<T>} : 0;
 }
 
 // ---- length ----
@@ -84,10 +97,10 @@ template <class T>
 std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments) {
   std::uint64_t bits = 0;
   const std::uint32_t* index = message.index.data();
-  const unsigned scale_bits = sends_scale(message) ? kNativeBits<T> : 0;
+  const std::uint64_t per_segment = scale_bits(message);
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const std::size_t count = message.counts[s];
-    bits += plan_positions({index, count}, segments[s]).bits + (count > 0 ? scale_bits : 0);
+    bits += plan_positions({index, count}, segments[s]).bits + (count > 0 ? per_segment : 0);
     index += count;
   }
   return bits;
@@ -103,8 +116,8 @@ std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   if (message.positions == Positions::list) {
     bits += list_bits(message, segments);
-  } else if (sends_scale(message) && message.num_sent > 0) {
-    bits += segments.size() * kNativeBits<T>;
+  } else if (message.num_sent > 0) {
+    bits += segments.size() * scale_bits(message);
   }
   return bits + message.num_sent * std::uint64_t{value_bits(message)} + message.excluded.size() * std::uint64_t{kNativeBits<T>};
 }
@@ -137,7 +150,8 @@ void write_segment(BitWriter& writer, const Payload<T>& message, const Segment& 
   }
   if (count == 0) return;
   if (message.values == WireValue::levels) {
-    if (message.level_format.has_scale) write_raw(writer, message.scale.data() + s, 1, kNativeWire<T>);
+    const std::size_t n = scales_per_segment(message.level_format);
+    write_raw(writer, message.scale.data() + s * n, n, kNativeWire<T>);
     write_levels(writer, message, first, count);
   } else {
     write_raw(writer, message.value.data() + first, count, message.values);
@@ -212,12 +226,14 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Segment& 
     if (std::string wrong = read_positions(reader, segment, count, message.index.data() + first); !wrong.empty()) return wrong;
   }
   message.num_sent += count;
-  if (sends_scale(message)) message.scale[s] = T(0);
-  if (count == 0) return "";
   if (message.values != WireValue::levels) return read_raw(reader, message.value.data() + first, count, message.values);
-  if (message.level_format.has_scale) {
-    if (std::string wrong = read_raw(reader, message.scale.data() + s, 1, kNativeWire<T>); !wrong.empty()) return "scale: " + wrong;
+  const std::size_t n = scales_per_segment(message.level_format);
+  T* const scale = message.scale.data() + s * n;
+  if (count == 0) {
+    std::fill_n(scale, n, T(0));
+    return "";
   }
+  if (std::string wrong = read_raw(reader, scale, n, kNativeWire<T>); !wrong.empty()) return "scale: " + wrong;
   return read_levels(reader, message, first, count);
 }
 
@@ -225,7 +241,9 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Segment& 
 template <class T>
 std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, bool& own_shape, bool& extras) {
   message.positions = reader.get(1) != 0 ? Positions::list : Positions::all;
-  message.values = static_cast<WireValue>(reader.get(kValuesBits));
+  const std::uint64_t values = reader.get(kValuesBits);
+  if (values > static_cast<std::uint64_t>(WireValue::bf16)) return "unknown format of values";
+  message.values = static_cast<WireValue>(values);
   own_shape = message.length != scope.P;
   if (!own_shape && !scope.excluded.empty() && message.positions == Positions::all) own_shape = reader.get(1) != 0;
   extras = !own_shape && !scope.excluded.empty() && reader.get(1) != 0;
@@ -239,9 +257,11 @@ std::string read_channel_header(BitReader& reader, Payload<T>& message, const Sc
 // Room for what the header announces, where the bytes that are left can hold it.
 template <class T>
 std::string make_room(const BitReader& reader, Payload<T>& message, std::size_t segments, std::size_t entries) {
-  const std::uint64_t scale_bits = sends_scale(message) ? kNativeBits<T> : 0;
+  if (std::string wrong = check_scales(message, segments); !wrong.empty()) return wrong;
   std::uint64_t bits = segments;  // a count has one bit at least
-  if (message.positions == Positions::all) bits = entries * std::uint64_t{value_bits(message)} + (entries > 0 ? segments * scale_bits : 0);
+  if (message.positions == Positions::all) {
+    bits = entries * std::uint64_t{value_bits(message)} + (entries > 0 ? segments * scale_bits(message) : 0);
+  }
   if (bits > reader.remaining()) {
     return "the message ends " + std::to_string(bits - reader.remaining()) + " bits before what its header announces";
   }
@@ -250,7 +270,7 @@ std::string make_room(const BitReader& reader, Payload<T>& message, std::size_t 
   } else {
     grow(message, entries);
   }
-  if (scale_bits > 0) message.scale.resize_discard(segments);
+  if (message.values == WireValue::levels) message.scale.resize_discard(segments * scales_per_segment(message.level_format));
   return "";
 }
 

@@ -1,9 +1,9 @@
 // The wire format: payloads as bits, exactly. This comment, positions.hpp, values.hpp and bit_stream.hpp are its specification.
 //
-//   message   = version:3 (= 1)  silent:1  [gamma(channels)  { channel }]  zeros up to a whole byte
-//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:2 (0 fp64, 1 fp32, 2 fp16, 3 levels)
+//   message   = version:2 (= 2)  silent:1  [gamma(channels)  { channel }]  zeros up to a whole byte
+//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16)
 //               [plain:1 and extras:1, see below]  [format of levels]  { segment }  [excluded values, raw in the run's precision]
-//   segment   = [positions, if list]  [scale, raw in the run's precision, if the format has one and the segment sends anything]
+//   segment   = [positions, if list]  [scales, raw in the run's precision, as many as the format has, if the segment sends anything]
 //               raw values or levels of what is sent, ascending
 //
 // silent    the sender says nothing this phase: in the message if all its channels are silent (one byte in all), else in the channel.

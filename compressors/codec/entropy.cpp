@@ -104,7 +104,7 @@ double entropy_bits(const Payload<T>& message, const Scope& scope) {
     }
   }
   if (message.values != WireValue::levels) return bits + static_cast<double>(message.num_sent) * bits_of(message.values);
-  if (message.level_format.has_scale) bits += static_cast<double>(active) * kNativeBits;
+  bits += static_cast<double>(active * scales_per_segment(message.level_format)) * kNativeBits;
   return bits + level_entropy(message);
 }
 

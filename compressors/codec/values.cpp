@@ -7,6 +7,7 @@
 
 #include "fl_core/error.hpp"
 #include "fl_core/half.hpp"
+#include "fl_core/small_float.hpp"
 
 namespace fl::codec {
 
@@ -14,7 +15,8 @@ namespace fl::codec {
 
 namespace {
 
-constexpr unsigned kMapBits = 2, kWidthBits = 5, kUnitBits = 2;
+constexpr unsigned kMapBits = 2, kOtherBits = 3, kWidthBits = 5, kUnitBits = 2;
+constexpr std::uint64_t kOthers = 3;  // the map that says that another one follows
 enum UnitCode : std::uint64_t { kUnitOne = 0, kUnitReciprocal = 1, kUnitGiven = 2 };
 
 std::uint64_t folded(std::int32_t v) {
@@ -36,9 +38,21 @@ UnitCode unit_code(const LevelFormat& format) {
   return format.min_level < 0 && format.unit == 1 / -static_cast<double>(format.min_level) ? kUnitReciprocal : kUnitGiven;
 }
 
-// A format without what its map does not use, so that equal messages have equal bytes.
-std::string read_map(BitReader& reader, LevelFormat& format) {
-  if (format.map == LevelMap::power_of_two) return get_signed(reader, format.min_exponent) ? "" : "a level format without its exponent";
+bool is_other(LevelMap map) { return map > LevelMap::power_of_two; }
+std::uint64_t other_code(LevelMap map) { return static_cast<std::uint64_t>(map) - static_cast<std::uint64_t>(LevelMap::two_values); }
+
+// The format of a map that leaves nothing to choose but the scale.
+bool is_fixed(LevelMap map) { return map != LevelMap::linear && map != LevelMap::power_of_two && map != LevelMap::table; }
+LevelFormat fixed_format(LevelMap map, bool has_scale) {
+  switch (map) {
+    case LevelMap::dynamic_tree: return dynamic_tree_format(has_scale);
+    case LevelMap::fp8_e4m3:
+    case LevelMap::fp8_e5m2: return fp8_format(map, has_scale);
+    default: return {.map = map, .min_level = 0, .bits = 1, .has_scale = has_scale};
+  }
+}
+
+std::string read_unit(BitReader& reader, LevelFormat& format) {
   switch (reader.get(kUnitBits)) {
     case kUnitOne: format.unit = 1; return "";
     case kUnitReciprocal:
@@ -50,11 +64,53 @@ std::string read_map(BitReader& reader, LevelFormat& format) {
   }
 }
 
+std::string read_table(BitReader& reader, LevelFormat& format) {
+  const std::uint64_t size = reader.get_gamma();
+  if (size == 0 || size > kLargestTable)
+    return "a table of " + std::to_string(size) + " numbers; 1 .. " + std::to_string(kLargestTable) + " are possible";
+  const bool has_scale = format.has_scale;
+  std::int32_t min_level = 0;
+  if (!get_signed(reader, min_level)) return "a level format without its smallest level";
+  format = table_format(static_cast<std::uint32_t>(size), min_level);
+  format.has_scale = has_scale;
+  return "";
+}
+
+// What follows the map and has_scale. What the map does not use keeps its default, so that equal messages have equal bytes.
+std::string read_map(BitReader& reader, LevelFormat& format) {
+  if (is_fixed(format.map)) {
+    format = fixed_format(format.map, format.has_scale);
+    return "";
+  }
+  if (format.map == LevelMap::table) return read_table(reader, format);
+  format.bits = static_cast<std::uint8_t>(reader.get(kWidthBits) + 1);
+  if (!get_signed(reader, format.min_level)) return "a level format without its smallest level";
+  if (format.map == LevelMap::linear) return read_unit(reader, format);
+  return get_signed(reader, format.min_exponent) ? "" : "a level format without its exponent";
+}
+
+std::string check_table(const LevelFormat& format) {
+  if (format.table_size < 1 || format.table_size > kLargestTable) {
+    return "a table of " + std::to_string(format.table_size) + " numbers; 1 .. " + std::to_string(kLargestTable) + " are possible";
+  }
+  if (format.bits != table_format(format.table_size).bits) return "a table's levels have as many bits as its size asks for";
+  return format.has_scale ? "" : "a table without its numbers";
+}
+
 }  // namespace
 
 std::string check_format(const LevelFormat& format) {
   if (format.bits < 1 || format.bits > 32) return "levels of " + std::to_string(format.bits) + " bits; 1 .. 32 are possible";
-  if (format.map == LevelMap::sign && (format.bits != 1 || format.min_level != 0)) return "signs are levels 0 and 1 in one bit";
+  if (is_fixed(format.map)) {
+    const LevelFormat fixed = fixed_format(format.map, format.has_scale);
+    if (format.bits != fixed.bits || format.min_level != fixed.min_level) {
+      return "levels of this map start at " + std::to_string(fixed.min_level) + " and have " + std::to_string(fixed.bits) + " bits";
+    }
+  }
+  if (format.map == LevelMap::two_values && !format.has_scale) return "two values without their numbers";
+  if (format.map == LevelMap::table) {
+    if (std::string wrong = check_table(format); !wrong.empty()) return wrong;
+  }
   if (format.min_level + (std::int64_t{1} << format.bits) - 1 > INT32_MAX) {
     return "levels from " + std::to_string(format.min_level) + " in " + std::to_string(format.bits) + " bits leave 32-bit integers";
   }
@@ -69,18 +125,27 @@ std::string check_format(const LevelFormat& format) {
 }
 
 std::uint64_t format_bits(const LevelFormat& format) {
-  constexpr std::uint64_t kFixed = kMapBits + 1;
-  if (format.map == LevelMap::sign) return kFixed;
-  const std::uint64_t range = kFixed + kWidthBits + gamma_bits(folded(format.min_level));
-  if (format.map == LevelMap::power_of_two) return range + gamma_bits(folded(format.min_exponent));
-  return range + kUnitBits + (unit_code(format) == kUnitGiven ? 64 : 0);
+  const std::uint64_t fixed = kMapBits + 1 + (is_other(format.map) ? kOtherBits : 0);
+  if (is_fixed(format.map)) return fixed;
+  const std::uint64_t min = gamma_bits(folded(format.min_level));
+  if (format.map == LevelMap::table) return fixed + gamma_bits(format.table_size) + min;
+  if (format.map == LevelMap::power_of_two) return fixed + kWidthBits + min + gamma_bits(folded(format.min_exponent));
+  return fixed + kWidthBits + min + kUnitBits + (unit_code(format) == kUnitGiven ? 64 : 0);
 }
 
 void write_format(BitWriter& writer, const LevelFormat& format) {
   if (const std::string wrong = check_format(format); !wrong.empty()) throw Error("a compressor's level format cannot be sent: " + wrong);
-  writer.put(static_cast<std::uint64_t>(format.map), kMapBits);
+  if (is_other(format.map)) {
+    writer.put(kOthers | other_code(format.map) << kMapBits, kMapBits + kOtherBits);
+  } else {
+    writer.put(static_cast<std::uint64_t>(format.map), kMapBits);
+  }
   writer.put(format.has_scale ? 1 : 0, 1);
-  if (format.map == LevelMap::sign) return;
+  if (is_fixed(format.map)) return;
+  if (format.map == LevelMap::table) {
+    writer.put_gamma(format.table_size);
+    return writer.put_gamma(folded(format.min_level));
+  }
   writer.put(format.bits - 1U, kWidthBits);
   writer.put_gamma(folded(format.min_level));
   if (format.map == LevelMap::power_of_two) return writer.put_gamma(folded(format.min_exponent));
@@ -91,16 +156,12 @@ void write_format(BitWriter& writer, const LevelFormat& format) {
 
 std::string read_format(BitReader& reader, LevelFormat& format) {
   format = LevelFormat{};
-  const std::uint64_t map = reader.get(kMapBits);
-  if (map > static_cast<std::uint64_t>(LevelMap::power_of_two)) return "unknown map of levels";
+  std::uint64_t map = reader.get(kMapBits);
+  if (map == kOthers) map += reader.get(kOtherBits);
+  if (map > static_cast<std::uint64_t>(LevelMap::fp8_e5m2)) return "unknown map of levels";
   format.map = static_cast<LevelMap>(map);
   format.has_scale = reader.get(1) != 0;
-  format.bits = 1;
-  if (format.map != LevelMap::sign) {
-    format.bits = static_cast<std::uint8_t>(reader.get(kWidthBits) + 1);
-    if (!get_signed(reader, format.min_level)) return "a level format without its smallest level";
-    if (std::string wrong = read_map(reader, format); !wrong.empty()) return wrong;
-  }
+  if (std::string wrong = read_map(reader, format); !wrong.empty()) return wrong;
   return reader.past_end() ? "the message ends inside a level format" : check_format(format);
 }
 
@@ -114,7 +175,7 @@ template <class T>
 [[nodiscard]] std::uint64_t wire_bits(T value, WireValue format) {
   if (format == WireValue::fp64) return std::bit_cast<std::uint64_t>(static_cast<double>(value));
   if (format == WireValue::fp32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  return half_bits(value);
+  return format == WireValue::bf16 ? small_float_bits<Bfloat16>(value) : half_bits(value);
 }
 
 template <class T, WireValue kFormat>
@@ -134,6 +195,8 @@ void get_values(BitReader& shared, T* value, std::size_t count) {
       value[i] = static_cast<T>(std::bit_cast<double>(bits));
     } else if constexpr (kFormat == WireValue::fp32) {
       value[i] = static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    } else if constexpr (kFormat == WireValue::bf16) {
+      value[i] = small_float_value<Bfloat16, T>(static_cast<std::uint16_t>(bits));
     } else {
       value[i] = half_value<T>(static_cast<std::uint16_t>(bits));
     }
@@ -162,6 +225,7 @@ void write_raw(BitWriter& writer, const T* value, std::size_t count, WireValue f
       case WireValue::fp64: cursor = put_values<T, WireValue::fp64>(cursor, value, count); break;
       case WireValue::fp32: cursor = put_values<T, WireValue::fp32>(cursor, value, count); break;
       case WireValue::fp16: cursor = put_values<T, WireValue::fp16>(cursor, value, count); break;
+      case WireValue::bf16: cursor = put_values<T, WireValue::bf16>(cursor, value, count); break;
       case WireValue::levels: throw Error("levels are not raw values");
     }
   }
@@ -183,6 +247,7 @@ std::string read_raw(BitReader& reader, T* value, std::size_t count, WireValue f
         break;
       case WireValue::fp32: get_values<T, WireValue::fp32>(reader, value, count); break;
       case WireValue::fp16: get_values<T, WireValue::fp16>(reader, value, count); break;
+      case WireValue::bf16: get_values<T, WireValue::bf16>(reader, value, count); break;
       case WireValue::levels: return "levels are not raw values";
     }
   }
@@ -216,6 +281,19 @@ BitCursor put_levels(BitCursor cursor, const L* level, std::size_t count, const 
   return cursor;
 }
 
+// Whether one of the levels is an 8-bit float that is no number.
+template <class L>
+bool holds_nan(const L* level, std::size_t count, LevelMap map) {
+  bool nan = false;
+  if (map == LevelMap::fp8_e4m3) {
+    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E4m3>(static_cast<std::uint8_t>(level[i]));
+  }
+  if (map == LevelMap::fp8_e5m2) {
+    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E5m2>(static_cast<std::uint8_t>(level[i]));
+  }
+  return nan;
+}
+
 template <class L>
 std::string get_levels(BitReader& reader, L* level, std::size_t count, const LevelFormat& format) {
   const unsigned bits = format.bits;
@@ -233,7 +311,7 @@ std::string get_levels(BitReader& reader, L* level, std::size_t count, const Lev
     return "a level lies outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format));
   }
   reader.skip(position - reader.position());
-  return "";
+  return holds_nan(level, count, format.map) ? "a level is not a number" : "";
 }
 
 }  // namespace

@@ -1,13 +1,22 @@
 // The values of a message as bits: raw numbers, and levels of a fixed width.
 //
-//   raw      the IEEE 754 bits of fp64, fp32 or fp16 (fl_core/half.hpp). NaN is refused by the receiver; infinities travel.
-//   levels   level - min_level in `bits` bits. A format with negative levels is symmetric or two's complement:
+//   raw      the bits of fp64, fp32, fp16 or bf16 (fl_core/half.hpp). NaN is refused by the receiver; infinities travel.
+//   levels   level - min_level in `bits` bits. max_level = min_level + table_size - 1 in a table; other formats with negative levels are
+//            symmetric or two's complement:
 //              max_level = min(min_level + 2^bits - 1, -min_level)  if min_level < 0,  else min_level + 2^bits - 1
-//   format   map:2 has_scale:1                                                       sign: nothing more, levels are 0 and 1
-//            (bits - 1):5 signed(min_level)   [linear: unit:2 [fp64]]  [power_of_two: signed(min_exponent)]
-//            unit: 0 = 1, 1 = 1/(-min_level) (s levels on each side), 2 = the number follows
+//            8-bit floats that stand for NaN are refused like raw ones.
+//   format   map:2 has_scale:1 ...
+//            0 linear         (bits - 1):5 signed(min_level) unit:2 [fp64]      unit: 0 = 1, 1 = 1/(-min_level) (s levels on each side),
+//                                                                                     2 = the number follows
+//            1 sign           nothing more, levels are 0 and 1
+//            2 power_of_two   (bits - 1):5 signed(min_level) signed(min_exponent)
+//            3 others         which:3 in front of has_scale, then
+//              0 two_values                  nothing more, levels are 0 and 1
+//              1 table                       gamma(table_size) signed(min_level); bits = max(1, ceil(log2 table_size))
+//              2 dynamic_tree                nothing more, levels are -127 .. 127 in 8 bits
+//              3 fp8_e4m3, 4 fp8_e5m2        nothing more, levels are -128 .. 127 in 8 bits
 //            signed(v) = gamma(2|v| + 1) for v >= 0, gamma(2|v|) for v < 0
-// What a map does not use (unit, min_exponent) is not sent and decodes to its default.
+// What a map does not use (unit, min_exponent, table_size) is not sent and decodes to its default.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +29,7 @@
 namespace fl::codec {
 
 [[nodiscard]] constexpr std::int32_t max_level(const LevelFormat& format) {
+  if (format.map == LevelMap::table) return format.min_level + static_cast<std::int32_t>(format.table_size) - 1;
   const std::int64_t min = format.min_level;
   const std::int64_t all = min + (std::int64_t{1} << format.bits) - 1;
   return static_cast<std::int32_t>(min < 0 && all > -min ? -min : all);

@@ -16,6 +16,9 @@ void round_tile(const T* __restrict p, std::size_t count, WireValue wire, T* __r
     case WireValue::fp16:
       for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(WireValue::fp16, p[j]);
       return;
+    case WireValue::bf16:
+      for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(WireValue::bf16, p[j]);
+      return;
     case WireValue::fp32:
       for (std::size_t j = 0; j < count; ++j) value[j] = wire_value(WireValue::fp32, p[j]);
       return;

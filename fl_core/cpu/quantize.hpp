@@ -4,13 +4,19 @@
 //
 // A quantiser is an FL_HD functor  (T p, T scale, std::uint32_t word, std::size_t segment) -> std::int32_t. It uses plain IEEE operations,
 // so that a level is the same on every device, and its answer lies within the format's range whatever p is (NaN included). It may name the
-// format's map, `using Map = std::integral_constant<LevelMap, ...>`, which saves compiling the other two. Without streams the words are 0.
+// format's map, `using Map = std::integral_constant<LevelMap, ...>`, which saves compiling the others. Without streams the words are 0.
 // word_j is word j of the client's stream (j = parameter index), so it depends on neither the scope nor the tiles.
-// Two verbs: quantize_rows takes the scales, quantize_segments_fused makes them from a norm of the segment; buckets up to one tile are
-// then read from memory once; of larger segments p is kept in the state in between.
+// Where its second argument is a `const T*` the quantiser is given all numbers of the segment: its scales, or its parameters.
+//
+//   quantize_rows             takes the scales [K,S,n], n = scales_per_segment(format)
+//   quantize_segments_fused   makes the scale (n = 1) from a norm of the segment; buckets up to one tile are then read from memory once;
+//                             of larger segments p is kept in the state in between
+//   encode_levels_rows        takes the scales, and beside them parameters [K,S,m] that are not sent and that the quantiser decides by
+//                             (bounds between the entries of a table); reduce_rows, quantile_rows and for_each make both
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -30,7 +36,7 @@
 namespace fl::cpu {
 namespace detail {
 
-// The three rules of level_value with their constants taken out of the loop; the same expressions, so the same bits.
+// The rules of level_value with their constants taken out of the loop; the same expressions, so the same bits.
 template <class T>
 struct LinearValue {
   T step;
@@ -61,6 +67,35 @@ struct PowerValue {
 };
 
 template <class T>
+struct TwoValue {
+  T low, high;
+  T operator()(std::int32_t level) const { return level != 0 ? high : low; }
+};
+template <class T>
+struct TableValue {
+  const T* table;
+  std::int32_t min_level;
+  T operator()(std::int32_t level) const { return table[level - min_level]; }
+};
+// The dynamic tree at scale 1, of level + 127.
+template <class T>
+inline constexpr auto kDynamicTree = [] {
+  std::array<T, 255> table{};
+  for (std::int32_t level = -127; level <= 127; ++level) table[static_cast<std::size_t>(level + 127)] = static_cast<T>(dynamic_tree(level));
+  return table;
+}();
+template <class T>
+struct DynamicTreeValue {
+  T scale;
+  T operator()(std::int32_t level) const { return kDynamicTree<T>[static_cast<std::size_t>(level + 127)] * scale; }
+};
+template <class T, class F>
+struct Fp8Value {
+  T scale;
+  T operator()(std::int32_t level) const { return small_float_value<F, T>(static_cast<std::uint8_t>(level)) * scale; }
+};
+
+template <class T>
 struct LevelTile {
   alignas(64) T p[kTile];
   alignas(64) std::uint32_t words[kRandomTile];
@@ -73,25 +108,32 @@ struct NoWords {
 
 // level, message and state of a tile in one loop. Words: pointer or NoWords. `p` may be `state` itself: elements are read and written in
 // place.
-template <class L, class T, class Words, class Quantizer, class Value>
-FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, T scale, std::size_t segment, Quantizer q, Value value,
-                                          L* __restrict out, T* state) {
+template <class L, class T, class Words, class Numbers, class Quantizer, class Value>
+FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, Numbers numbers, std::size_t segment, Quantizer q,
+                                          Value value, L* __restrict out, T* state) {
   FL_IVDEP
   for (std::size_t j = 0; j < count; ++j) {
-    const std::int32_t level = q(p[j], scale, word[j], segment);
+    const std::int32_t level = q(p[j], numbers, word[j], segment);
     out[j] = static_cast<L>(level);
     state[j] = p[j] - value(level);
   }
 }
 // The same without a state.
-template <class L, class T, class Words, class Quantizer>
-FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, T scale, std::size_t segment, Quantizer q,
+template <class L, class T, class Words, class Numbers, class Quantizer>
+FL_WIDE_VECTORS inline void quantize_tile(const T* p, Words word, std::size_t count, Numbers numbers, std::size_t segment, Quantizer q,
                                           L* __restrict out) {
   FL_IVDEP
-  for (std::size_t j = 0; j < count; ++j) out[j] = static_cast<L>(q(p[j], scale, word[j], segment));
+  for (std::size_t j = 0; j < count; ++j) out[j] = static_cast<L>(q(p[j], numbers, word[j], segment));
 }
 
-// Quantises one client's vector piece by piece.
+// Where the entries of a segment go in the message, and the scales that the receiver will use.
+template <class T>
+struct SegmentTarget {
+  std::size_t segment, offset;
+  const T* scale;
+};
+
+// Quantises one client's vector piece by piece. Numbers: what the quantiser is given, T or const T*.
 template <class T, class Quantizer>
 class RowQuantizer {
  public:
@@ -110,13 +152,16 @@ class RowQuantizer {
     return result;
   }
 
-  void quantize_segment(const Segment& range, std::size_t offset, T scale, std::size_t segment) {
+  template <class Numbers>
+  void quantize_segment(const Segment& range, Numbers numbers, SegmentTarget<T> target) {
     // What lies in the state already and needs no random words fills no tile: longer runs start fewer loops.
+    const std::size_t offset = target.offset;
     const std::size_t step = state_holds_input_ && stream_ == nullptr ? 16 * kTile : kTile;
     // From the end, whose input the reduction has just left in the cache.
     for (std::size_t left = (range.size() + step - 1) / step; left-- > 0;) {
       const std::size_t begin = range.begin + left * step;
-      quantize(begin, std::min(step, range.end - begin), offset + (begin - range.begin), scale, segment);
+      target.offset = offset + (begin - range.begin);
+      quantize(begin, std::min(step, range.end - begin), numbers, target);
     }
   }
 
@@ -150,49 +195,64 @@ class RowQuantizer {
     }
     return lanes.result();
   }
-  void quantize(std::size_t begin, std::size_t count, std::size_t offset, T scale, std::size_t segment) {
+  template <class Numbers>
+  void quantize(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     switch (message_.level_width) {
-      case LevelWidth::w8: return quantize_as<std::int8_t>(begin, count, offset, scale, segment);
-      case LevelWidth::w16: return quantize_as<std::int16_t>(begin, count, offset, scale, segment);
-      case LevelWidth::w32: return quantize_as<std::int32_t>(begin, count, offset, scale, segment);
+      case LevelWidth::w8: return quantize_as<std::int8_t>(begin, count, numbers, target);
+      case LevelWidth::w16: return quantize_as<std::int16_t>(begin, count, numbers, target);
+      case LevelWidth::w32: return quantize_as<std::int32_t>(begin, count, numbers, target);
     }
   }
-  // One tile; its levels go to `offset` of the message.
-  template <class L>
-  void quantize_as(std::size_t begin, std::size_t count, std::size_t offset, T scale, std::size_t segment) {
+  // One tile; its levels go to `target.offset` of the message.
+  template <class L, class Numbers>
+  void quantize_as(std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
     const T* p = load(begin, count);
-    L* out = message_.template levels<L>() + offset;
     if (stream_ != nullptr)
-      quantize_with(p, random_tile(*stream_, begin, count, tile_.words), begin, count, scale, segment, out);
+      quantize_with<L>(p, random_tile(*stream_, begin, count, tile_.words), begin, count, numbers, target);
     else
-      quantize_with(p, NoWords{}, begin, count, scale, segment, out);
+      quantize_with<L>(p, NoWords{}, begin, count, numbers, target);
   }
-  template <class L, class Words>
-  void quantize_with(const T* p, Words word, std::size_t begin, std::size_t count, T scale, std::size_t segment, L* out) {
+  template <class L, class Words, class Numbers>
+  void quantize_with(const T* p, Words word, std::size_t begin, std::size_t count, Numbers numbers, const SegmentTarget<T>& target) {
+    L* out = message_.template levels<L>() + target.offset;
     if (state_.rule == StateRule::residual) {
       T* state = state_.out.row(k_) + begin;
-      with_value(scale, [&](auto value) { quantize_tile(p, word, count, scale, segment, q_, value, out, state); });
+      with_value(target.scale, [&](auto value) { quantize_tile(p, word, count, numbers, target.segment, q_, value, out, state); });
       return;
     }
-    quantize_tile(p, word, count, scale, segment, q_, out);
+    quantize_tile(p, word, count, numbers, target.segment, q_, out);
     if (state_.rule == StateRule::zero_where_sent) std::fill_n(state_.out.row(k_) + begin, count, T(0));
   }
   // use(the rule of level_value that the format names); the only one compiled where the quantiser names it too.
   template <class Use>
-  void with_value(T scale, Use use) const {
-    const LevelFormat& format = message_.level_format;
-    const LinearValue<T> linear{scale * static_cast<T>(format.unit)};
+  void with_value(const T* scales, Use use) const {
     if constexpr (requires { typename Quantizer::Map; }) {
-      if constexpr (Quantizer::Map::value == LevelMap::linear) use(linear);
-      if constexpr (Quantizer::Map::value == LevelMap::sign) use(SignValue<T>{scale});
-      if constexpr (Quantizer::Map::value == LevelMap::power_of_two) use(PowerValue<T>{format.min_exponent});
+      use(value_of<Quantizer::Map::value>(scales));
     } else {
-      switch (format.map) {
-        case LevelMap::linear: return use(linear);
-        case LevelMap::sign: return use(SignValue<T>{scale});
-        case LevelMap::power_of_two: return use(PowerValue<T>{format.min_exponent});
+      switch (message_.level_format.map) {
+        case LevelMap::linear: return use(value_of<LevelMap::linear>(scales));
+        case LevelMap::sign: return use(value_of<LevelMap::sign>(scales));
+        case LevelMap::power_of_two: return use(value_of<LevelMap::power_of_two>(scales));
+        case LevelMap::two_values: return use(value_of<LevelMap::two_values>(scales));
+        case LevelMap::table: return use(value_of<LevelMap::table>(scales));
+        case LevelMap::dynamic_tree: return use(value_of<LevelMap::dynamic_tree>(scales));
+        case LevelMap::fp8_e4m3: return use(value_of<LevelMap::fp8_e4m3>(scales));
+        case LevelMap::fp8_e5m2: return use(value_of<LevelMap::fp8_e5m2>(scales));
       }
     }
+  }
+  template <LevelMap kMap>
+  [[nodiscard]] auto value_of(const T* scales) const {
+    const LevelFormat& format = message_.level_format;
+    const T scale = format.has_scale ? scales[0] : T(1);
+    if constexpr (kMap == LevelMap::linear) return LinearValue<T>{scale * static_cast<T>(format.unit)};
+    if constexpr (kMap == LevelMap::sign) return SignValue<T>{scale};
+    if constexpr (kMap == LevelMap::power_of_two) return PowerValue<T>{format.min_exponent};
+    if constexpr (kMap == LevelMap::two_values) return TwoValue<T>{scales[0], scales[1]};
+    if constexpr (kMap == LevelMap::table) return TableValue<T>{scales, format.min_level};
+    if constexpr (kMap == LevelMap::dynamic_tree) return DynamicTreeValue<T>{scale};
+    if constexpr (kMap == LevelMap::fp8_e4m3) return Fp8Value<T, Fp8E4m3>{scale};
+    if constexpr (kMap == LevelMap::fp8_e5m2) return Fp8Value<T, Fp8E5m2>{scale};
   }
 
   const Affine<T>& input_;
@@ -218,7 +278,7 @@ void prepare_levels(const Scope& scope, const LevelFormat& format, LevelWidth wi
   message.level_width = width;
   message.num_sent = count;
   message.level_bytes.resize_discard(count * static_cast<std::size_t>(width));
-  if (format.has_scale) message.scale.resize_discard(scope.segments.size());
+  message.scale.resize_discard(scope.segments.size() * scales_per_segment(format));
 }
 
 // Calls visit(row quantiser, k) for every client.
@@ -234,24 +294,46 @@ void for_each_row(const Affine<T>& input, const Scope& scope, const LevelFormat&
 
 }  // namespace detail
 
-// scale: [K,S], or null where the format has none (the scale is then 1). stream: [K], or empty for a quantiser without chance.
-template <class T, class Quantizer>
-void quantize_rows(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale,
-                   Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
-  const std::size_t S = scope.segments.size();
-  detail::for_each_row(input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
+namespace detail {
+
+// For every segment: its scales into the message, then its levels; numbers(piece, scales) is what the quantiser is given, piece = k*S + s.
+template <class T, class Quantizer, class NumbersOf>
+void quantize_given(const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale, Quantizer q,
+                    std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out,
+                    NumbersOf numbers_of) {
+  const std::size_t S = scope.segments.size(), n = scales_per_segment(format);
+  for_each_row(input, scope, format, width, q, stream, state, out, [&](auto& row, std::size_t k) {
     std::size_t offset = 0;
     for (std::size_t s = 0; s < S; ++s) {
-      const T segment_scale = format.has_scale ? scale[k * S + s] : T(1);
-      if (format.has_scale) out[k]->scale[s] = segment_scale;
-      row.quantize_segment(scope.segments[s], offset, segment_scale, s);
+      T* const own = out[k]->scale.data() + s * n;
+      if (n > 0) std::copy_n(scale + (k * S + s) * n, n, own);
+      row.quantize_segment(scope.segments[s], numbers_of(k * S + s, own), {s, offset, own});
       offset += scope.segments[s].size();
     }
   });
 }
 
+}  // namespace detail
+
+// scale: [K,S,n], or null where the format has none (the scale is then 1). stream: [K], or empty for a quantiser without chance.
+template <class T, class Quantizer>
+void quantize_rows(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale,
+                   Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  detail::quantize_given(input, scope, format, width, scale, q, stream, state, out,
+                         [&](std::size_t, const T* own) { return numbers_for<Quantizer>(format, own); });
+}
+
+// As quantize_rows, with parameters [K,S,m] that stay here: the quantiser is given those of its segment, `const T*`, not the scales.
+template <class T, class Quantizer>
+void encode_levels_rows(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width,
+                        const T* scale, const T* parameters, std::size_t m, Quantizer q, std::span<const RandomStream> stream,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  detail::quantize_given(input, scope, format, width, scale, q, stream, state, out,
+                         [&](std::size_t piece, const T*) { return parameters + piece * m; });
+}
+
 // scale[k,s] = scale_of(reduce_j map(p_kj), size of the segment), then as quantize_rows. scale_of: FL_HD (double, std::size_t) -> T.
-// The reduction has the order of reduce_rows.
+// The reduction has the order of reduce_rows. For formats with one scale per segment.
 template <class T, class Map, class ScaleOf, class Quantizer>
 void quantize_segments_fused(const Exec&, const Affine<T>& input, const Scope& scope, const LevelFormat& format, LevelWidth width, Map map,
                              Reduce reduce, ScaleOf scale_of, Quantizer q, std::span<const RandomStream> stream, const StateWrite<T>& state,
@@ -260,11 +342,11 @@ void quantize_segments_fused(const Exec&, const Affine<T>& input, const Scope& s
     std::size_t offset = 0;
     for (std::size_t s = 0; s < scope.segments.size(); ++s) {
       const Segment& range = scope.segments[s];
-      const T scale = scale_of(reduce == Reduce::sum ? row.template reduce_segment<Reduce::sum>(range, map)
-                                                     : row.template reduce_segment<Reduce::max>(range, map),
-                               range.size());
-      out[k]->scale[s] = scale;
-      row.quantize_segment(range, offset, scale, s);
+      T* const scale = out[k]->scale.data() + s;
+      *scale = scale_of(reduce == Reduce::sum ? row.template reduce_segment<Reduce::sum>(range, map)
+                                              : row.template reduce_segment<Reduce::max>(range, map),
+                        range.size());
+      row.quantize_segment(range, numbers_for<Quantizer>(format, static_cast<const T*>(scale)), {s, offset, scale});
       offset += range.size();
     }
   });

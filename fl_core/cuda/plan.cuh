@@ -74,6 +74,19 @@ struct PayloadRow {
   T* excluded;
 };
 
+// The first of `count` ascending positions that is not below `bound`.
+[[nodiscard]] FL_HD inline std::size_t first_from(const std::uint32_t* index, std::size_t count, std::size_t bound) {
+  std::size_t low = 0, high = count;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (index[middle] < bound)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 // Client k's row of the state, or null where none is written.
 template <class T>
 [[nodiscard]] FL_HD inline T* state_row(const StateWrite<T>& state, std::size_t k) {

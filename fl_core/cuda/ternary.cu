@@ -7,19 +7,6 @@
 namespace fl::cuda {
 namespace {
 
-// The first of `count` ascending positions that is not below `bound`.
-[[nodiscard]] __device__ std::size_t first_from(const std::uint32_t* index, std::size_t count, std::size_t bound) {
-  std::size_t low = 0, high = count;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (index[middle] < bound)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 // One warp per client and segment. Magnitudes are added in ascending order, as on the CPU: lanes fetch 32 and every lane adds them all.
 template <class T>
 __global__ void ternarise(ScopePlan plan, StateWrite<T> state, LevelFormat format, std::size_t num_clients, const std::size_t* num_sent,

@@ -10,6 +10,7 @@
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/dense.cuh"
 #include "fl_core/cuda/gather.cuh"
+#include "fl_core/cuda/kept_levels.cuh"
 #include "fl_core/cuda/linalg.cuh"
 #include "fl_core/cuda/quantize.cuh"
 #include "fl_core/cuda/reduce.cuh"

@@ -7,6 +7,7 @@
 
 #include "fl_core/error.hpp"
 #include "fl_core/options.hpp"
+#include "scenarios/analysis/bounded_mean.hpp"
 #include "scenarios/analysis/grid.hpp"
 
 namespace fl {
@@ -142,6 +143,20 @@ double mean_of_rounds(const RunTrace& trace) {
   return trace.value.empty() ? kNotMeasured : sum / static_cast<double>(trace.value.size());
 }
 
+// What a theorem says of a run, as traces: of round T the mean over the T rounds so far.
+void read_theory(StudyRun& run, std::vector<RoundRow> rows) {
+  const BoundedMean mean = bounded_mean(run.record, rows);
+  run.theorem = mean.theorem;
+  if (mean.theorem == 0) return;
+  const auto trace_of = [&rows](const std::vector<double>& values) {
+    rows.front().global_grad_norm_sq = kNotMeasured;
+    for (std::size_t r = 1; r < rows.size(); ++r) rows[r].global_grad_norm_sq = values[r - 1];
+    return make_trace(rows, "global_grad_norm_sq");
+  };
+  run.mean_gradient = trace_of(mean.measured);
+  run.bound = trace_of(mean.bound);
+}
+
 StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std::string>& measures) {
   const std::vector<RoundRow> rows = store.rows(record.run);
   const auto largest = [](double a, double b) { return std::max(a, b); };
@@ -153,6 +168,7 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
   run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
   run.delta = extreme(rows, &RoundRow::measured_delta, smallest);
   run.omega = extreme(rows, &RoundRow::measured_omega, largest);
+  read_theory(run, rows);
   return run;
 }
 
@@ -246,6 +262,13 @@ std::vector<const RunTrace*> Study::density_traces(const StudyCell& cell) const 
 
 std::vector<const RunTrace*> Study::client_traces(const StudyCell& cell, std::size_t column) const {
   return traces_of(*this, cell, [column](const StudyRun& run) { return &run.clients[column]; });
+}
+
+std::vector<const RunTrace*> Study::theory_traces(const StudyCell& cell, bool bound) const {
+  const int theorem = runs[cell.runs.front()].theorem;
+  const bool alike = std::ranges::all_of(cell.runs, [&](std::size_t run) { return runs[run].theorem == theorem; });
+  if (theorem == 0 || !alike) return {};
+  return traces_of(*this, cell, [bound](const StudyRun& run) { return bound ? &run.bound : &run.mean_gradient; });
 }
 
 std::vector<CurvePoint> mean_curve(std::span<const RunTrace* const> traces, Against against, const std::vector<double>& grid) {

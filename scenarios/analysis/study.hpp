@@ -36,6 +36,9 @@ struct StudyRun {
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // over rounds
   std::vector<RunTrace> clients{};     // of kClientBand
+  // The running mean of |grad f|^2 and the bound of the theorem that speaks of this run; empty without one (scenarios/theory.hpp).
+  int theorem = 0;
+  RunTrace mean_gradient{}, bound{};
   // The worst of all rounds and clients, in the unit of the compressor's input.
   double kappa = kNotMeasured, delta = kNotMeasured, omega = kNotMeasured;
   [[nodiscard]] bool is_done() const { return record.status == RunStatus::done; }
@@ -75,6 +78,8 @@ struct Study {
   [[nodiscard]] FL_API std::vector<const RunTrace*> traces(const StudyCell& cell, std::size_t measure) const;
   [[nodiscard]] FL_API std::vector<const RunTrace*> density_traces(const StudyCell& cell) const;
   [[nodiscard]] FL_API std::vector<const RunTrace*> client_traces(const StudyCell& cell, std::size_t column) const;
+  // The mean gradients and the bounds of a cell whose runs all have the same theorem; none for others.
+  [[nodiscard]] FL_API std::vector<const RunTrace*> theory_traces(const StudyCell& cell, bool bound) const;
   // Of one number per run, over the seeds of a cell; NaN where a run is not done or was not measured.
   [[nodiscard]] FL_API Estimate estimate(const StudyCell& cell, double (*number)(const StudyRun&)) const;
 };

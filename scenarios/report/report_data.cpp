@@ -159,6 +159,7 @@ Json cell_data(const Study& study, const StudyCell& cell) {
                {"kappa", estimate(study.estimate(cell, [](const StudyRun& run) { return run.kappa; }))},
                {"delta", estimate(study.estimate(cell, [](const StudyRun& run) { return run.delta; }))},
                {"omega", estimate(study.estimate(cell, [](const StudyRun& run) { return run.omega; }))}};
+  data["theorem"] = study.theory_traces(cell, false).empty() ? Json(nullptr) : Json(study.runs[cell.runs.front()].theorem);
   for (const char* name : {"kappa", "delta", "omega"}) data["promised"][name] = promised(study.runs[cell.runs.front()].record, name);
   return data;
 }
@@ -215,6 +216,9 @@ std::string report_data(const Study& study, const ReportOptions& options) {
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
   data["splits"] = splits_data(options.splits);
   data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
+  for (const bool bound : {false, true})
+    data["theory"].push_back(
+        curves(study, Against::round, points, [&](const StudyCell& cell) { return study.theory_traces(cell, bound); }));
   for (std::size_t column = 0; column < kClientBand.size(); ++column)
     data["clients"].push_back(
         curves(study, Against::round, points, [&](const StudyCell& cell) { return study.client_traces(cell, column); }));

@@ -29,7 +29,7 @@ std::vector<std::pair<std::size_t, T>> entries(const Payload<T>& message, const 
       const LevelFormat& format = message.level_format;
       list.emplace_back(j, message.values != WireValue::levels
                                ? message.value[i]
-                               : level_value(format, message.level(i), format.has_scale ? message.scale[s] : T(1)));
+                               : level_value(format, message.level(i), message.scale.data() + s * scales_per_segment(format)));
     }
   }
   EXPECT_EQ(i, message.num_sent);

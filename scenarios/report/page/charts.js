@@ -285,6 +285,40 @@ function contractFigure(state, {key, title, description, worst}) {
   });
 }
 
+// ---- theory --------------------------------------------------------------------------------------------------------------------
+
+const THEOREMS = {
+  6: "Theorem 6 (absolute): 4Δ/(γT) + 2γ²L²κ².",
+  7: "Theorem 7 (contraction): 8Δ/(γT) + 16γ²L²ζ²(1−δ)/δ².",
+  8: "Theorem 8 (nothing lost): 2Δ/(γT).",
+};
+
+// Measured means as lines, their bounds as dots of the same colour.
+function theoryFigures(state) {
+  const points = (curves, p) => curves[p].lines.filter((line) => shown(state, line.m)).flatMap((line) => curvePoints(curves[p], line));
+  const all = DATA.panels.map((_, p) => ({measured: points(DATA.theory[0], p), bounds: points(DATA.theory[1], p)}));
+  const flat = all.flatMap((panel) => [...panel.measured, ...panel.bounds]);
+  const domain = span(flat.map((point) => point.y), true), xDomain = span(flat.map((point) => point.x).filter((x) => x > 0), true);
+  return all.map(({measured, bounds}, p) => measured.length === 0 ? null : figureElement({
+    title: panelName(p),
+    description: "mean of |∇f|² over the rounds so far, and its bound",
+    file: fileName("theory", DATA.panels[p].title),
+    methods: DATA.methods.filter((name) => measured.some((point) => point.method === name)),
+    spec: (theme) => {
+      const spec = curveSpec(measured, {log: true, xLog: true, domain, xDomain, xTitle: "rounds T", yTitle: "mean of |∇f|²", xLabels: null, height: 260})(theme);
+      spec.data.push({name: "bounds", values: bounds});
+      spec.marks.push({type: "group", from: {facet: {name: "bound", data: "bounds", groupby: "method"}}, marks: [{
+        type: "line", from: {data: "bound"}, encode: {update: {
+          x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, stroke: {scale: "color", field: "method"}, strokeWidth: {value: 2.5},
+          strokeDash: {value: [0.1, 5]}, strokeCap: {value: "round"},
+        }}}]});
+      return spec;
+    },
+    columns: ["method", "rounds", "measured", "bound"],
+    rows: () => measured.map((point, i) => [point.method, point.x, point.y, bounds[i].y]),
+  })).filter((figure) => figure !== null);
+}
+
 // ---- splits --------------------------------------------------------------------------------------------------------------------
 
 // Clients across, classes down; the darker (in the dark: the brighter), the more rows.

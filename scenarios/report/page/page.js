@@ -64,6 +64,18 @@ function fillOperators() {
   section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"), tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
 }
 
+// Only where a theorem's assumptions hold.
+function fillTheory() {
+  const figures = theoryFigures(state);
+  if (!figures.length) return;
+  const theorems = [...new Set(DATA.cells.filter((cell) => shown(state, cell.method) && isKnown(cell.theorem)).map((cell) => cell.theorem))].sort();
+  fillFigures("theory", "Theory beside measurement",
+    "The mean of |∇f|² over the rounds so far (lines) and the bound on it (dots) for the runs that satisfy the assumptions of Sahu et al. (NeurIPS 2021): error feedback, full gradients, "
+    + "all clients in every round, a constant step size that is small enough. " + theorems.map((theorem) => THEOREMS[theorem]).join(" "), figures);
+  const left = [...new Set(DATA.cells.filter((cell) => shown(state, cell.method) && !isKnown(cell.theorem)).map((cell) => methodName(cell.method)))];
+  if (left.length) section("theory").append(element("p", {class: "note"}, `No bound is drawn for ${left.join(", ")}: the assumptions do not hold there.`));
+}
+
 function fillSplits() {
   if (!DATA.splits.length) return;
   fillFigures("splits", "Who holds what", "Training rows of each class at each client, for the smallest seed; split again from the stored scenario and checked against the stored hash.",
@@ -135,7 +147,7 @@ function themeChanged() {
 
 function fill() {
   const measure = DATA.measures[state.measure];
-  for (const id of ["answer", "curves", "rounds", "clients", "heterogeneity", "differences", "equal-bits", "target", "operators"]) clearSection(section(id));
+  for (const id of ["answer", "curves", "rounds", "clients", "heterogeneity", "differences", "equal-bits", "target", "operators", "theory"]) clearSection(section(id));
   fillAnswer(section("answer"), state, measure);
   fillCurves(measure);
   fillClients();
@@ -144,6 +156,7 @@ function fill() {
   fillEqualBits(section("equal-bits"), state, measure);
   fillTarget(section("target"), state, measure);
   fillOperators();
+  fillTheory();
   drawAll();
 }
 

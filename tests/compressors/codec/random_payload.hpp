@@ -57,15 +57,30 @@ inline std::vector<LevelFormat> level_formats() {
           linear(3, 11, -2.5, false),
           linear(INT32_MIN, 32, 1e-6, false),
           LevelFormat{.map = LevelMap::power_of_two, .min_level = -255, .bits = 9, .min_exponent = -126, .has_scale = false},
-          LevelFormat{.map = LevelMap::power_of_two, .min_level = -7, .bits = 4, .min_exponent = -3, .has_scale = true}};
+          LevelFormat{.map = LevelMap::power_of_two, .min_level = -7, .bits = 4, .min_exponent = -3, .has_scale = true},
+          two_value_format(),
+          table_format(1),
+          table_format(5, -2),
+          table_format(256, -128),
+          table_format(1000),
+          dynamic_tree_format(),
+          dynamic_tree_format(false),
+          fp8_format(LevelMap::fp8_e4m3),
+          fp8_format(LevelMap::fp8_e5m2, false)};
 }
 
 template <class T>
 T random_value(std::mt19937_64& random, WireValue format) {
   const double x = std::normal_distribution<double>(0, 1)(random) * std::exp2(std::uniform_int_distribution<int>(-18, 8)(random));
   if (format == WireValue::fp16) return round_to_half(static_cast<T>(x));
+  if (format == WireValue::bf16) return round_to_bfloat16(static_cast<T>(x));
   if (format == WireValue::fp32) return static_cast<T>(static_cast<float>(x));
   return static_cast<T>(x);
+}
+
+// What a level stands for at scale 1, as far as it can be NaN.
+inline double level_one(const LevelFormat& format, std::int32_t level) {
+  return format.map == LevelMap::fp8_e4m3 || format.map == LevelMap::fp8_e5m2 ? fp8_value<double>(format.map, level) : 0;
 }
 
 template <class T>
@@ -75,18 +90,19 @@ void fill_levels(Payload<T>& message, std::size_t segments, std::mt19937_64& ran
   message.level_bytes.resize_discard(message.num_sent * static_cast<std::size_t>(message.level_width));
   std::uniform_int_distribution<std::int32_t> level(format.min_level, codec::max_level(format));
   for (std::size_t i = 0; i < message.num_sent; ++i) {
-    const std::int32_t l = level(random);
+    std::int32_t l = level(random);
+    if (std::isnan(level_one(format, l))) l = 0;
     switch (message.level_width) {
       case LevelWidth::w8: message.template levels<std::int8_t>()[i] = static_cast<std::int8_t>(l); break;
       case LevelWidth::w16: message.template levels<std::int16_t>()[i] = static_cast<std::int16_t>(l); break;
       case LevelWidth::w32: message.template levels<std::int32_t>()[i] = l; break;
     }
   }
-  if (!format.has_scale) return;
-  message.scale.resize_discard(segments);
-  for (std::size_t s = 0; s < segments; ++s) {
-    const bool sends = message.positions == Positions::all ? message.num_sent > 0 : message.counts[s] > 0;
-    message.scale[s] = sends ? random_value<T>(random, kNativeWire<T>) : T(0);
+  const std::size_t per_segment = scales_per_segment(format);
+  message.scale.resize_discard(segments * per_segment);
+  for (std::size_t i = 0; i < segments * per_segment; ++i) {
+    const bool sends = message.positions == Positions::all ? message.num_sent > 0 : message.counts[i / per_segment] > 0;
+    message.scale[i] = sends ? random_value<T>(random, kNativeWire<T>) : T(0);
   }
 }
 
@@ -143,7 +159,7 @@ void for_each_kind(std::size_t length, std::uint64_t seed, Visit visit) {
     }
   };
   const auto try_values = [&](const Scope& scope, std::size_t message_length) {
-    for (const WireValue values : {WireValue::fp64, WireValue::fp32, WireValue::fp16}) {
+    for (const WireValue values : {WireValue::fp64, WireValue::fp32, WireValue::fp16, WireValue::bf16}) {
       if (values == WireValue::fp64 && sizeof(T) < sizeof(double)) continue;
       try_kind(scope, message_length, values, LevelFormat{});
     }

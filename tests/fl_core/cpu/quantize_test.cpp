@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "fl_core/layer_table.hpp"
 
@@ -112,6 +115,72 @@ TYPED_TEST(Quantize, RowsEqualTheDefinition) {
         quantize_rows(setup.exec, setup.input(), scope, format, width, scale.data(), Mixed{30}, streams, setup.write(StateRule::residual),
                       std::span<Payload<T>* const>(setup.out));
         setup.expect(format, scale, Mixed{30}, with_words);
+      }
+    }
+  }
+}
+
+// Decides by all the numbers of the segment; levels are those of the format.
+struct ByNumbers {
+  std::int32_t min, count;
+  std::size_t n;
+  template <class T>
+  std::int32_t operator()(T p, const T* number, std::uint32_t word, std::size_t segment) const {
+    T sum = p * T(8);
+    for (std::size_t i = 0; i < n; ++i) sum += number[i];
+    return min + static_cast<std::int32_t>((static_cast<std::uint32_t>(static_cast<std::int32_t>(sum)) + (word >> 28) + segment) %
+                                           static_cast<std::uint32_t>(count));
+  }
+};
+
+// Formats with tables, several scales or numbers of their own: levels from the scales, or from parameters that stay at the sender.
+TYPED_TEST(Quantize, MapsWithNumbersOfTheirOwn) {
+  using T = TypeParam;
+  const Scope scope = gapped({1, 17, 2048, 5000});
+  const std::size_t S = scope.segments.size();
+  const std::vector<std::pair<LevelFormat, std::int32_t>> formats = {{two_value_format(), 2},
+                                                                     {table_format(200, -100), 200},
+                                                                     {table_format(3), 3},
+                                                                     {dynamic_tree_format(), 255},
+                                                                     {dynamic_tree_format(false), 255},
+                                                                     {fp8_format(LevelMap::fp8_e4m3), 255},
+                                                                     {fp8_format(LevelMap::fp8_e5m2, false), 120}};
+  for (const auto& [format, count] : formats) {
+    const std::size_t n = scales_per_segment(format), m = 5;
+    for (const bool own_parameters : {false, true}) {
+      for (const LevelWidth width : {LevelWidth::w16, LevelWidth::w32}) {
+        Setup<T> setup(scope);
+        std::vector<T> scale, parameter;
+        for (std::size_t i = 0; i < 2 * S * n; ++i) scale.push_back(static_cast<T>(i) * T(0.7) - T(5));
+        for (std::size_t i = 0; i < 2 * S * m; ++i) parameter.push_back(static_cast<T>(i) * T(1.5));
+        const ByNumbers q{format.min_level, count, own_parameters ? m : n};
+        const std::span<const RandomStream> streams(setup.streams);
+        const std::span<Payload<T>* const> out(setup.out);
+        const StateWrite<T> state = setup.write(StateRule::residual);
+        if (own_parameters)
+          encode_levels_rows(setup.exec, setup.input(), scope, format, width, scale.data(), parameter.data(), m, q, streams, state, out);
+        else
+          quantize_rows(setup.exec, setup.input(), scope, format, width, scale.data(), q, streams, state, out);
+        for (std::uint32_t k = 0; k < 2; ++k) {
+          ASSERT_EQ(setup.message[k].scale.size(), S * n);
+          std::size_t i = 0;
+          for (std::size_t s = 0; s < S; ++s) {
+            const std::size_t piece = k * S + s;
+            const T* scales = scale.data() + piece * n;
+            const T* numbers = own_parameters ? parameter.data() + piece * m : scales;
+            ASSERT_TRUE(std::equal(scales, scales + n, setup.message[k].scale.data() + s * n));
+            for (std::size_t j = scope.segments[s].begin; j < scope.segments[s].end; ++j, ++i) {
+              const T p = setup.input().at(k, j);
+              const std::int32_t level = q(p, numbers, setup.streams[k].bits(j), s);
+              ASSERT_EQ(setup.message[k].level(i), level);
+              const T expected = p - level_value(format, level, scales);
+              ASSERT_EQ(std::isnan(setup.state[k * scope.P + j]), std::isnan(expected));
+              if (!std::isnan(expected)) {
+                ASSERT_EQ(setup.state[k * scope.P + j], expected);
+              }
+            }
+          }
+        }
       }
     }
   }

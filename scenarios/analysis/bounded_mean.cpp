@@ -1,0 +1,41 @@
+#include "scenarios/analysis/bounded_mean.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fl {
+namespace {
+
+double constant(const RunRecord& record, const char* name) {
+  const auto found = std::ranges::find(record.constants, name, &ResolvedConstant::name);
+  return found == record.constants.end() ? kNotMeasured : found->value;
+}
+
+}  // namespace
+
+bool measures_every_gradient(std::span<const RoundRow> rows) {
+  return rows.size() > 1 && std::ranges::none_of(rows.subspan(1), [](const RoundRow& row) { return std::isnan(row.global_grad_norm_sq); });
+}
+
+BoundedMean bounded_mean(const RunRecord& record, std::span<const RoundRow> rows) {
+  BoundedMean mean;
+  const double theorem = constant(record, "theorem"), L = constant(record, "theorem_L"), gamma = constant(record, "gamma");
+  if (std::isnan(theorem) || !measures_every_gradient(rows)) return mean;
+  const double gap = rows.front().train_loss - record.f_star, delta = constant(record, "theorem_delta");
+  if (!std::isfinite(gap)) return mean;
+  mean.theorem = static_cast<int>(theorem);
+  double sum = 0, zeta_sq = 0;
+  for (std::size_t T = 1; T < rows.size(); ++T) {
+    const double far = 2 * gap / (gamma * static_cast<double>(T)), step_sq = gamma * gamma * L * L;
+    sum += rows[T].global_grad_norm_sq;
+    zeta_sq = std::max(zeta_sq, std::isnan(rows[T - 1].zeta_sq) ? std::numeric_limits<double>::infinity() : rows[T - 1].zeta_sq);
+    mean.measured.push_back(sum / static_cast<double>(T));
+    if (mean.theorem == 8) mean.bound.push_back(far);
+    if (mean.theorem == 6) mean.bound.push_back(2 * far + 2 * step_sq * std::pow(constant(record, "theorem_kappa"), 2));
+    if (mean.theorem == 7) mean.bound.push_back(4 * far + 16 * step_sq * zeta_sq * (1 - delta) / (delta * delta));
+  }
+  return mean;
+}
+
+}  // namespace fl
