@@ -38,7 +38,8 @@ bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p)
   if (fp16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p11) return false;
   if (fp32 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;
   if (c.name == "scaled_integer") return largest < 15;
-  if (c.name == "qsgd" || c.name == "natural") return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
+  if (c.name == "qsgd" || c.name == "qsparse" || c.name == "natural")
+    return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
   if (extra_options().contains(c.name) || contract.domain.empty()) return true;
   return largest == 0 || (largest > 1e-3 && largest < 1e3);
 }

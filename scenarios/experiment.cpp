@@ -88,6 +88,7 @@ ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const Co
     }
   }
   if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
+  if (channel.compressor->client_state_size(channel.scope) > 0) channel.client_slot = "compressor." + name + ".client";
   return channel;
 }
 
@@ -117,6 +118,10 @@ void Experiment<T>::check_parts() {
   for (const auto& channel : exchange_.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
+    if (around.contracts.back().keeps_error && scenario_.feedback_up.kind != "none")
+      problems.push_back({"feedback.up.kind", "'" + around.operators.back() +
+                                                  "' keeps what it did not send in a memory of its own: use feedback \"none\", not \"" +
+                                                  scenario_.feedback_up.kind + "\""});
   }
   feedback_->check(around, problems);
   if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())
@@ -134,6 +139,9 @@ void Experiment<T>::check_parts() {
                         "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")"});
   if (down.num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
+  if (!down.client_slot.empty())
+    problems.push_back(
+        {"compressor.down.kind", "'" + scenario_.down.part.kind + "' remembers the clients it compresses for; the server is none"});
   for (const auto& [channel, _] : scenario_.up) {
     const bool known = channel.empty() || std::any_of(exchange_.channels.begin(), exchange_.channels.end(),
                                                       [&name = channel](const auto& c) { return c.name == name; });
@@ -171,6 +179,11 @@ void Experiment<T>::declare_state() {
   for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
   for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
   for (const auto& channel : exchange_.channels) {
+    if (!channel.client_slot.empty())
+      state_->declare({.name = channel.client_slot,
+                       .owner = SlotOwner::client,
+                       .double_buffered = true,
+                       .length = channel.compressor->client_state_size(channel.scope)});
     if (channel.shared_slot.empty()) continue;
     state_->declare({.name = channel.shared_slot,
                      .owner = SlotOwner::cohort,
