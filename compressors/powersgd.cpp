@@ -15,6 +15,7 @@
 
 #include "compressors/compressor.hpp"
 #include "fl_core/cpu/linalg.hpp"
+#include "fl_core/cpu/low_rank.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/payload_segments.hpp"
 #include "fl_core/registry.hpp"
@@ -130,7 +131,7 @@ class PowerSgd final : public Compressor<T> {
         std::copy_n(part, m.rows * r, P);
         cpu::orthogonalize(host, P, m.rows, r);
       } else {
-        cpu::gemm(host, Transpose::no, Transpose::yes, m.rows, m.cols, r, T(1), P, part, T(0), estimate + m.begin);
+        cpu::low_rank_product(host, m, P, part, r, estimate + m.begin);
         move_factor(part, m.cols, r, Q);
       }
       part += (phase == 0 ? m.rows : m.cols) * r;

@@ -146,15 +146,21 @@ FL_WIDE_VECTORS void add_rows(const Tile<T>& tile, const T* P, std::size_t r, T*
   }
 }
 
-// row -= kR columns of P at that row times kR rows of Q^T.
+// out = or += kR columns of P at one row times kR rows of Q^T.
 template <std::size_t kR, class T>
-FL_WIDE_VECTORS void subtract(T* row, std::size_t count, const T* P, const T* Q, std::size_t stride) {
-  FL_IVDEP
+FL_WIDE_VECTORS void add_product(bool add, std::size_t count, const T* P, const T* Q, std::size_t stride, T* out) {
   for (std::size_t j = 0; j < count; ++j) {
-    T sent = P[0] * Q[j];
-    for (std::size_t c = 1; c < kR; ++c) sent += P[c] * Q[c * stride + j];
-    row[j] -= sent;
+    T sum = P[0] * Q[j];
+    for (std::size_t c = 1; c < kR; ++c) sum += P[c] * Q[c * stride + j];
+    out[j] = add ? out[j] + sum : sum;
   }
+}
+
+// Entries column .. column+count-1 of a row of P Q^T: the same bits for the sender's memory and for the receiver.
+template <class T>
+void product_row(const T* P, const Columns<T>& Q, std::size_t r, std::size_t column, std::size_t count, T* out) {
+  if (r == 0) std::fill_n(out, count, T(0));
+  each_chunk(r, [&]<std::size_t kR>(std::size_t c) { add_product<kR>(c > 0, count, P + c, Q.column(c) + column, Q.stride, out); });
 }
 
 }  // namespace
@@ -201,21 +207,30 @@ void write_low_rank_state(const Exec& exec, const Affine<T>& input, std::size_t 
   Workspace::Frame frame(*exec.workspace);
   Columns<T> columns(segment.cols, r, frame);
   columns.read(Q, segment.cols, r);
+  T* sent = frame.take<T>(kCols);
   for (std::size_t row = 0; row < segment.rows; ++row)
     for (std::size_t column = 0; column < segment.cols; column += kCols) {
       const std::size_t count = std::min(kCols, segment.cols - column), at = row * segment.cols + column;
+      product_row(P + row * r, columns, r, column, count, sent);
       load_tile(input, k, segment.begin + at, count, to + at);
-      each_chunk(r, [&]<std::size_t kR>(std::size_t c) {
-        subtract<kR>(to + at, count, P + row * r + c, columns.column(c) + column, columns.stride);
-      });
+      for (std::size_t j = 0; j < count; ++j) to[at + j] -= sent[j];
     }
+}
+
+template <class T>
+void low_rank_product(const Exec& exec, const Segment& segment, const T* P, const T* Q, std::size_t r, T* out) {
+  Workspace::Frame frame(*exec.workspace);
+  Columns<T> columns(segment.cols, r, frame);
+  columns.read(Q, segment.cols, r);
+  for (std::size_t row = 0; row < segment.rows; ++row) product_row(P + row * r, columns, r, 0, segment.cols, out + row * segment.cols);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                         \
   template void affine_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, T*);              \
   template void affine_transposed_times(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, std::size_t, T*);   \
   template void write_low_rank_state(const Exec&, const Affine<T>&, std::size_t, const Segment&, const T*, const T*, std::size_t, \
-                                     const StateWrite<T>&);
+                                     const StateWrite<T>&);                                                                       \
+  template void low_rank_product(const Exec&, const Segment&, const T*, const T*, std::size_t, T*);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)
 #undef FL_INSTANTIATE

@@ -22,14 +22,23 @@ struct LoadMatrix {
 
 template <class T>
 struct WriteRemainder {
-  StateRule rule;
   Affine<T> input;
   BatchView<T> state;
-  std::size_t k, begin;
-  const T* sent;  // unused for zero_where_sent
+  std::size_t k, begin, cols, r;
+  const T *P, *Q;
   FL_HD void operator()(std::size_t j) const {
-    state.row(k)[begin + j] = rule == StateRule::residual ? input.at(k, begin + j) - sent[j] : T(0);
+    const T *p = P + j / cols * r, *q = Q + j % cols * r;
+    T sent = T(0);
+    for (std::size_t c = 0; c < r; ++c) sent += p[c] * q[c];
+    state.row(k)[begin + j] = input.at(k, begin + j) - sent;
   }
+};
+
+template <class T>
+struct ClearMatrix {
+  BatchView<T> state;
+  std::size_t k, begin;
+  FL_HD void operator()(std::size_t j) const { state.row(k)[begin + j] = T(0); }
 };
 
 template <class T>
@@ -62,14 +71,9 @@ void affine_transposed_times(const Exec& exec, const Affine<T>& input, std::size
 template <class T>
 void write_low_rank_state(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& segment, const T* P, const T* Q,
                           std::size_t r, const StateWrite<T>& state) {
-  if (state.rule == StateRule::none) return;
-  Workspace::Frame frame(*exec.workspace);
-  T* sent = nullptr;
-  if (state.rule == StateRule::residual) {
-    sent = frame.take<T>(segment.size());
-    gemm(exec, Transpose::no, Transpose::yes, segment.rows, segment.cols, r, T(1), P, Q, T(0), sent);
-  }
-  for_each(exec, segment.size(), detail::WriteRemainder<T>{state.rule, input, state.out, k, segment.begin, sent});
+  if (state.rule == StateRule::residual)
+    for_each(exec, segment.size(), detail::WriteRemainder<T>{input, state.out, k, segment.begin, segment.cols, r, P, Q});
+  if (state.rule == StateRule::zero_where_sent) for_each(exec, segment.size(), detail::ClearMatrix<T>{state.out, k, segment.begin});
 }
 
 }  // namespace fl::cuda
