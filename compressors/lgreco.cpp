@@ -15,12 +15,12 @@
 // add up between adjustments, here on the client's input of the round.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "compressors/by_segment.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/knapsack.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
 #include "fl_core/cpu/tile.hpp"
@@ -42,39 +42,6 @@ inline void describe(Schema& s, LGreCoOptions& o) {
   s.field("alpha", o.alpha, "error allowed, as a part of the reference's").above(0).at_most(1e6);
   s.field("adjust_every", o.adjust_every, "rounds of a client between choices").at_least(1).at_most(1000000).unit("rounds");
   s.field("steps", o.steps, "into how many steps the allowed error is divided").at_least(1).at_most(1000000);
-}
-
-// For every segment the option of least total cost with sum of errors <= budget; all 0 where there is none. cost, error: [S][options]
-[[nodiscard]] inline std::vector<std::size_t> cheapest_within(const std::vector<std::vector<double>>& cost,
-                                                              const std::vector<std::vector<double>>& error, double budget,
-                                                              std::size_t steps) {
-  const std::size_t S = cost.size();
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> best(steps + 1, 0.0);  // least cost of the segments so far within w steps of the budget
-  std::vector<std::vector<std::size_t>> choice(S, std::vector<std::size_t>(steps + 1, 0)), spent = choice;
-  for (std::size_t s = 0; s < S; ++s) {
-    std::vector<double> next(steps + 1, kNever);
-    for (std::size_t c = 0; c < cost[s].size(); ++c) {
-      const double share = error[s][c] > 0 ? std::ceil(error[s][c] / budget * static_cast<double>(steps)) : 0.0;
-      if (!(share <= static_cast<double>(steps))) continue;
-      const auto step = static_cast<std::size_t>(share);
-      for (std::size_t w = step; w <= steps; ++w) {
-        if (!(best[w - step] + cost[s][c] < next[w])) continue;
-        next[w] = best[w - step] + cost[s][c];
-        choice[s][w] = c;
-        spent[s][w] = step;
-      }
-    }
-    best = std::move(next);
-  }
-  std::vector<std::size_t> chosen(S, 0);
-  if (best[steps] == kNever) return chosen;
-  std::size_t w = steps;
-  for (std::size_t s = S; s-- > 0;) {
-    chosen[s] = choice[s][w];
-    w -= spent[s][w];
-  }
-  return chosen;
 }
 
 namespace FL_DEVICE_NS {

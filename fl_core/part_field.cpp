@@ -27,12 +27,17 @@ Refusal set_options(const Value::Table& table, NamedPart& part) {
   return "its " + problems.front().where + ": " + problems.front().message;
 }
 
+// Options without a kind are those of the part that is there.
+const std::string* kind_of(const Value::Table& table, const NamedPart& part) {
+  for (const auto& [key, value] : table)
+    if (key == "kind") return std::get_if<std::string>(&value.data);
+  return part.part.empty() ? nullptr : &part.part;
+}
+
 Refusal set_part(const std::string& role, const Value& value, NamedPart& part) {
   const auto* table = std::get_if<Value::Table>(&value.data);
   const auto* name = std::get_if<std::string>(&value.data);  // "top_k" is short for { kind = "top_k" }
-  if (table != nullptr)
-    for (const auto& [key, member] : *table)
-      if (key == "kind") name = std::get_if<std::string>(&member.data);
+  if (table != nullptr) name = kind_of(*table, part);
   if (name == nullptr) return "must be a " + role + " such as { kind = \"top_k\" }, is " + to_string(value);
   try {
     NamedPart named = resolve_name(role, *name);

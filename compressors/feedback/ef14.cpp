@@ -32,7 +32,7 @@ class Ef14 final : public Feedback<T> {
       const Contract& contract = around.contracts[i];
       if (contract.omega && *contract.omega > 0 && !contract.delta && !contract.kappa)
         problems.push_back({"compressor.up.kind", "ef14 around the unscaled unbiased operator '" + around.operators[i] +
-                                                      "' diverges: scale it by 1/(1+omega) (scaled = true for qsgd, scaled = false for "
+                                                      "' diverges: scale it by 1/(1+omega) (scaled = true where it has that, scaled = false for "
                                                       "random_k), or use feedback 'none' or 'diana'"});
     }
   }
