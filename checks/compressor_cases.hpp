@@ -30,6 +30,26 @@ using Settings = std::vector<std::pair<std::string, Value>>;
 
 inline Value text(const char* s) { return Value{std::string(s)}; }
 inline Value whole(std::int64_t n) { return Value{n}; }
+// { kind = name, key = value, ... }
+inline Value inner(const char* name, const Settings& settings = {}) {
+  Value::Table table = {{"kind", text(name)}};
+  for (const auto& setting : settings) table.push_back(setting);
+  Value value;
+  value.data = std::move(table);
+  return value;
+}
+inline Value list_of(std::initializer_list<Value> values) {
+  Value value;
+  value.data = Value::List(values);
+  return value;
+}
+inline Value rounds(std::initializer_list<std::int64_t> values) {
+  Value::List list;
+  for (const std::int64_t x : values) list.push_back(Value{x});
+  Value value;
+  value.data = std::move(list);
+  return value;
+}
 inline Value numbers(std::initializer_list<double> values) {
   Value::List list;
   for (const double x : values) list.push_back(Value{x});
@@ -79,6 +99,37 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
         {{"ratio", Value{0.1}}, {"fit", text("gamma_pareto")}, {"stages", whole(2)}},
         {{"ratio", Value{0.25}}, {"fit", text("gamma_pareto")}, {"update_every", whole(1)}}}},
       {"variance_based", {{{"alpha", Value{0.5}}}}},
+      {"dryden", {{{"ratio", Value{0.25}}}}},
+      {"rank_r_svd", {{{"rank", whole(1)}}, {{"rank", whole(5)}}}},
+      {"absolute_low_rank", {{{"threshold", Value{1.0}}}, {{"threshold", Value{3.0}}, {"rule", text("lambda")}}}},
+      {"atomo",
+       {{{"ratio", Value{0.25}}},
+        {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
+        {{"atoms", text("singular")}, {"rank", whole(2)}},
+        {{"atoms", text("singular")}, {"rank", whole(1)}, {"scaled", Value{true}}}}},
+      {"gradzip", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"ridge", Value{0.1}}}}},
+      {"sketched_sgd", {{{"ratio", Value{0.1}}, {"rows", whole(3)}, {"columns", whole(20)}}}},
+      {"induced",
+       {{{"biased", inner("top_k", {{"ratio", Value{0.25}}})},
+         {"unbiased", inner("random_k", {{"ratio", Value{0.25}}, {"scaled", Value{true}}})}},
+        {{"biased", inner("random_k", {{"ratio", Value{0.5}}})}, {"unbiased", inner("qsgd", {{"levels", whole(4)}})}}}},
+      {"schedule",
+       {{{"stages", list_of({inner("top_k", {{"ratio", Value{0.5}}}), inner("top_k", {{"ratio", Value{0.25}}})})},
+         {"from", rounds({1, 5})}},
+        {{"stages", list_of({inner("identity"), inner("ef_sign")})}, {"from", rounds({1, 20})}}}},
+      {"adaqs",
+       {{{"levels", whole(2)}, {"double_every", whole(3)}}, {{"levels", whole(1)}, {"norm", text("max")}, {"scaled", Value{true}}}}},
+      {"dqsgd", {{{"precision", Value{0.5}}}, {{"precision", Value{3000.0}}}}},
+      {"accordion",
+       {{{"critical", inner("top_k", {{"ratio", Value{0.5}}})},
+         {"otherwise", inner("top_k", {{"ratio", Value{0.1}}})},
+         {"window", whole(2)}},
+        {{"critical", inner("rank_r_svd", {{"rank", whole(3)}})}, {"otherwise", inner("rank_r_svd", {{"rank", whole(1)}})}}}},
+      {"lgreco",
+       {{{"reference", inner("top_k", {{"ratio", Value{0.2}}})},
+         {"candidates", list_of({inner("top_k", {{"ratio", Value{0.05}}}), inner("top_k", {{"ratio", Value{0.5}}})})},
+         {"adjust_every", whole(1)},
+         {"steps", whole(100)}}}},
       {"strom", {{{"tau", Value{0.5}}}}},
       {"wangni",
        {{{"ratio", Value{0.25}}}, {{"ratio", Value{0.25}}, {"scaled", Value{true}}}, {{"ratio", Value{0.5}}, {"corrections", whole(0)}}}},

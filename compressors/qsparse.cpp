@@ -13,9 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/entry_levels.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
 #include "fl_core/registry.hpp"
@@ -47,34 +47,28 @@ inline void validate(const QsparseOptions& o, Problems& problems) { validate_spa
 namespace FL_DEVICE_NS {
 namespace {
 
-// The norm of the entries, in order; 0 where it is too small to be divided into s normal numbers.
+// scale[i] from the squares of a segment's entries; 0 where the norm is too small to be divided into s normal numbers.
 template <class T>
-struct EntriesNorm {
+struct NormOfSquares {
+  const double* squares;
   T smallest;
-  FL_HD T operator()(const T* value, std::size_t n) const {
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(value[i]) * static_cast<double>(value[i]);
-    const T norm = static_cast<T>(sqrt(sum));
-    return norm < smallest ? T(0) : norm;
+  T* scale;
+  FL_HD void operator()(std::size_t i) const {
+    const T norm = static_cast<T>(sqrt(squares[i]));
+    scale[i] = norm < smallest ? T(0) : norm;
   }
 };
 
 template <class T>
 struct RandomLevel {
   T s;
-  RandomStream stream;
-  const CompressContext<T>* context;
-
-  FL_HD std::int32_t operator()(T p, T scale, std::uint32_t position) const {
+  FL_HD std::int32_t operator()(T p, T scale, std::uint32_t word, std::size_t) const {
     T a = (p < T(0) ? -p : p) * (s / scale);
     a = a < s ? a : s;
     a = scale > T(0) ? a : T(0);
     const auto below = static_cast<std::int32_t>(a);
-    const std::int32_t level = below + (RandomStream::to_uniform<T>(stream.bits(position)) < a - static_cast<T>(below) ? 1 : 0);
+    const std::int32_t level = below + (RandomStream::to_uniform<T>(word) < a - static_cast<T>(below) ? 1 : 0);
     return p < T(0) ? -level : level;
-  }
-  [[nodiscard]] RandomLevel for_client(std::size_t k) const {
-    return {s, RandomStream(context->random_key, context->clients[k], context->round), nullptr};
   }
 };
 
@@ -112,9 +106,15 @@ class Qsparse final : public Compressor<T> {
     format.min_level = -static_cast<std::int32_t>(options_.levels);
     format.bits = bits_for(2 * static_cast<std::uint64_t>(options_.levels) + 1);
     format.unit = options_.scaled ? 1 / (s * (1 + largest_beta(scope))) : 1 / s;
-    const EntriesNorm<T> norm{std::numeric_limits<T>::min() * static_cast<T>(s)};
-    quantize_entries(exec, scope, format, width_of(options_.levels), norm, RandomLevel<T>{static_cast<T>(s), {}, &context}, state,
-                     messages);
+    const std::size_t norms = messages.size() * scope.segments.size();
+    Workspace::Frame frame(*exec.workspace);
+    auto* squares = frame.take<double>(norms);
+    T* scale = frame.take<T>(norms);
+    reduce_kept(exec, scope, messages, SquareOf{}, Reduce::sum, squares);
+    for_each(exec, norms, NormOfSquares<T>{squares, std::numeric_limits<T>::min() * static_cast<T>(s), scale});
+    const std::vector<RandomStream> streams = client_streams(context);
+    encode_kept(exec, scope, format, width_of(options_.levels), static_cast<const T*>(scale), RandomLevel<T>{static_cast<T>(s)},
+                std::span<const RandomStream>(streams), state, messages);
   }
 
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "compressors/compressor.hpp"
-#include "compressors/entry_levels.hpp"
 #include "compressors/quantizer.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
@@ -28,17 +27,11 @@ inline void describe(Schema& s, StromOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-template <class T>
-struct NoScale {
-  FL_HD T operator()(const T*, std::size_t) const { return T(1); }
-};
-
 struct StromLevel {
   template <class T>
-  FL_HD std::int32_t operator()(T p, T, std::uint32_t) const {
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
     return p < T(0) ? -1 : 1;
   }
-  [[nodiscard]] StromLevel for_client(std::size_t) const { return *this; }
 };
 
 template <class T>
@@ -61,7 +54,7 @@ class Strom final : public Compressor<T> {
     format.bits = bits_for(3);
     format.unit = static_cast<double>(tau_);
     format.has_scale = false;
-    quantize_entries(exec, scope, format, LevelWidth::w8, NoScale<T>{}, StromLevel{}, state, messages);
+    encode_kept(exec, scope, format, LevelWidth::w8, static_cast<const T*>(nullptr), StromLevel{}, state, messages);
   }
 
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {

@@ -1,6 +1,7 @@
 #include "compressors/codec/codec.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "compressors/codec/bit_stream.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kVersion = 2;
 constexpr unsigned kVersionBits = 2, kValuesBits = 3;
+constexpr std::uint64_t kFactors = 5, kSum = 6;  // among the codes of values
 
 template <class T>
 constexpr unsigned kNativeBits = 8 * sizeof(T);
@@ -49,12 +51,28 @@ template <class T>
          "; use fewer segments or smaller tables";
 }
 
+template <class T>
+void check_factors(const Payload<T>& message, const Scope& scope, bool own_shape) {
+  expect_count("ranks", message.counts.size(), own_shape ? 0 : scope.segments.size());
+  std::size_t numbers = 0;
+  for (std::size_t s = 0; s < message.counts.size(); ++s) {
+    const Segment& m = scope.segments[s];
+    const std::size_t rank = message.counts[s];
+    if (rank > m.rows || rank > m.cols) throw_contradiction("as the rank of a matrix", rank, m.rows < m.cols ? m.rows : m.cols);
+    numbers += rank * (m.rows + m.cols);
+  }
+  expect_count("numbers in factors", message.num_sent, numbers);
+  if (message.values != kNativeWire<T>) throw Error("a compressor's message has factors in another precision than the run's");
+}
+
 // The sizes of a message agree with its scope. What a hostile index could do is checked where indices are read.
 template <class T>
 void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) {
   const std::size_t segments = own_shape ? 1 : scope.segments.size();
   if (message.positions == Positions::all) {
     expect_count("entries", message.num_sent, own_shape ? message.length : num_compressed(scope));
+  } else if (message.positions == Positions::factors) {
+    check_factors(message, scope, own_shape);
   } else {
     expect_count("counts", message.counts.size(), segments);
     expect_count("positions", message.index.size(), message.num_sent);
@@ -109,7 +127,7 @@ std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segm
 }
 
 template <class T>
-std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
+std::uint64_t part_bits(const Payload<T>& message, const Scope& scope) {
   const Shape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   std::uint64_t bits = 1 + kValuesBits + (shape.asks_plain ? 1 : 0) + (shape.asks_extras ? 1 : 0);
@@ -119,11 +137,19 @@ std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   if (message.positions == Positions::list) {
     bits += list_bits(message, segments);
+  } else if (message.positions == Positions::factors) {
+    for (const std::uint32_t rank : message.counts) bits += gamma_bits(std::uint64_t{rank} + 1);
   } else if (message.num_sent > 0) {
     bits += segments.size() * scale_bits(message);
   }
   const std::uint64_t raw = message.num_sent * static_cast<std::uint64_t>(bits_of(message.values));
   return bits + raw + levels.bits + message.excluded.size() * std::uint64_t{kNativeBits<T>};
+}
+
+template <class T>
+std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
+  if (message.rest == nullptr) return part_bits(message, scope);
+  return 1 + kValuesBits + part_bits(message, scope) + part_bits(*message.rest, scope);
 }
 
 }  // namespace
@@ -163,11 +189,12 @@ void write_segment(BitWriter& writer, const Payload<T>& message, LevelCoding cod
 }
 
 template <class T>
-void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
+void write_part(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
   const Shape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   writer.put(message.positions == Positions::list ? 1 : 0, 1);
-  writer.put(static_cast<std::uint64_t>(message.values), kValuesBits);
+  const bool has_factors = message.positions == Positions::factors;
+  writer.put(has_factors ? kFactors : static_cast<std::uint64_t>(message.values), kValuesBits);
   if (shape.asks_plain) writer.put(shape.own ? 1 : 0, 1);
   if (shape.asks_extras) writer.put(message.excluded.empty() ? 0 : 1, 1);
   const LevelPlan levels = plan_of(message);
@@ -178,12 +205,26 @@ void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& sc
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   std::size_t first = 0;
   for (std::size_t s = 0; s < segments.size(); ++s) {
-    const std::size_t count = message.positions == Positions::list ? message.counts[s] : segments[s].size();
+    const std::size_t rank = has_factors ? message.counts[s] : 0;
+    const std::size_t count = has_factors                            ? rank * (segments[s].rows + segments[s].cols)
+                              : message.positions == Positions::list ? message.counts[s]
+                                                                     : segments[s].size();
+    if (has_factors) writer.put_gamma(rank + 1);
     write_segment(writer, message, coding, segments[s], s, first, count);
     first += count;
   }
   if (levels.coded) write_coded_levels(writer, levels, message);
   write_raw(writer, message.excluded.data(), message.excluded.size(), kNativeWire<T>);
+}
+
+template <class T>
+void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
+  if (message.rest != nullptr) {
+    writer.put(0, 1);
+    writer.put(kSum, kValuesBits);
+  }
+  write_part(writer, message, scope);
+  if (message.rest != nullptr) write_part(writer, *message.rest, scope);
 }
 
 }  // namespace
@@ -230,11 +271,25 @@ struct Announced {
   // How many entries a bit of what follows can stand for.
   [[nodiscard]] std::uint64_t entries_per_bit() const { return coding == LevelCoding::coded ? kLevelsPerBit : 1; }
 };
+// The rank of a matrix; `count` numbers follow, for which there is room then.
+template <class T>
+std::string read_rank(BitReader& reader, Payload<T>& message, const Segment& segment, std::size_t s, std::size_t& count) {
+  const std::uint64_t code = reader.get_gamma();
+  if (code == 0 || code - 1 > segment.rows || code - 1 > segment.cols) return "a rank that the matrix cannot have";
+  count = static_cast<std::size_t>(code - 1) * (segment.rows + segment.cols);
+  if (count * std::uint64_t{kNativeBits<T>} > reader.remaining()) return "the message ends inside the factors";
+  message.counts[s] = static_cast<std::uint32_t>(code - 1);
+  grow(message, count);
+  return "";
+}
 
 template <class T>
 std::string read_segment(BitReader& reader, Payload<T>& message, const Announced& header, const Segment& segment, std::size_t s) {
   const std::size_t first = message.num_sent;
   std::size_t count = segment.size();
+  if (message.positions == Positions::factors) {
+    if (std::string wrong = read_rank(reader, message, segment, s, count); !wrong.empty()) return wrong;
+  }
   if (message.positions == Positions::list) {
     if (std::string wrong = read_count(reader, segment, count, header.entries_per_bit()); !wrong.empty()) return wrong;
     message.counts[s] = static_cast<std::uint32_t>(count);
@@ -255,11 +310,14 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Announced
 
 // Positions, values, flags and the format of levels.
 template <class T>
-std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, Announced& header) {
-  message.positions = reader.get(1) != 0 ? Positions::list : Positions::all;
-  const std::uint64_t values = reader.get(kValuesBits);
-  if (values > static_cast<std::uint64_t>(WireValue::bf16)) return "unknown format of values";
-  message.values = static_cast<WireValue>(values);
+std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, bool is_list, std::uint64_t values,
+                                Announced& header) {
+  message.positions = is_list ? Positions::list : Positions::all;
+  const bool has_factors = values == kFactors && message.positions == Positions::all;
+  if (values > static_cast<std::uint64_t>(WireValue::bf16) && !has_factors) return "unknown format of values";
+  message.values = has_factors ? kNativeWire<T> : static_cast<WireValue>(values);
+  if (has_factors) message.positions = Positions::factors;
+  if (has_factors && message.length != scope.P) return "factors of a vector without matrices";
   header.own_shape = message.length != scope.P;
   if (!header.own_shape && !scope.excluded.empty() && message.positions == Positions::all) header.own_shape = reader.get(1) != 0;
   header.extras = !header.own_shape && !scope.excluded.empty() && reader.get(1) != 0;
@@ -284,19 +342,20 @@ std::string make_room(const BitReader& reader, Payload<T>& message, const Announ
   if (bits > reader.remaining()) {
     return "the message ends " + std::to_string(bits - reader.remaining()) + " bits before what its header announces";
   }
-  if (message.positions == Positions::list) {
-    message.counts.resize_discard(segments);
-  } else {
+  if (message.positions == Positions::all) {
     grow(message, entries);
+  } else {
+    message.counts.resize_discard(segments);
   }
   if (message.values == WireValue::levels) message.scale.resize_discard(segments * scales_per_segment(message.level_format));
   return "";
 }
 
+// What follows the first two fields of a channel.
 template <class T>
-std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope) {
+std::string read_part(BitReader& reader, Payload<T>& message, const Scope& scope, bool is_list, std::uint64_t values) {
   Announced header;
-  if (std::string wrong = read_channel_header(reader, message, scope, header); !wrong.empty()) return wrong;
+  if (std::string wrong = read_channel_header(reader, message, scope, is_list, values, header); !wrong.empty()) return wrong;
   Segment plain;
   const auto segments = message_segments(scope, header.own_shape, message.length, plain);
   const std::size_t entries = header.own_shape ? message.length : num_compressed(scope);
@@ -315,6 +374,21 @@ std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& sc
   message.excluded.resize_discard(excluded);
   const std::string wrong = read_raw(reader, message.excluded.data(), excluded, kNativeWire<T>);
   return wrong.empty() ? "" : "excluded tensors: " + wrong;
+}
+
+template <class T>
+std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope) {
+  bool is_list = reader.get(1) != 0;
+  std::uint64_t values = reader.get(kValuesBits);
+  if (is_list || values != kSum) return read_part(reader, message, scope, is_list, values);
+  message.rest = std::make_unique<Payload<T>>();
+  message.rest->clear(message.length);
+  for (Payload<T>* part : {&message, message.rest.get()}) {
+    is_list = reader.get(1) != 0;
+    values = reader.get(kValuesBits);
+    if (std::string wrong = read_part(reader, *part, scope, is_list, values); !wrong.empty()) return wrong;
+  }
+  return message.rest->excluded.empty() ? "" : "excluded tensors travel twice";
 }
 
 template <class T>

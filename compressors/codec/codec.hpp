@@ -2,11 +2,13 @@
 // specification.
 //
 //   message   = version:2 (= 2)  silent:1  [gamma(channels)  { channel }]  zeros up to a whole byte
-//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16)
+//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16;
+//               5 factors, with positions 0; 6 with positions 0: two channels follow whose vectors are to be added)
 //               [plain:1 and extras:1, see below]  [format of levels]  { segment }  [coded levels]
 //               [excluded values, raw in the run's precision]
 //   segment   = [positions, if list]  [scales, raw in the run's precision, as many as the format has, if the segment sends anything]
-//               raw values or levels of what is sent, ascending; nothing where the levels are coded
+//               raw values or levels of what is sent, ascending; nothing where the levels are coded;
+//               factors of rank r: gamma(r + 1), then L [n,r] and R [m,r], raw in the run's precision
 //
 // coded     the levels of all segments in an entropy code, where that makes the message shorter than levels of fixed width.
 // silent    the sender says nothing this phase: in the message if all its channels are silent (one byte in all), else in the channel.

@@ -88,9 +88,10 @@ double log2_binomial(std::uint64_t n, std::uint64_t k) {
   return slot.bits;
 }
 
+namespace {
+
 template <class T>
-double entropy_bits(const Payload<T>& message, const Scope& scope) {
-  if (message.silent) return 0;
+double part_entropy(const Payload<T>& message, const Scope& scope) {
   constexpr double kNativeBits = 8 * sizeof(T);
   Segment plain;
   const auto segments = message_segments(scope, has_own_shape(message, scope), message.length, plain);
@@ -106,6 +107,14 @@ double entropy_bits(const Payload<T>& message, const Scope& scope) {
   if (message.values != WireValue::levels) return bits + static_cast<double>(message.num_sent) * bits_of(message.values);
   bits += static_cast<double>(active * scales_per_segment(message.level_format)) * kNativeBits;
   return bits + level_entropy(message);
+}
+
+}  // namespace
+
+template <class T>
+double entropy_bits(const Payload<T>& message, const Scope& scope) {
+  if (message.silent) return 0;
+  return part_entropy(message, scope) + (message.rest != nullptr ? part_entropy(*message.rest, scope) : 0.0);
 }
 
 template double entropy_bits<float>(const Payload<float>&, const Scope&);

@@ -27,9 +27,10 @@ class ErrorMemory : public Feedback<T> {
     for (std::size_t i = 0; i < around.contracts.size(); ++i) {
       const Contract& contract = around.contracts[i];
       if (contract.omega && *contract.omega > 0 && !contract.delta && !contract.kappa)
-        problems.push_back({"compressor.up.kind", name_ + " around the unscaled unbiased operator '" + around.operators[i] +
-                                                      "' diverges: scale it by 1/(1+omega) (scaled = true for qsgd, scaled = false for "
-                                                      "random_k), or use feedback 'none' or 'diana'"});
+        problems.push_back(
+            {"compressor.up.kind", name_ + " around the unscaled unbiased operator '" + around.operators[i] +
+                                       "' diverges: scale it by 1/(1+omega) (scaled = true where it has that, scaled = false for "
+                                       "random_k), or use feedback 'none' or 'diana'"});
     }
   }
 
