@@ -2,8 +2,9 @@
 //
 //   client  p = e + gamma (grad f_i(w) - grad f_i(x*)),  c = C(p),  e <- p - c          server  estimate = sum_i weight_i c_i
 // sum_i w_i grad f_i(x*) = 0, so the shifts change no mean; but they take away the part of the input that does not vanish and that keeps
-// EC-GD at a distance from x*. It is ef14 with unit = step and local kind "gradient", subtract = "optimum": x* must be known, which convex
-// problems allow. C is a contraction or absolute. e [N,P], kept while a client is absent.
+// EC-GD at a distance from x*. It is ef14 with local kind "gradient", subtract = "optimum": x* must be known, which convex problems
+// allow. unit = "step" as published, or "gradient", which is the same for a constant gamma. C is a contraction or absolute.
+// e [N,P], kept while a client is absent.
 // Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020; run as in
 // Sahu et al. 2021, Figures 8 and 9.
 #include "compressors/feedback/error_memory.hpp"
@@ -21,8 +22,6 @@ class EcGdStar final : public ErrorMemory<T> {
     needs::local_kind("ec_gd_star", "gradient", around, problems);
     if (around.local_update == "gradient" && !around.subtracts_optimum)
       problems.push_back({"local.subtract", "feedback 'ec_gd_star' needs subtract = \"optimum\""});
-    if (around.unit != Unit::step)
-      problems.push_back({"compressor.up.unit", "ec_gd_star keeps the step size inside the memory: unit must be \"step\""});
   }
 };
 
