@@ -5,7 +5,6 @@
 #include <cmath>
 #include <span>
 
-#include "compressors/codec/values.hpp"
 #include "fl_core/error.hpp"
 
 namespace fl::codec {
@@ -13,7 +12,6 @@ namespace fl::codec {
 namespace {
 
 constexpr unsigned kLeastPrecision = 8, kMostPrecision = 16, kPrecisionBits = 4;
-constexpr std::uint64_t kMostDirect = 4096;                    // levels of a format that has a token for each
 constexpr unsigned kDirectExponent = 8, kKept = 5;             // of wide levels
 constexpr std::uint64_t kLeastState = std::uint64_t{1} << 31;  // the state is below 2^63
 constexpr unsigned kUnitBits = 24;                             // lengths are added up in units of 2^-24 bit
@@ -26,9 +24,6 @@ struct Token {
   std::uint32_t extra = 0;
 };
 
-std::uint64_t num_levels(const LevelFormat& format) {
-  return static_cast<std::uint64_t>(std::int64_t{max_level(format)} - format.min_level) + 1;
-}
 bool is_direct(const LevelFormat& format) { return num_levels(format) <= kMostDirect; }
 
 std::size_t num_tokens(const LevelFormat& format) {
@@ -80,31 +75,28 @@ auto with_levels(Message& message, Visit visit) {
 // ---- counting ----
 
 // Counts per token. Neighbours go to different tables: equal levels in a row would wait for each other.
-template <class L>
+template <std::size_t kTables, class L>
 void count_direct(const L* level, std::size_t n, const LevelFormat& format, std::vector<std::uint64_t>& count) {
-  constexpr std::size_t kTables = 4;
   const std::size_t size = std::bit_ceil(count.size());
   const auto min = static_cast<std::uint32_t>(format.min_level), mask = static_cast<std::uint32_t>(size - 1);
   static thread_local std::vector<std::uint32_t> table;
   table.assign(kTables * size, 0);
   std::uint32_t worst = 0;
-  const auto code = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(level[i])) - min; };
+  const auto add = [&](std::size_t i, std::size_t t) {
+    const std::uint32_t code = static_cast<std::uint32_t>(static_cast<std::int32_t>(level[i])) - min;
+    worst = std::max(worst, code);
+    ++table[t * size + (code & mask)];
+  };
   std::size_t i = 0;
   for (; i + kTables <= n; i += kTables) {
-    const std::uint32_t c0 = code(i), c1 = code(i + 1), c2 = code(i + 2), c3 = code(i + 3);
-    worst = std::max(worst, std::max(std::max(c0, c1), std::max(c2, c3)));
-    ++table[c0 & mask];
-    ++table[size + (c1 & mask)];
-    ++table[2 * size + (c2 & mask)];
-    ++table[3 * size + (c3 & mask)];
+#pragma GCC unroll 4
+    for (std::size_t t = 0; t < kTables; ++t) add(i + t, t);
   }
-  for (; i < n; ++i) {
-    worst = std::max(worst, code(i));
-    ++table[code(i) & mask];
-  }
+  for (; i < n; ++i) add(i, 0);
   if (worst >= count.size()) throw_level_outside(format);
-  for (std::size_t t = 0; t < count.size(); ++t)
-    count[t] = std::uint64_t{table[t]} + table[size + t] + table[2 * size + t] + table[3 * size + t];
+  for (std::size_t c = 0; c < count.size(); ++c) {
+    for (std::size_t t = 0; t < kTables; ++t) count[c] += table[t * size + c];
+  }
 }
 
 template <class L>
@@ -115,6 +107,21 @@ void count_wide(const L* level, std::size_t n, const LevelFormat& format, std::v
     ++count[wide_token(l, format).token];
   }
 }
+
+}  // namespace
+
+template <class T>
+void count_levels(const Payload<T>& payload, std::vector<std::uint64_t>& count) {
+  const LevelFormat& format = payload.level_format;
+  const std::size_t n = payload.num_sent;
+  count.assign(static_cast<std::size_t>(num_levels(format)), 0);
+  with_levels(payload, [&](const auto* level) {
+    constexpr std::size_t kLevelsPerEntry = 8;  // more tables are worth their zeros
+    n >= kLevelsPerEntry* count.size() ? count_direct<4>(level, n, format, count) : count_direct<1>(level, n, format, count);
+  });
+}
+
+namespace {
 
 // ---- the model and its length ----
 
@@ -199,9 +206,12 @@ LevelPlan plan_levels(const Payload<T>& payload, std::uint64_t code_name_bits) {
   if (const std::string wrong = check_format(format); !wrong.empty()) throw Error("a compressor's level format cannot be sent: " + wrong);
 
   static thread_local std::vector<std::uint64_t> count, present;
-  count.assign(num_tokens(format), 0);
-  with_levels(payload,
-              [&](const auto* level) { is_direct(format) ? count_direct(level, n, format, count) : count_wide(level, n, format, count); });
+  if (is_direct(format)) {
+    count_levels(payload, count);
+  } else {
+    count.assign(num_tokens(format), 0);
+    with_levels(payload, [&](const auto* level) { count_wide(level, n, format, count); });
+  }
   LevelPlan coded;
   coded.coded = true;
   std::uint64_t extra = 0;
@@ -448,6 +458,8 @@ std::string read_coded_levels(BitReader& reader, Payload<T>& payload) {
   return with_levels(payload, [&](auto* level) { return read_levels_with(reader, level, payload.num_sent, format, words, model); });
 }
 
+template void count_levels<float>(const Payload<float>&, std::vector<std::uint64_t>&);
+template void count_levels<double>(const Payload<double>&, std::vector<std::uint64_t>&);
 template LevelPlan plan_levels<float>(const Payload<float>&, std::uint64_t);
 template LevelPlan plan_levels<double>(const Payload<double>&, std::uint64_t);
 template void write_coded_levels<float>(BitWriter&, const LevelPlan&, const Payload<float>&);

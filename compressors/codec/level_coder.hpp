@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "compressors/codec/bit_stream.hpp"
+#include "compressors/codec/values.hpp"
 #include "fl_core/payload.hpp"
 
 namespace fl::codec {
@@ -43,6 +44,18 @@ struct LevelModel {
   std::vector<std::uint16_t> token;      // [p] ascending
   std::vector<std::uint32_t> frequency;  // [p]
 };
+
+// Formats with more levels are counted by tokens that stand for several.
+inline constexpr std::uint64_t kMostDirect = 4096;
+[[nodiscard]] constexpr std::uint64_t num_levels(const LevelFormat& format) {
+  return static_cast<std::uint64_t>(std::int64_t{max_level(format)} - format.min_level) + 1;
+}
+
+// How often each level occurs, from min_level on, in a format of up to kMostCounted levels. count: overwritten. Throws Error for a level
+// outside the format.
+inline constexpr std::uint64_t kMostCounted = 65536;
+template <class T>
+void count_levels(const Payload<T>& payload, std::vector<std::uint64_t>& count);
 
 // How the levels of a message are written.
 struct LevelPlan {
