@@ -102,6 +102,9 @@ void Experiment<T>::check_parts() {
   for (const auto& channel : exchange_.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
+    if (!around.contracts.back().no_memory.empty() && scenario_.feedback_up.kind != "none" && scenario_.feedback_up.kind != "signum")
+      problems.push_back({"compressor.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind +
+                                                    "': " + around.contracts.back().no_memory});
   }
   feedback_->check(around, problems);
   if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())
