@@ -83,6 +83,36 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
         {{"levels", whole(1000)}},
         {{"levels", whole(100000)}}}},
       {"natural", {{{"rounding", text("nearest")}}}},
+      {"natural_dithering",
+       {{{"levels", whole(1)}},
+        {{"levels", whole(4)}, {"norm", text("l1")}},
+        {{"levels", whole(20)}, {"norm", text("max")}},
+        {{"levels", whole(3)}, {"scaled", Value{true}}}}},
+      {"adaqs",
+       {{{"levels", whole(2)}, {"double_every", whole(2)}},
+        {{"levels", whole(3)}, {"double_every", whole(1)}, {"max_levels", whole(20)}, {"scaled", Value{true}}}}},
+      {"dqsgd", {{{"levels_per_unit", Value{0.25}}}, {{"levels_per_unit", Value{50.0}}, {"rule", text("lambda")}}}},
+      {"terngrad",
+       {{{"clip", Value{0.0}}}, {{"clip", Value{1.0}}}, {{"clip", Value{0.0}}, {"scaled", Value{true}}}, {{"scaled", Value{true}}}}},
+      {"lpc", {{{"bits", whole(2)}}, {{"bits", whole(4)}, {"clip", Value{0.5}}}, {{"bits", whole(12)}, {"scaled", Value{true}}}}},
+      {"three_lc", {{{"sparsity", Value{1.5}}}, {{"sparsity", Value{1.9}}}}},
+      {"fp8", {{{"format", text("e5m2")}}, {{"scaled", Value{false}}}, {{"format", text("e5m2")}, {"scaled", Value{false}}}}},
+      {"dettmers8", {}},
+      {"vqsgd", {{{"repetitions", whole(1)}}, {{"repetitions", whole(7)}, {"scaled", Value{true}}}}},
+      {"sketchml", {{{"buckets", whole(4)}}}},
+      {"drive", {{{"scale", text("min_error")}}}},
+      {"eden",
+       {{{"bits", whole(1)}}, {{"bits", whole(4)}, {"scale", text("min_error")}}, {{"bits", whole(8)}}, {{"scale", text("min_error")}}}},
+      {"stochastic_rounding",
+       {{{"integer_bits", whole(4)}, {"fraction_bits", whole(3)}},
+        {{"integer_bits", whole(12)}, {"fraction_bits", whole(20)}, {"rounding", text("nearest")}}}},
+      {"inceptionn", {{{"error_bits", whole(3)}}, {{"error_bits", whole(15)}}}},
+      {"absolute_rounding",
+       {{{"step", Value{0.5}}},
+        {{"step", Value{0.5}}, {"rounding", text("nearest")}},
+        {{"step", Value{0.25}}, {"deadzone", Value{0.75}}},
+        {{"step", Value{1.0}}, {"deadzone", Value{2.0}}, {"rounding", text("nearest")}, {"rule", text("lambda")}},
+        {{"step", text("2*sqrt(epsilon/d)")}, {"epsilon", Value{0.5}}}}},
       {"scaled_integer",
        {{{"alpha", Value{8.0}}, {"bits", whole(8)}},
         {{"alpha", Value{1000.0}}, {"bits", whole(16)}, {"rounding", text("stochastic")}},
@@ -117,9 +147,6 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
        {{{"stages", list_of({inner("top_k", {{"ratio", Value{0.5}}}), inner("top_k", {{"ratio", Value{0.25}}})})},
          {"from", rounds({1, 5})}},
         {{"stages", list_of({inner("identity"), inner("ef_sign")})}, {"from", rounds({1, 20})}}}},
-      {"adaqs",
-       {{{"levels", whole(2)}, {"double_every", whole(3)}}, {{"levels", whole(1)}, {"norm", text("max")}, {"scaled", Value{true}}}}},
-      {"dqsgd", {{{"precision", Value{0.5}}}, {{"precision", Value{3000.0}}}}},
       {"accordion",
        {{{"critical", inner("top_k", {{"ratio", Value{0.5}}})},
          {"otherwise", inner("top_k", {{"ratio", Value{0.1}}})},
@@ -320,6 +347,15 @@ class Sender {
 
   // What the operator remembers of each client [K,L] when the next block is sent; zeros without it.
   void set_memory(std::vector<T> memory) { memory_ = std::move(memory); }
+  // What the receiver makes of the decoded message of client k of a block.
+  void receive(const Block<T>& block, std::size_t k, Payload<T>& decoded) {
+    CompressContext<T> context;
+    context.round = round_;
+    context.random_key = kKey;
+    context.clients = std::span(block.ids).subspan(k, 1);
+    Payload<T>* message = &decoded;
+    compressor_.reconstruct(exec_, context, scope_, std::span<Payload<T>* const>(&message, 1));
+  }
 
   static constexpr std::uint64_t kKey = 0x1234567;
 
@@ -350,7 +386,10 @@ class Sender {
       compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
       if (compressor_.num_phases() == 1) cpu::send_excluded(exec_, input, scope_, state.slice(first, count), part);
     }
-    for (const Payload<T>& message : messages) demand_well_formed(message, phase_scope(compressor_, scope_, phase));
+    for (const Payload<T>& message : messages) {
+      demand_well_formed(message, phase_scope(compressor_, scope_, phase));
+      demand_well_formed(message.on_wire(), phase_scope(compressor_, scope_, phase));
+    }
     return messages;
   }
 

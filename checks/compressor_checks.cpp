@@ -24,7 +24,7 @@ bool equal(const std::vector<T>& a, const std::vector<T>& b) {  // as numbers
 
 template <class T>
 std::vector<std::byte> encoded(const Payload<T>& message, const Scope& scope) {
-  const codec::Channel<T> channel{&message, &scope};
+  const codec::Channel<T> channel{&message.on_wire(), &scope};
   std::vector<std::byte> bytes;
   codec::encode<T>(std::span(&channel, 1), bytes);
   return bytes;
@@ -138,15 +138,17 @@ void bits(const std::string& part, Findings& findings) {
   for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
     using T = NumberOf<decltype(s)>;
     Block<T> block(shape, 1, s.scope.P, 16);
-    const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 1);
+    Sender<T> sender(s.compressor, s.scope);
+    const Outcome<T> outcome = sender.send(block, StateRule::none, false, 1);
     for (int phase = 0; phase < s.compressor.num_phases(); ++phase) {
       const Payload<T>& message = outcome.messages[static_cast<std::size_t>(phase)][0];
       const Scope own = phase_scope(s.compressor, s.scope, phase);
-      const codec::Channel<T> channel{&message, &own};
+      const codec::Channel<T> channel{&message.on_wire(), &own};
       const std::vector<std::byte> bytes = encoded(message, own);
       s.place.expect(codec::encoded_bits<T>(std::span(&channel, 1)) == 8 * bytes.size(), "the counted bits are not those of the encoding");
       Payload<T> decoded;
       if (!decode(bytes, own, message.length, decoded, s.place)) return;
+      sender.receive(block, 0, decoded);
       std::vector<T> sent(message.length), received(message.length);
       write_dense(message, own, sent.data());
       write_dense(decoded, own, received.data());
@@ -175,6 +177,7 @@ void both_ends(const std::string& part, Findings& findings) {
       add_scaled(outcome.messages[0][0], s.scope, gain, client.data());
       Payload<T> decoded;
       if (!decode(encoded(outcome.messages[0][0], s.scope), s.scope, P, decoded, s.place)) return;
+      sender.receive(block, 0, decoded);
       add_scaled(decoded, s.scope, gain, server.data());
       write_dense(decoded, s.scope, received.data());
       for (std::size_t j = 0; j < P; ++j) rebuilt[j] = p[j] - received[j];

@@ -162,7 +162,7 @@ template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
-  count_bits(context, block, phase, *scratch_[static_cast<std::size_t>(exec.thread)]);
+  count_bits(exec, context, block, phase, *scratch_[static_cast<std::size_t>(exec.thread)]);
 }
 
 namespace {
@@ -208,7 +208,8 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
 }
 
 template <class T>
-void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch) {
+void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase,
+                                Scratch& scratch) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
     message = {.client = block.clients[k], .bits = {}, .refused = refused_[block.first + k] != 0, .work = block.work[k]};
@@ -219,11 +220,11 @@ void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBloc
       const ExchangeChannel<T>& channel = exchange_.channels[c];
       const Payload<T>& payload = *block.messages[c][k];
       const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
-      scratch.spoken.push_back({&payload, &scope});
+      scratch.spoken.push_back({&payload.on_wire(), &scope});
       message.bits.elements += payload.elements();
       if (payload.silent) continue;
       message.bits.published += channel.compressor->published_bits(payload, scope);
-      message.bits.entropy += codec::entropy_bits(payload, scope);
+      message.bits.entropy += codec::entropy_bits(payload.on_wire(), scope);
     }
     const std::span<const codec::Channel<T>> spoken(scratch.spoken);
     message.bits.bits = codec::encoded_bits<T>(spoken);
@@ -242,8 +243,20 @@ void BlockRunner<T>::count_bits(const RoundContext<T>& context, const ClientBloc
     if (!read.ok()) throw Error("a message that was just encoded was refused: " + read.error().reason);
     std::size_t s = 0;
     for (std::size_t c = 0; c < channels_.size(); ++c)
-      if (channels_[c].speaks) std::swap(*block.messages[c][k], *decoded[s++]);
+      if (channels_[c].speaks) {
+        std::swap(*block.messages[c][k], *decoded[s++]);
+        reconstruct(exec, context, block, phase, c, k);
+      }
   }
+}
+
+template <class T>
+void BlockRunner<T>::reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
+                                 std::uint32_t k) {
+  const ExchangeChannel<T>& channel = exchange_.channels[c];
+  const CompressContext<T> own{
+      .round = context.round, .phase = phase, .random_key = channel.random_key, .clients = block.clients.subspan(k, 1)};
+  channel.compressor->reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
 }
 
 template <class T>

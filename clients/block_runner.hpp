@@ -67,7 +67,10 @@ class BlockRunner final : public CohortRunner<T> {
   void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
-  void count_bits(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
+  void count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
+  // What the receiver makes of a message that it decoded.
+  void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
+                   std::uint32_t k);
   void measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
   void measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send, T* kept_input);
   void add_times(RoundTimes& times);

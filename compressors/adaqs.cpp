@@ -1,69 +1,84 @@
-// AdaQS: QSGD whose number of levels doubles from time to time.
+// AdaQS: QSGD whose number of levels doubles as training goes on, coarse at first and fine near the end.
 //
-//   s_t = s_0 2^floor((t-1) / double_every),  at most max_levels;   C_t = QSGD with s_t levels,   omega_t = min(d/s_t^2, sqrt(d)/s_t)
+//   C = QSGD with s_t levels of |x|_2,   s_t = min(s_0 2^floor((t-1)/E), s_max),   t = 1, 2, ... the round
 //
-// Gradients shrink as training goes on and their noise weighs more, so precision is added when it begins to matter. The promise is that of
-// the first rounds, omega_1. Options norm and scaled are qsgd's. Published bits: the bits of a level, 32 per norm.
-// J. Guo, W. Liu, W. Wang, J. Han, R. Li, Y. Lu, S. Hu, "Accelerating distributed deep learning by adaptive gradient quantization", ICASSP
-// 2020. The paper doubles when a ratio of mean and deviation of the gradients falls below a bound; that rule was not at hand, and a server
-// would have to tell it to the clients: here the rounds decide, which everyone knows.
+// Unbiased, omega = min(d / s_0^2, sqrt(d) / s_0): the first rounds' bound holds for all. scaled = true sends C(x) / (1 + omega_t), a
+// contraction in expectation with delta = 1 / (1 + omega) of the first rounds. Published bits as of qsgd, 1 + ceil(log2(s_t+1)) per
+// coordinate and 32 per norm; the width in the message follows s_t.
+// The source doubles s when a statistic of the gradients says so; here the rounds between two doublings are given, so that every client
+// and the server know s_t without a word. Checked against QSGD with the same s in every round.
+// Guo, Liu, Wang, Gong, "Accelerating distributed deep learning by adaptive gradient quantization", ICASSP 2020.
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "compressors/compressor.hpp"
-#include "compressors/wrapped.hpp"
+#include "compressors/random_levels.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
 
-struct AdaQsOptions {
-  std::int64_t levels = 1, double_every = 100, max_levels = 1024;
-  bool uses_max = false, scaled = false;
+struct AdaqsOptions {
+  std::int64_t levels = 1;
+  std::int64_t double_every = 50;
+  std::int64_t max_levels = 127;
+  bool scaled = false;
 };
 
-inline void describe(Schema& s, AdaQsOptions& o) {
+inline void describe(Schema& s, AdaqsOptions& o) {
   s.field("levels", o.levels, "s_0, the levels between 0 and the norm in the first rounds").at_least(1).at_most(1048576);
-  s.field("double_every", o.double_every, "rounds after which the levels double").at_least(1).at_most(1000000000).unit("rounds");
-  s.field("max_levels", o.max_levels, "most levels").at_least(1).at_most(1048576);
-  s.choice("norm", o.uses_max, {{false, "l2"}, {true, "max"}}, "what a segment is divided by");
+  s.field("double_every", o.double_every, "E: the levels double after so many rounds").at_least(1).at_most(4294967295.0).unit("rounds");
+  s.field("max_levels", o.max_levels, "s_max, where the doubling ends").at_least(1).at_most(1048576);
   s.field("scaled", o.scaled, "divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it");
 }
-inline void validate(const AdaQsOptions& o, Problems& problems) {
-  if (o.max_levels < o.levels) problems.push_back({"max_levels", "must be at least levels, " + std::to_string(o.levels)});
+
+inline void validate(const AdaqsOptions& o, Problems& problems) {
+  if (o.max_levels < o.levels)
+    problems.push_back({"max_levels", "must be at least levels = " + std::to_string(o.levels) + ", is " + std::to_string(o.max_levels)});
 }
 
 namespace FL_DEVICE_NS {
 namespace {
 
 template <class T>
-class AdaQs final : public Compressor<T> {
+class Adaqs final : public Compressor<T> {
  public:
-  explicit AdaQs(const AdaQsOptions& options) : double_every_(options.double_every) {
-    for (std::int64_t levels = options.levels;; levels *= 2) {
-      stages_.emplace_back(with_settings("qsgd", {{"levels", Value{std::min(levels, options.max_levels)}},
-                                                  {"norm", Value{std::string(options.uses_max ? "max" : "l2")}},
-                                                  {"scaled", Value{options.scaled}}}));
-      if (levels >= options.max_levels) break;
-    }
-  }
+  explicit Adaqs(const AdaqsOptions& options) : options_(options) {}
 
-  [[nodiscard]] Contract contract(const Scope& scope) const override { return stages_.front()->contract(scope); }
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    const double omega = omega_of(scope, options_.levels);
+    Contract contract;
+    if (options_.scaled) {
+      contract.delta = 1 / (1 + omega);
+      contract.delta_holds = Contract::Holds::in_expectation;
+    } else {
+      contract.omega = omega;
+    }
+    contract.domain = random_levels_domain<T>();
+    return contract;
+  }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const auto doubled = static_cast<std::size_t>((context.round > 0 ? context.round - 1 : 0) / double_every_);
-    stages_[std::min(doubled, stages_.size() - 1)]->compress(exec, context, input, scope, state, messages);
+    const std::int64_t s = levels_in(context.round);
+    const double unit = 1 / static_cast<double>(s);
+    send_random_levels(exec, context, input, scope, LevelNorm::l2, s, options_.scaled ? unit / (1 + omega_of(scope, s)) : unit, state,
+                       messages);
   }
 
  private:
-  std::int64_t double_every_;
-  std::vector<Wrapped<T>> stages_;
+  [[nodiscard]] std::int64_t levels_in(std::uint32_t round) const {
+    std::int64_t s = options_.levels, doublings = round > 0 ? (round - 1) / options_.double_every : 0;
+    for (; doublings > 0 && s < options_.max_levels; --doublings) s *= 2;
+    return std::min(s, options_.max_levels);
+  }
+  [[nodiscard]] static double omega_of(const Scope& scope, std::int64_t s) {
+    return random_levels_omega(LevelNorm::l2, static_cast<double>(largest_segment(scope)), static_cast<double>(s));
+  }
+  AdaqsOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, AdaQs, AdaQsOptions,
-                      (PartInfo{"compressor", "adaqs", "QSGD whose levels double every so many rounds",
-                                "Guo, Liu, Wang, Han, Li, Lu, Hu, Accelerating distributed deep learning, ICASSP 2020"}));
+FL_REGISTER_PART(Compressor, Adaqs, AdaqsOptions,
+                 (PartInfo{"compressor", "adaqs", "QSGD whose levels double every E rounds; unbiased",
+                           "Guo, Liu, Wang, Gong, Accelerating distributed deep learning by adaptive gradient quantization, ICASSP 2020"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -29,9 +29,9 @@ struct Contract {
   std::optional<double> omega;  // unbiased:     E C(x) = x and E|C(x)-x|^2 <= omega |x|^2
   Holds kappa_holds = Holds::pointwise;
   Holds delta_holds = Holds::pointwise;
-  std::string domain;        // where the claims hold, "" = everywhere (e.g. "|x_j| < 2^31/alpha")
-  bool linear = false;       // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
-  bool keeps_error = false;  // what was not sent lies in the operator's own memory: no feedback may keep it a second time
+  std::string domain;     // where the claims hold, "" = everywhere (e.g. "|x_j| < 2^31/alpha")
+  bool linear = false;    // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
+  std::string no_memory;  // why no feedback may keep x - C(x), and what to do instead; "" = it may
 };
 
 // What a compressor may know about the round. All of it is the same on every device and for every block.
@@ -66,6 +66,17 @@ class FL_API Compressor {
   // Compresses `input` [K,P] into messages[0..K-1] (cleared by the caller, length set) and writes the state.
   virtual void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                         const StateWrite<T>& state, std::span<Payload<T>* const> messages) = 0;
+
+  // What a receiver does with messages as they travelled, before anyone reads their entries: nothing, unless they are a code of them (see
+  // Payload::code; DRIVE undoes its rotation). The context is that of compress(); its clients are the senders. compress() leaves the
+  // same entries beside their code.
+  virtual void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
+                           std::span<Payload<T>* const> messages) const {
+    (void)exec;
+    (void)context;
+    (void)scope;
+    (void)messages;
+  }
 
   // Bits as the method's paper or code counts them (practice: 32 per kept value, no indices, no header).
   [[nodiscard]] virtual double published_bits(const Payload<T>& message, const Scope& scope) const;

@@ -1,49 +1,70 @@
-// DQSGD: random rounding to as many levels as the norm asks for, so that the grid stays as fine when the vector is large.
+// DQSGD: QSGD whose number of levels grows with the norm, so that the error does not.
 //
-//   s = max(1, ceil(c |x|_2)),   C(x)_j = |x|_2 sgn(x_j) xi_j / s,   xi_j = floor(a) + [u < a - floor(a)],  a = s |x_j| / |x|_2
+//   s(x) = max(1, ceil(c |x|_2)) of the segment,   C = QSGD with s(x) levels of |x|_2
 //
-// The step |x|_2 / s is at most 1/c: every coordinate errs by less than 1/c, so it is an absolute compressor with kappa = sqrt(d)/c, and
-// unbiased, with an expected squared error of at most d / (4 c^2) and of omega |x|^2, omega = sqrt(d) (that of one level; d the largest
-// segment). Segments have levels of their own, and scales |x|_2 / s; the width of a level on the wire is that of the segment with most.
-// Published bits: per segment 8 for s, 32 for the norm, and d (1 + ceil(log2(s+1))), with the width of the widest segment.
-// G. Yan, S.-L. Huang, T. Lan, L. Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021:
-// levels in proportion to the norm of the gradient. That this makes an absolute compressor is our remark.
+// Absolute and unbiased: a coordinate lands on one of the two levels around it, which are |x| / s <= 1/c apart, so |C(x)_j - x_j| < 1/c for
+// every draw and kappa^2 = d / c^2 (d / (4 c^2) in expectation), d = all coordinates that are compressed. As an unbiased
+// operator omega = sqrt(d_l), d_l the largest segment: the bound of s = 1, for every x.
+// rule = "levels": c is the number given, per unit of the input. rule = "lambda": per unit of the gradient, c / gamma where the input is a
+// step (gradient times step size gamma).
+// The scale that travels is |x| / s: s itself need not be sent. Levels are as wide as the largest s of the message asks for, at most
+// max_levels; beyond, s stays there and the claim of kappa ends. Published bits: 1 + ceil(log2(s+1)) per coordinate, 32 per norm.
+// The rule for s is from the cited paper; the constants are derived here.
+// Yan, Huang, Lan, Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021.
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
-#include <vector>
+#include <limits>
+#include <string>
 
 #include "compressors/compressor.hpp"
-#include "compressors/quantizer.hpp"
+#include "compressors/random_levels.hpp"
 #include "fl_core/registry.hpp"
-#include "fl_core/verb_types.hpp"
-#include "fl_core/verbs.hpp"
 
 namespace fl {
 
+enum class DqsgdRule { levels, lambda };
+
 struct DqsgdOptions {
-  double precision = 100;
+  double levels_per_unit = 1;
+  DqsgdRule rule = DqsgdRule::levels;
+  std::int64_t max_levels = 1048576;
 };
+
 inline void describe(Schema& s, DqsgdOptions& o) {
-  s.field("precision", o.precision, "c: levels per unit of the norm; no coordinate errs by more than 1/c").above(0).at_most(1e30);
+  s.field("levels_per_unit", o.levels_per_unit, "c: a norm of |x| gets ceil(c |x|) levels").above(0).at_most(1e30);
+  s.choice("rule", o.rule, {{DqsgdRule::levels, "levels"}, {DqsgdRule::lambda, "lambda"}},
+           "levels: per unit of the input; lambda: per unit of the gradient, divided by the step size where the input is a step");
+  s.field("max_levels", o.max_levels, "s stays at or below it").at_least(1).at_most(16777215);
 }
 
 namespace FL_DEVICE_NS {
 namespace {
 
-constexpr double kMostLevels = 1048576;
-
-// scale is |x| / s; limit [S] is s.
+// scale [K,S] = |x| / s
 template <class T>
-struct DqsgdLevel {
+struct DynamicScale {
+  const double* squares;  // [K,S]
+  double c, max_levels;
+  T* scale;
+  FL_HD void operator()(std::size_t i) const {
+    const double norm = sqrt(squares[i]), wanted = ceil(c * norm);
+    const double s = wanted < 1 ? 1 : wanted < max_levels ? wanted : max_levels;
+    const T step = static_cast<T>(norm / s);
+    scale[i] = step < std::numeric_limits<T>::min() ? T(0) : step;
+  }
+};
+
+// The scale is the distance of two levels. A level is at most `most`, whatever rounding says.
+template <class T>
+struct StepLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
-  const T* limit;
-  FL_HD std::int32_t operator()(T p, T scale, std::uint32_t word, std::size_t segment) const {
-    T a = (p < T(0) ? -p : p) / scale;
-    a = a < limit[segment] ? a : limit[segment];  // NaN becomes the limit
-    a = scale > T(0) ? a : T(0);
-    const auto below = static_cast<std::int32_t>(a);
-    const std::int32_t level = below + (RandomStream::to_uniform<T>(word) < a - static_cast<T>(below) ? 1 : 0);
+  double most;
+  FL_HD std::int32_t operator()(T p, T step, std::uint32_t word, std::size_t) const {
+    double a = static_cast<double>(p < T(0) ? -p : p) / static_cast<double>(step);
+    a = a < most ? a : most;  // NaN becomes the largest
+    a = step > T(0) ? a : 0;
+    const double below = floor(a);
+    const auto level = static_cast<std::int32_t>(below) + (static_cast<double>(word) * 0x1p-32 < a - below ? 1 : 0);
     return p < T(0) ? -level : level;
   }
 };
@@ -51,63 +72,51 @@ struct DqsgdLevel {
 template <class T>
 class Dqsgd final : public Compressor<T> {
  public:
-  explicit Dqsgd(const DqsgdOptions& options) : precision_(options.precision) {}
+  explicit Dqsgd(const DqsgdOptions& options) : options_(options) {}
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
-    double d = 0;
-    for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());
     Contract contract;
-    contract.kappa = std::sqrt(d) / precision_;
+    contract.kappa = kappa_at(scope, 1);
     contract.omega = std::sqrt(static_cast<double>(largest_segment(scope)));
-    contract.domain = "norms up to 2^20 / precision, and 0 or normal numbers";
+    contract.domain = "|x| <= max_levels / levels_per_unit";
+    if (options_.rule == DqsgdRule::lambda) contract.domain += "; " + std::string(kAtStepSizeOne);
     return contract;
+  }
+  [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {
+    return std::sqrt(compressed_size(scope)) / per_unit(step_size);
   }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
+    const double c = per_unit(context.step_size);
+    const auto max_levels = static_cast<double>(options_.max_levels);
     const std::size_t S = scope.segments.size();
     const std::vector<RandomStream> streams = client_streams(context);
-    std::vector<double> squares(messages.size() * S);
-    std::vector<T> limit(S), scale(S);
-    reduce_rows(exec, input, scope, SquareOf{}, Reduce::sum, squares.data());
+    const std::vector<double> squares = reduced_on_host(exec, input, scope, SquareOf{}, Reduce::sum);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      const std::int32_t most = choose_levels(squares.data() + k * S, limit, scale);
-      LevelFormat format;
-      format.min_level = -most;
-      format.bits = bits_for(2 * static_cast<std::uint64_t>(most) + 1);
-      quantize_rows(exec, input.slice(k, 1), scope, format, width_of(most), scale.data(), DqsgdLevel<T>{limit.data()},
-                    std::span<const RandomStream>(streams).subspan(k, 1), state.slice(k, 1), messages.subspan(k, 1));
+      Workspace::Frame frame(*exec.workspace);
+      auto* own_squares = frame.take<double>(S);
+      copy_bytes(own_squares, kThisDevice, squares.data() + k * S, Device::cpu, S * sizeof(double), exec.stream);
+      T* scale = frame.take<T>(S);
+      for_each(exec, S, DynamicScale<T>{own_squares, c, max_levels, scale});
+      const double largest = std::sqrt(*std::max_element(squares.begin() + k * S, squares.begin() + (k + 1) * S));
+      const double most = std::clamp(std::ceil(c * largest), 1.0, max_levels);
+      quantize_rows(exec, input.slice(k, 1), scope, random_levels_format(static_cast<std::int64_t>(most), 1),
+                    width_of(static_cast<std::int64_t>(most)), scale, StepLevel<T>{most}, std::span(streams).subspan(k, 1),
+                    state.slice(k, 1), messages.subspan(k, 1));
     }
-  }
-
-  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
-    if (message.silent) return 0;
-    const int per_entry = 1 + bits_for(static_cast<std::uint64_t>(-message.level_format.min_level) + 1);
-    return 40.0 * static_cast<double>(scope.segments.size()) + static_cast<double>(message.num_sent) * per_entry +
-           32.0 * static_cast<double>(message.excluded.size());
   }
 
  private:
-  // s and |x|/s of every segment; the largest s of all. A norm that is not finite or too small counts as 0.
-  [[nodiscard]] std::int32_t choose_levels(const double* squares, std::vector<T>& limit, std::vector<T>& scale) const {
-    double most = 1;
-    for (std::size_t s = 0; s < limit.size(); ++s) {
-      const double norm = std::sqrt(squares[s]);
-      const double levels = std::isfinite(norm) ? std::clamp(std::ceil(precision_ * norm), 1.0, kMostLevels) : 1.0;
-      const T step = std::isfinite(norm) ? static_cast<T>(norm / levels) : T(0);
-      limit[s] = static_cast<T>(levels);
-      scale[s] = std::isfinite(step) && step >= std::numeric_limits<T>::min() ? step : T(0);
-      most = std::max(most, levels);
-    }
-    return static_cast<std::int32_t>(most);
+  [[nodiscard]] double per_unit(double step_size) const {
+    return options_.levels_per_unit / (options_.rule == DqsgdRule::lambda ? step_size : 1);
   }
-
-  double precision_;
+  DqsgdOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Dqsgd, DqsgdOptions,
-                      (PartInfo{"compressor", "dqsgd", "random rounding with levels in proportion to the norm; unbiased and absolute",
-                                "Yan, Huang, Lan, Song, DQ-SGD, 2021"}));
+FL_REGISTER_PART(Compressor, Dqsgd, DqsgdOptions,
+                 (PartInfo{"compressor", "dqsgd", "QSGD with as many levels as the norm asks for; absolute and unbiased",
+                           "Yan, Huang, Lan, Song, DQ-SGD: Dynamic quantization in SGD, 2021"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

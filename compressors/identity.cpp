@@ -7,6 +7,7 @@
 // it is 2^-8 |x_j| over the range of float32 (delta = 1 - 2^-16).
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
+#include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
 
@@ -58,6 +59,11 @@ class Identity final : public Compressor<T> {
 
 FL_REGISTER_PART(Compressor, Identity, IdentityOptions,
                  (PartInfo{"compressor", "identity", "sends every value; format = \"fp16\" or \"bf16\" halves or quarters the bits", ""}));
+#if !defined(FL_DEVICE_IS_CUDA)
+const bool kFp16 = add_alias({"compressor", "fp16", "identity", {{"format", Value{std::string("fp16")}}}, "", "IEEE 754-2019, binary16"});
+const bool kBf16 = add_alias(
+    {"compressor", "bf16", "identity", {{"format", Value{std::string("bf16")}}}, "", "Intel, BFLOAT16 hardware numerics definition, 2018"});
+#endif
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -1,4 +1,4 @@
-// What the quantising operators share: the width of a level, the streams of a block, the largest segment.
+// What the quantising operators share: the width of a level, the streams of a block, the largest segment, numbers per segment.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,10 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "fl_core/buffer.hpp"
+#include "fl_core/verb_types.hpp"
+#include "fl_core/verbs.hpp"
+#include "fl_core/workspace.hpp"
 
 namespace fl {
 
@@ -27,6 +31,13 @@ namespace fl {
   return largest;
 }
 
+// d: all coordinates that are compressed.
+[[nodiscard]] inline double compressed_size(const Scope& scope) {
+  double d = 0;
+  for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());
+  return d;
+}
+
 // One stream of random numbers per client of the block.
 template <class T>
 [[nodiscard]] std::vector<RandomStream> client_streams(const CompressContext<T>& context) {
@@ -37,4 +48,27 @@ template <class T>
   return streams;
 }
 
+namespace FL_DEVICE_NS {
+
+// Elements of each segment [S], where functors can read them; lives as long as the frame.
+[[nodiscard]] inline const double* segment_sizes(const Exec& exec, const Scope& scope, Workspace::Frame& frame) {
+  std::vector<double> sizes;
+  for (const Segment& segment : scope.segments) sizes.push_back(static_cast<double>(segment.size()));
+  auto* placed = frame.take<double>(sizes.size());
+  copy_bytes(placed, kThisDevice, sizes.data(), Device::cpu, sizes.size() * sizeof(double), exec.stream);
+  return placed;
+}
+
+// reduce_j map(p_j) over every segment of every client [K,S], on the host: for operators whose format depends on the input.
+template <class T, class Map>
+[[nodiscard]] std::vector<double> reduced_on_host(const Exec& exec, const Affine<T>& input, const Scope& scope, Map map, Reduce reduce) {
+  Workspace::Frame frame(*exec.workspace);
+  std::vector<double> values(input.clients() * scope.segments.size());
+  auto* reduced = frame.take<double>(values.size());
+  reduce_rows(exec, input, scope, map, reduce, reduced);
+  copy_bytes(values.data(), Device::cpu, reduced, kThisDevice, values.size() * sizeof(double), exec.stream);
+  return values;
+}
+
+}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -45,7 +45,7 @@ class VarianceBased final : public Compressor<T> {
 
   [[nodiscard]] Contract contract(const Scope&) const override {
     Contract contract;
-    contract.keeps_error = true;
+    contract.no_memory = "it keeps what it did not send in a memory of its own; use feedback \"none\"";
     return contract;
   }
   [[nodiscard]] std::size_t client_state_size(const Scope& scope) const override { return 2 * scope.P; }

@@ -1,12 +1,13 @@
 // How integer levels become numbers: the formats that quantisers share with their receivers.
 //
-//   map            number of a level                                               scales per segment
-//   linear         level * (scale * unit)                                          1       qsgd (unit = 1/s), scaled integer (unit =
-//   1/alpha) sign           level 0: -scale, 1: +scale                                      1       ef_sign, stc power_of_two   0 -> 0,
-//   else sign(level) * 2^(|level| - 1 + min_exponent)       1 (not used) or 0     natural compression two_values     level 0: scale[0], 1:
-//   scale[1]                                  2       one-bit SGD, Dryden table          scale[level - min_level] table_size     SketchML,
-//   codebooks that are learned dynamic_tree   tree(level) * scale, -127 <= level <= 127                       1       8-bit approximations
-//   of Dettmers fp8_e4m3, fp8_e5m2   number(level as a byte) * scale, -128 <= level <= 127     1       8-bit floats (small_float.hpp)
+//   map                 number of a level                                        scales per segment
+//   linear              level * (scale * unit)                                   1           qsgd (unit = 1/s), scaled integers (1/alpha)
+//   sign                level 0: -scale, 1: +scale                               1           ef_sign, stc
+//   power_of_two        0, or sign(level) * 2^(|level| - 1 + min_exponent) * scale   1       natural compression (no scale), dithering
+//   two_values          level 0: scale[0], 1: scale[1]                           2           one-bit SGD, Dryden
+//   table               scale[level - min_level]                                 table_size  SketchML, codebooks that are learned
+//   dynamic_tree        tree(level) * scale, -127 <= level <= 127                1           8-bit approximations of Dettmers
+//   fp8_e4m3, fp8_e5m2  number(level as a byte) * scale, -128 <= level <= 127    1           8-bit floats (small_float.hpp)
 // A format without scales (has_scale = false) has scale 1; two_values and table always have theirs.
 //
 // The dynamic tree is known to both sides and not sent. Its code has a sign and seven bits: n zeros stand for 10^-n, a one ends them, and
@@ -97,7 +98,7 @@ template <class T>
     case LevelMap::power_of_two: {
       if (level == 0) return T(0);
       const int exponent = (level < 0 ? -level : level) - 1 + format.min_exponent;
-      const T magnitude = static_cast<T>(ldexp(1.0, exponent));
+      const T magnitude = static_cast<T>(ldexp(1.0, exponent)) * factor;
       return level < 0 ? -magnitude : magnitude;
     }
     case LevelMap::two_values: return scale[level != 0 ? 1 : 0];

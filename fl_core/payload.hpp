@@ -8,6 +8,9 @@
 //              levels  integers and scales per segment; `level_value` turns them into numbers, here and at the receiver
 // A message may have a second one behind it, `rest`: it stands for the sum of the two (operators around operators).
 // Excluded tensors (see Scope) travel in `excluded`, raw, in the scenario's precision.
+//
+// What travels may be a code of other numbers, which the receiver turns into the entries (Compressor::reconstruct: DRIVE sends the signs of
+// a rotated vector). Then this payload holds the entries, and on_wire() what is encoded and counted.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +74,24 @@ struct Payload {
   }
   // Elements that were sent, excluded tensors included.
   [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size() + (rest != nullptr ? rest->elements() : 0); }
+  [[nodiscard]] const Payload& on_wire() const { return is_coded_ ? *code_ : *this; }
+  // Another payload, cleared, that travels in the place of this one.
+  [[nodiscard]] Payload& code() {
+    if (code_ == nullptr) code_ = std::make_unique<Payload>();
+    is_coded_ = true;
+    code_->clear(length);
+    return *code_;
+  }
+  // Where excluded values go: beside the entries and beside their code.
+  void share_excluded() {
+    if (!is_coded_) return;
+    code_->place_on(excluded.device());
+    code_->excluded.resize_discard(excluded.size());
+    if (!excluded.empty()) {
+      copy_bytes(code_->excluded.data(), excluded.device(), excluded.data(), excluded.device(), excluded.size() * sizeof(T));
+    }
+  }
+
   // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it.
   void place_on(Device device) {
     if (index.device() == device) return;
@@ -84,6 +105,7 @@ struct Payload {
   // Ready for another message of the same shape; memory is kept.
   void clear(std::size_t new_length) {
     silent = false;
+    is_coded_ = false;
     length = new_length;
     num_sent = 0;
     counts.resize_discard(0);
@@ -94,6 +116,10 @@ struct Payload {
     excluded.resize_discard(0);
     rest.reset();
   }
+
+ private:
+  std::unique_ptr<Payload> code_;  // its memory is kept
+  bool is_coded_ = false;
 };
 
 // Entry (i, j) of L R^T: the same order of the sum at sender, receiver and aggregator. L: [n,rank], R: [m,rank]

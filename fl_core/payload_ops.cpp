@@ -114,8 +114,6 @@ void apply_levels(const Payload<T>& message, const std::vector<T>& numbers, cons
     case LevelMap::two_values: return apply<T>(run, TwoValueSource<T, L>{level, scale[0], scale[1]}, op);
     case LevelMap::table: return apply<T>(run, TableSource<T, L>{level, scale, min}, op);
     case LevelMap::power_of_two:
-      if (!numbers.empty()) return apply<T>(run, TableSource<T, L>{level, numbers.data(), min}, op);
-      break;
     case LevelMap::dynamic_tree:
     case LevelMap::fp8_e4m3:
     case LevelMap::fp8_e5m2:

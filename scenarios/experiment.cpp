@@ -118,10 +118,10 @@ void Experiment<T>::check_parts() {
   for (const auto& channel : exchange_.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
-    if (around.contracts.back().keeps_error && scenario_.feedback_up.kind != "none")
-      problems.push_back({"feedback.up.kind", "'" + around.operators.back() +
-                                                  "' keeps what it did not send in a memory of its own: use feedback \"none\", not \"" +
-                                                  scenario_.feedback_up.kind + "\""});
+    const std::string& no_memory = around.contracts.back().no_memory;
+    if (!no_memory.empty() && scenario_.feedback_up.kind != "none" && scenario_.feedback_up.kind != "signum")
+      problems.push_back(
+          {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind + "': " + no_memory});
   }
   feedback_->check(around, problems);
   if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())

@@ -44,7 +44,7 @@ std::string text_of(const Contract& contract) {
   if (contract.omega) claim("unbiased, omega = " + number(*contract.omega), false);
   if (text.empty()) text = "nothing";
   if (contract.linear) text += "; linear";
-  if (contract.keeps_error) text += "; keeps its own error";
+  if (!contract.no_memory.empty()) text += "; no feedback keeps its error";
   return contract.domain.empty() ? text : text + "; " + contract.domain;
 }
 

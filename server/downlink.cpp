@@ -51,7 +51,7 @@ std::uint64_t Downlink<T>::move_reference(const Exec& exec, std::uint32_t round,
     write_dense(message_, channel_.scope, reference_.data());
   else
     add_scaled(message_, channel_.scope, T(1), reference_.data());
-  const codec::Channel<T> spoken{&message_, &channel_.scope};
+  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope};
   return codec::encoded_bits<T>(std::span(&spoken, 1));
 }
 

@@ -54,6 +54,7 @@ struct PowerValue {
   static constexpr Int kMantissaBits = std::numeric_limits<T>::digits - 1, kBias = std::numeric_limits<T>::max_exponent - 1;
   static constexpr Int kDenormal = Int{1} << (kMantissaBits - 1);
   Int min_exponent;
+  T scale;
   T operator()(std::int32_t level) const {
     const Int wide = level, size = wide < 0 ? -wide : wide;
     Int field = size - 1 + min_exponent + kBias;
@@ -62,7 +63,7 @@ struct PowerValue {
     shift = shift < kMantissaBits ? shift : kMantissaBits;
     Int bits = field > 0 ? field << kMantissaBits : kDenormal >> shift;
     bits = size > 0 ? bits : 0;
-    return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0));
+    return std::bit_cast<T>(bits | (wide < 0 ? std::numeric_limits<Int>::min() : 0)) * scale;
   }
 };
 
@@ -247,7 +248,7 @@ class RowQuantizer {
     const T scale = format.has_scale ? scales[0] : T(1);
     if constexpr (kMap == LevelMap::linear) return LinearValue<T>{scale * static_cast<T>(format.unit)};
     if constexpr (kMap == LevelMap::sign) return SignValue<T>{scale};
-    if constexpr (kMap == LevelMap::power_of_two) return PowerValue<T>{format.min_exponent};
+    if constexpr (kMap == LevelMap::power_of_two) return PowerValue<T>{format.min_exponent, scale};
     if constexpr (kMap == LevelMap::two_values) return TwoValue<T>{scales[0], scales[1]};
     if constexpr (kMap == LevelMap::table) return TableValue<T>{scales, format.min_level};
     if constexpr (kMap == LevelMap::dynamic_tree) return DynamicTreeValue<T>{scale};

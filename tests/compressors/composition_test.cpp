@@ -108,7 +108,7 @@ TEST(AdaQs, DoublesTheLevels) {
 TEST(Dqsgd, TakesAsManyLevelsAsTheNormAsksFor) {
   const Vector x = {3, -4, 0, 0};
   for (const auto& [c, s] : std::map<double, std::int64_t>{{0.1, 1}, {0.5, 3}, {2.0, 10}}) {
-    auto op = make_compressor<double>("dqsgd", {{"precision", real(c)}});
+    auto op = make_compressor<double>("dqsgd", {{"levels_per_unit", real(c)}});
     const auto sent = compress(*op, one_layer(4), x);
     EXPECT_EQ(sent.message.level_format.min_level, -s);
     for (std::size_t j = 0; j < 4; ++j) {

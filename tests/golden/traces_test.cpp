@@ -117,6 +117,43 @@ TEST(GradientCompression, TheCodesNesterovDoublesTheStepWithoutMomentum) {
   EXPECT_LE(relative_distance(left.model(), right.model()), kTolerance);
 }
 
+// ---- signs of momenta and the majority's vote ----
+
+TEST(Signum, FollowsThePublishedForm) {
+  ScenarioText s = problem("kind = 'signum'\nmomentum = 0.8");
+  s.up = "kind = 'sign'";
+  s.server = "kind = 'sign_sgd'\nlearning_rate = 0.5";
+  OneRun<double> run(s.str());
+  const ClientGradients gradient(run, 2);
+  Vector x = run.model();
+  std::vector<Vector> m = zeros();
+  for (std::uint32_t r = 1; r <= 20; ++r) {
+    Vector votes(kDimension, 0.0);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      const Vector g = gradient(x, i, {.round = r});
+      for (std::size_t j = 0; j < kDimension; ++j) {
+        m[i][j] = 0.8 * m[i][j] + 0.2 * g[j];
+        votes[j] += run.problem().weights()[i] * (m[i][j] >= 0 ? 1 : -1);
+      }
+    }
+    for (std::size_t j = 0; j < kDimension; ++j) x[j] -= kStep * 0.5 * (votes[j] >= 0 ? 1 : -1);
+    run.play(r, r);
+    ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
+    for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "momentum", i), m[i]), kTolerance);
+  }
+}
+
+TEST(Signum, SignsAreNotForErrorMemories) {
+  ScenarioText s = problem("kind = 'ef14'");
+  s.up = "kind = 'sign'";
+  try {
+    OneRun<double> run(s.str());
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("use \"ef_sign\" with this feedback"), std::string::npos) << error.what();
+  }
+}
+
 // ---- shifts: EF21-SGDM and EControl ----
 
 TEST(Ef21Sgdm, FollowsThePlainLoop) {

@@ -50,6 +50,11 @@ TEST(Adam, FollowsItsEquations) { expect_trace("adam", {{"learning_rate", 0.1}, 
 
 TEST(Adam, TakesGradientsTimesTheStepSize) { expect_trace("adam", {{"learning_rate", 0.1}, {"tau", 0.01}}, kAdam, 0.125); }
 
+// Estimates (0.5, -0.25, 0), (-0.1, 0.4, 2), (0.3, 0.3, -1): a tie counts as +1.
+TEST(SignSgd, StepsAlongSignsOnly) {
+  expect_trace("sign_sgd", {{"learning_rate", 0.25}}, {{0.75, -1.75, 0.25}, {1.0, -2.0, 0.0}, {0.75, -2.25, 0.25}});
+}
+
 TEST(Yogi, FollowsItsEquationsOnBothSidesOfTheSign) {
   expect_trace("yogi", {{"learning_rate", 0.1}, {"beta1", 0.9}, {"beta2", 0.99}, {"tau", 0.01}},
                {{0.91801960972814434, -1.93229670385731, 0.5},

@@ -1,0 +1,53 @@
+// A length that an absolute operator does not take from its input: a number, or a rule over epsilon, d and gamma; on which scale it lives.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "fl_core/error.hpp"
+#include "fl_core/options.hpp"
+
+namespace fl {
+
+// input: in units of the input. gradient: in units of the gradient, times the step size where the input is a step.
+enum class ScaleRule { input, gradient };
+
+struct AbsoluteScale {
+  Expression value = 0.01;
+  ScaleRule rule = ScaleRule::input;
+  double epsilon = 0;
+};
+
+// `name`: of the option; `doc` says what it is.
+inline void describe_absolute_scale(Schema& s, AbsoluteScale& o, const std::string& name, const std::string& doc) {
+  s.field(name, o.value, doc + ": a number, or a rule over epsilon, d and gamma");
+  s.choice("rule", o.rule, {{ScaleRule::input, name}, {ScaleRule::gradient, "lambda"}},
+           name + ": in units of the input; lambda: in units of the gradient, times the step size where the input is a step");
+  s.field("epsilon", o.epsilon, "the name epsilon of a rule: squared error allowed per step").above(0);
+}
+
+// For a step size and d parameters. Throws ConfigError unless it is a positive number.
+[[nodiscard]] inline double resolve_absolute_scale(const std::string& what, const AbsoluteScale& o, double gamma, std::size_t d) {
+  std::map<std::string, double> names = {{"d", static_cast<double>(d)}, {"gamma", gamma}};
+  if (o.epsilon > 0) names["epsilon"] = o.epsilon;
+  const double value = o.value.resolve(names) * (o.rule == ScaleRule::gradient ? gamma : 1);
+  if (!(value > 0) || std::isinf(value))
+    throw ConfigError(what + (o.value.is_number() ? "" : " \"" + o.value.text() + "\"") + " must be a positive number, is " +
+                      to_string(Value{value}) + "; to send everything use identity");
+  return value;
+}
+
+inline void validate_absolute_scale(const std::string& name, const AbsoluteScale& o, Problems& problems) {
+  if (!o.value.is_number()) return;
+  try {
+    (void)resolve_absolute_scale(name, o, 1.0, 1);
+  } catch (const ConfigError& error) {
+    problems.push_back({name, error.what()});
+  }
+}
+
+// Whether the bound of an operator with this length depends on the step size.
+[[nodiscard]] inline bool follows_step_size(const AbsoluteScale& o) { return o.rule == ScaleRule::gradient || !o.value.is_number(); }
+
+}  // namespace fl

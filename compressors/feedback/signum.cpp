@@ -1,0 +1,68 @@
+// Signum: the client compresses a momentum of its gradients, and forgets nothing but that.
+//
+//   client  m <- beta m + (1 - beta) g,  c = C(u m)          server  estimate = sum_i weight_i c_i           u: 1, or gamma in a step
+//
+// With compressor "sign" and server kind "sign_sgd" it is Signum with majority vote, from m = 0 as published. Any operator may stand in its
+// place: what it drops is lost, as with feedback "none". m [N,P] is kept while a client is absent.
+// Source: J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML
+// 2018.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct SignumOptions {
+  double momentum = 0.9;
+};
+inline void describe(Schema& s, SignumOptions& o) {
+  s.field("momentum", o.momentum, "beta of m <- beta m + (1 - beta) g").at_least(0).below(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Signum final : public Feedback<T> {
+ public:
+  explicit Signum(const SignumOptions& o) : momentum_(o.momentum) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    if (around.channels.size() != 1)
+      problems.push_back({"feedback.up.kind", "signum keeps one momentum; this local update sends several vectors"});
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> stored = block.stored(*context.state, "momentum");
+    const T beta = static_cast<T>(momentum_), rest = static_cast<T>(1 - momentum_);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* m = stored.row(k);
+      T* g = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] = beta * m[j] + rest * g[j];
+    }
+    Send<T> send;
+    send.input.add(context.input_factor(), block.vectors[0]);
+    return send;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    context.state->swap("momentum", block.first + k);
+  }
+  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
+  }
+
+ private:
+  double momentum_;
+};
+
+FL_REGISTER_PART(Feedback, Signum, SignumOptions,
+                 (PartInfo{"feedback", "signum", "a momentum of the gradient is compressed; with sign and sign_sgd it is Signum",
+                           "Bernstein, Wang, Azizzadenesheli, Anandkumar, signSGD, ICML 2018"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

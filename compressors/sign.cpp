@@ -1,0 +1,54 @@
+// Sign: one bit per coordinate and nothing else. With server optimiser "sign_sgd" it is signSGD with majority vote.
+//
+//   C(x)_j = +1 where x_j >= 0, else -1                  client: sends C(g_i)     server: x <- x - eta sgn(sum_i C(g_i))
+//
+// No class: C(x) does not shrink with x, so |C(x) - x| / |x| and |C(x) - x| are both unbounded, and an error memory around it would be
+// driven by the wrong scale (use ef_sign there). Without memory, or as "signum" with feedback "signum": the sign of a momentum.
+// Published bits: one per coordinate, up; the way down is one too where compressor.down = ef_sign, because the vote moves every coordinate
+// by the same eta. server.average = "uniform" gives every client one vote; otherwise they are weighted.
+// Bernstein, Wang, Azizzadenesheli, Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML 2018; that 0 counts as +1
+// was read in GRACE's code.
+#include <type_traits>
+
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+namespace {
+
+struct PlainSign {
+  using Map = std::integral_constant<LevelMap, LevelMap::sign>;
+  template <class T>
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
+    return p < T(0) ? 0 : 1;
+  }
+};
+
+template <class T>
+class Sign final : public Compressor<T> {
+ public:
+  explicit Sign(const NoOptions&) {}
+
+  [[nodiscard]] Contract contract(const Scope&) const override {
+    Contract contract;
+    contract.no_memory =
+        "+-1 does not follow the size of what is compressed, so what it leaves cannot be sent later; use \"ef_sign\" with "
+        "this feedback, or feedback \"none\" or \"signum\" with server kind \"sign_sgd\"";
+    return contract;
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    const LevelFormat format{.map = LevelMap::sign, .bits = 1, .has_scale = false};
+    quantize_rows(exec, input, scope, format, width_of(1), static_cast<const T*>(nullptr), PlainSign{}, std::span<const RandomStream>{},
+                  state, messages);
+  }
+};
+
+FL_REGISTER_PART(Compressor, Sign, NoOptions,
+                 (PartInfo{"compressor", "sign", "+1 or -1, one bit; for majority votes (server kind \"sign_sgd\")",
+                           "Bernstein, Wang, Azizzadenesheli, Anandkumar, signSGD, ICML 2018"}));
+
+}  // namespace
+}  // namespace fl::FL_DEVICE_NS
