@@ -1,6 +1,9 @@
 // Plug-ins as a person uses them: loaded, used in a run and recorded with it, checked, and refused with one clear line.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <string>
+
 #include "scenarios/data/sha256.hpp"
 #include "server/run_store.hpp"
 #include "tests/support/binary.hpp"
