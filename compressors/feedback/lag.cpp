@@ -5,7 +5,8 @@
 // Silence is a message too: a header, counted. The history of model differences [D] is a cohort slot: clients that took part derive it
 // from the broadcasts, others are sent it. With xi = 0 it is gradient descent; with a contractive operator it is CLAG.
 // Source: T. Chen, G. Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its
-// identity with gradient descent and by a traced example in tests/golden).
+// identity with gradient descent and by a traced example in tests/golden). The trigger of 3PC, by the last change of the gradient, is
+// feedback "three_pc".
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
