@@ -42,16 +42,17 @@ inline void validate(const AtomoOptions& o, Problems& problems) { validate_spars
 namespace FL_DEVICE_NS {
 namespace {
 
-// a with p_i = min(1, a lambda_i), from magnitudes in descending order.
+// a with p_i = min(1, a lambda_i), from magnitudes in descending order. Sums are taken from the small end, where they matter.
 double atomo_slope(const std::vector<double>& lambda, double budget) {
-  double rest = 0;
-  for (const double x : lambda) rest += x;
-  for (const double x : lambda) {
-    if (!(x * budget > rest) || budget <= 1) break;
+  std::vector<double> rest(lambda.size() + 1, 0.0);
+  for (std::size_t i = lambda.size(); i-- > 0;) rest[i] = rest[i + 1] + lambda[i];
+  std::size_t certain = 0;
+  while (certain < lambda.size() && budget > 1 && lambda[certain] * budget > rest[certain]) {
+    ++certain;
     budget -= 1;
-    rest -= x;
   }
-  return rest > 0 ? budget / rest : 0;
+  const double slope = rest[certain] > 0 ? budget / rest[certain] : 0;
+  return certain > 0 ? std::max(slope, 1 / lambda[certain - 1]) : slope;
 }
 
 template <class T>

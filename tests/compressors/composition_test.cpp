@@ -20,7 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Vector = std::vector<double>;
 
-Value text(const char* s) { return Value{std::string(s)}; }
 Value integer(std::int64_t i) { return Value{i}; }
 Value real(double x) { return Value{x}; }
 
