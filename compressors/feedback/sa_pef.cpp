@@ -5,8 +5,8 @@
 // alpha = 0 is ef14, alpha = 1 step-ahead error feedback (SAEF), which sends nothing of e. u g is what was done beyond y: w - alpha e - y_H
 // of H local steps (unit = update), or gamma g (unit = step). C is a contraction or absolute. e [N,P], kept while a client is absent.
 // Source: D. K. Redie, R. Arablouei, S. Werner, "SA-PEF: step-ahead partial error feedback for efficient federated learning", TMLR 2026.
-// That alpha e is not part of p is read off its best alpha, 1/(1 + 12 s^2) with s = H gamma L: the minimiser of the bound
-// 2 (1 - alpha)^2 + 24 alpha^2 s^2 of |p|^2/|e|^2, where the first term is the carried share and the second what moving y changes in g.
+// That alpha e is not part of p is read off its best alpha, about 1/(1 + 12 s^2) with s = H gamma L: it minimises a multiple of
+// (1 - alpha)^2 + 12 alpha^2 s^2, where the first term is the share of |e|^2 carried in p and the second what moving y changes in g.
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/registry.hpp"
 
