@@ -1,5 +1,4 @@
-// SCALLION's and SCAFCOM's local steps: y <- y - gamma (grad f_i(y; sample) - c_i/H + c/H), H times, with controls that are sums over H
-// steps.
+// SCALLION's and SCAFCOM's local steps: y <- y - gamma (grad f_i(y; sample) - (c_i - c)/H), H times, with controls that are sums over H.
 //
 // Sends (w - y)/gamma - c = G_i - c_i, where G_i is the sum of the gradients on the way: SCAFFOLD's two vectors are both this one.
 // Source: X. Huang, P. Li, X. Li, "Stochastic controlled averaging for federated learning with communication compression", ICLR 2024.

@@ -4,10 +4,11 @@
 //   t_new = grad f_i(w)                                                  local kind "gradient": DASHA
 //   t_new = grad f_i(w; xi) + (1 - b)(t - grad f_i(w_previous; xi))      local kind "mvr": DASHA-MVR, b its `momentum`
 // Q is unbiased and E[h - t_new] = (1 - a)(h - t): the estimate forgets its bias at the rate a = 1/(1 + 2 omega) of the source; a larger
-// one is refused. init = "dense" sends the first gradients uncompressed, h = t, and pays. With Q = identity it is gradient descent. t_i,
-// h_i [N,P]; w_previous [P] is derived from the broadcasts. Every client takes part in every round (DASHA-PP is another method). Source: A.
-// Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle complexity", ICLR
-// 2023; the rule was derived anew from the recursion of its bias above, and is held against it and its identities in tests/golden.
+// one is refused. init = "dense" sends the first gradients uncompressed, h = t, and pays. With Q = identity it is gradient descent.
+// unit "gradient". t_i, h_i [N,P]; w_previous [P] is derived from the broadcasts. Every client takes part in every round (DASHA-PP is
+// another method).
+// Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
+// complexity", ICLR 2023; derived anew from the recursion of the bias above, and held against its identities in tests/golden.
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"

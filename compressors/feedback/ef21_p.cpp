@@ -29,7 +29,7 @@ class Ef21P final : public Shifted<T> {
   void check(const Surroundings& around, Problems& problems) const override {
     Shifted<T>::check(around, problems);
     needs::gradients("ef21_p", around, problems);
-    needs::unbiased("ef21_p", around, problems);
+    needs::unbiased("ef21_p", around, problems, "ef21 with the same [compressor.down]");
     if (alpha_ > 0)
       needs::at_most(
           "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);

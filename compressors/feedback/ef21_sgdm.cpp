@@ -2,8 +2,9 @@
 //
 //   client  v <- (1-eta) v + eta g,  d = C(v - h),  h <- h + d          server  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
 // A client's first v is its first g. eta = 1 is ef21 with stochastic gradients. C is a contraction or absolute; unit "gradient" or
-// "update". v_i, h_i [N,P] are kept while a client is absent. The same rule as feedback "ef21" with its `momentum`, under its own name and
-// default. Source: I. Fatkhullin, A. Tyurin, P. Richtarik, "Momentum provably improves error feedback!", NeurIPS 2023.
+// "update". v_i, h_i [N,P] are kept while a client is absent. The rule of feedback "ef21" with its `momentum`, under its own name and
+// default.
+// Source: I. Fatkhullin, A. Tyurin, P. Richtarik, "Momentum provably improves error feedback!", NeurIPS 2023.
 #include "compressors/feedback/shifted.hpp"
 #include "fl_core/registry.hpp"
 

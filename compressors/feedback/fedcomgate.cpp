@@ -3,12 +3,13 @@
 //   client  local steps y <- y - gamma (grad f_i(y) - t_i / H);  c = Q((w - y)/gamma)
 //           t_i <- t_i + c_i - mean c                    once the mean is known: sum_i w_i t_i stays 0, and t_i tends to grad f_i - grad f
 //   server  estimate = mean c
-// t_i is H times delta_i of the source: a sum over the round's H local steps; unit = "gradient" is such a sum, and the server's
-// learning_rate = 1 averages models (gamma of the source). Q is unbiased; t_i moves by the decoded c_i, as in the source's theory. Local
-// kind "fedcomgate". With Q = identity and one local step it is gradient descent. The mean [P] is broadcast and paid for beside the model.
-// t_i [N,P] is kept while a client is absent; the mean is the cohort's. Source: F. Haddadpour, M. M. Kamani, A. Mokhtari, M. Mahdavi,
-// "Federated learning with compression: unified analysis and sharp guarantees", AISTATS 2021 (its published code moves t_i by the update
-// before compression); checked by sum_i w_i t_i = 0.
+// t_i is H times delta_i of the source: a sum over the round's H local steps. unit = "gradient" is such a sum, and the server's
+// learning_rate = 1 averages models (gamma of the source). Q is unbiased. Nothing damps the tracker: what Q adds to c_i stays in t_i until
+// the next round, which answers it with omega times as much, so omega should be below 1 (natural, qsgd with enough levels). With
+// Q = identity and one local step it is gradient descent. Local kind "fedcomgate".
+// The mean [P] is broadcast and paid for beside the model. t_i [N,P] is kept while a client is absent; the mean is the cohort's.
+// Source: F. Haddadpour, M. M. Kamani, A. Mokhtari, M. Mahdavi, "Federated learning with compression: unified analysis and sharp
+// guarantees", AISTATS 2021. t_i moves by the decoded c_i, so that its mean stays 0; the published code moves it by c_i before compression.
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -30,7 +31,7 @@ class FedComGate final : public Feedback<T> {
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("fedcomgate", "fedcomgate", around, problems);
     needs::own_messages("fedcomgate", around, problems);
-    needs::unbiased("fedcomgate", around, problems);
+    needs::unbiased("fedcomgate", around, problems, "scafcom");
   }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;

@@ -18,7 +18,7 @@ class FedPaq final : public Memoryless<T> {
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("fedpaq", around, problems);
-    needs::unbiased("fedpaq", around, problems);
+    needs::unbiased("fedpaq", around, problems, "ef14");
     if (around.unit != Unit::update)
       problems.push_back({"compressor.up.unit", "fedpaq quantises differences of models after local steps: use local kind \"sgd\""});
   }

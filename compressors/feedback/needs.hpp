@@ -45,11 +45,11 @@ inline void contraction(const std::string& name, const Surroundings& around, Pro
                                                     "random_k), or use feedback 'diana'"});
 }
 
-inline void unbiased(const std::string& name, const Surroundings& around, Problems& problems) {
+inline void unbiased(const std::string& name, const Surroundings& around, Problems& problems, const std::string& instead = "ef21") {
   for (std::size_t i = 0; i < around.contracts.size(); ++i)
     if (!around.contracts[i].omega)
       problems.push_back({"compressor.up.kind", name + " needs an unbiased operator (random_k with scaled = true, qsgd, natural), '" +
-                                                    around.operators[i] + "' is not: use ef21"});
+                                                    around.operators[i] + "' is not: use " + instead});
 }
 
 // value <= bound(omega), named as an option, for every unbiased operator.

@@ -7,8 +7,8 @@
 // A channel for each c_s: "model" is c_1, then "power2" .. ; each may have an operator of its own, [compressor.up] serves the others.
 // C is a contraction or absolute; any unit. e [N,P], kept while a client is absent.
 // Source: S. Chen, Z. Li, Y. Chi, "Escaping saddle points in heterogeneous federated learning via distributed SGD with communication
-// compression", AISTATS 2024. Of its scheme this is the part that its text names: FCC, error feedback and perturbation, with EF14's memory;
-// checked by what FCC is of Top-k, and by p = 1.
+// compression", AISTATS 2024. The whole of its recursion was not at hand: this joins what it names (FCC, error feedback, perturbation) by
+// EF14's memory, and is checked by what FCC is of Top-k, and by p = 1.
 #include <cmath>
 
 #include "compressors/feedback/error_memory.hpp"

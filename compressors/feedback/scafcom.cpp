@@ -1,6 +1,6 @@
 // SCAFCOM: SCALLION with a local momentum, which biased operators need.
 //
-//   client  local steps y <- y - gamma (grad f_i(y) - c_i + c);  G_i: the sum of the H gradients on the way
+//   client  H local steps y <- y - gamma (grad f_i(y) - (c_i - c)/H);  G_i: the sum of the gradients on the way
 //           v <- (1-beta) v + beta G_i,  d = C(v - c_i),  c_i <- c_i + d          a client's first v is its first G_i
 //   server  estimate = mean d + c,  c <- c + mean_w d
 // c_i, c, v and G_i are sums over the round's H local steps, as in "scallion". With one local step it is ef21_sgdm; with beta = 1 and

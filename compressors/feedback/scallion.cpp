@@ -1,6 +1,6 @@
 // SCALLION: SCAFFOLD's controls with one compressed vector up, for unbiased operators.
 //
-//   client  local steps y <- y - gamma (grad f_i(y) - c_i + c);  G_i: the sum of the H gradients on the way
+//   client  H local steps y <- y - gamma (grad f_i(y) - (c_i - c)/H);  G_i: the sum of the gradients on the way
 //           d = Q(alpha (G_i - c_i)),  c_i <- c_i + d
 //   server  estimate = mean d / alpha + c,  c <- c + mean_w d
 // c_i, c and G_i are sums over the round's H local steps, H times the letters of the source, so that the server's step is as long as the
@@ -34,7 +34,7 @@ class Scallion final : public Controls<T> {
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("scallion", "scallion", around, problems);
     needs::own_messages("scallion", around, problems);
-    needs::unbiased("scallion", around, problems);
+    needs::unbiased("scallion", around, problems, "scafcom");
     needs::at_most(
         "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
   }

@@ -1,16 +1,21 @@
-// 3PC, three point compressors: C_{h,y}(x) with the last message's h, the last gradient y and the gradient x. One rule for EF21, lazy
-// aggregation and what lies between.
+// 3PC, three point compressors: C_{h,y}(x) of the gradient x, given the last gradient y and what was last known of it, h. One rule for
+// EF21, lazy aggregation and what lies between.
 //
-//   client  h_new = C_{h,y}(x),  sends what it takes to know h_new         server  h_mean <- h_mean + mean_w (h_new - h),  estimate =
-//   h_mean ef21    h + C(x - h) lag     x where |x - h|^2 > zeta |x - y|^2, else h (silent)                       C = identity clag    h +
-//   C(x - h) where |x - h|^2 > zeta |x - y|^2, else h (silent) v2      b + C(x - b),  b = h + Q(x - y) channel "drift" is Q, unbiased v4 b
-//   + C(x - b),  b = h + C2(x - h)                                          channel "first" is C2 v5      x with probability p, one coin
-//   for all, else h + C(x - y)                 (a biased MARINA) adacgd  h where |x - h|^2 <= zeta |x - y|^2, else h + C_j(x - h) with the
-//   first j for which |h_new - x|^2 <= zeta |x - y|^2, the last
-//           if none                                                                   channels "level1" .. and "model", the finest
+//   client  h_new = C_{h,y}(x),  sends what it takes to know it
+//   server  h_mean <- h_mean + mean_w (h_new - h),  estimate = h_mean
+//
+//   ef21    h + C(x - h)
+//   lag     x where |x - h|^2 > zeta |x - y|^2, else h (silent); C = identity
+//   clag    h + C(x - h) where |x - h|^2 > zeta |x - y|^2, else h (silent)
+//   v2      b + C(x - b),  b = h + Q(x - y);  channel "drift" is Q, unbiased
+//   v4      b + C(x - b),  b = h + C2(x - h);  channel "first" is C2
+//   v5      x with probability p, one coin for all, else h + C(x - y): a biased MARINA
+//   adacgd  h where |x - h|^2 <= zeta |x - y|^2, else h + C_j(x - h) with the first j that brings |h_new - x|^2 below zeta |x - y|^2, the
+//           last if none does;  channels "level1", "level2" .. and "model", the finest
+//
 // All satisfy |h_new - x|^2 <= (1 - A)|h - y|^2 + B |x - y|^2. [compressor.up] is C and stands for the operators of channels without one.
 // A client's first message is always sent; y = h = 0 before it. 3PCv1 and v3 are left out: v1 sends a dense y, v3 nests another 3PC.
-// unit "gradient". h_i, y_i [N,P] are kept while a client is absent. C, C2, C_j are contractions or absolute.
+// unit "gradient". C, C2, C_j are contractions or absolute. h_i, y_i [N,P] are kept while a client is absent.
 // LAG's own trigger, by the model's movement, is feedback "lag".
 // Sources: P. Richtarik, I. Sokolov, I. Fatkhullin, E. Gasanov, Z. Li, E. Gorbunov, "3PC: three point compressors for
 // communication-efficient distributed training and a better theory for lazy aggregation", ICML 2022; M. Makarenko, E. Gasanov, R. Islamov,

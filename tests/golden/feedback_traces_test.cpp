@@ -154,13 +154,10 @@ TEST(SaPef, FollowsThePublishedForm) {
   for (std::uint32_t r = 1; r <= kRounds; ++r) {
     const Vector w = x;
     for (std::uint32_t i = 0; i < kClients; ++i) {
-      Vector ahead = w, update(kDimension, 0.0);
-      add(-kAlpha, e[i], ahead);
-      for (std::uint32_t step = 0; step < 3; ++step) {
-        const Vector g = gradient(minus(ahead, update), i, {.round = r, .step = step});
-        add(kStep, g, update);
-      }
-      const Vector p = sum(scaled(1 - kAlpha, e[i]), update), sent = top_k(p, kKept);
+      Vector y = w;
+      add(-kAlpha, e[i], y);
+      for (std::uint32_t step = 0; step < 3; ++step) add(-kStep, gradient(y, i, {.round = r, .step = step}), y);
+      const Vector p = sum(scaled(1 - kAlpha, e[i]), minus(w, y)), sent = top_k(p, kKept);
       e[i] = minus(p, sent);
       add(-run.problem().weights()[i], sent, x);
     }
