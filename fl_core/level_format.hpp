@@ -96,7 +96,7 @@ template <class T>
     case LevelMap::linear: return static_cast<T>(level) * (factor * static_cast<T>(format.unit));
     case LevelMap::sign: return level != 0 ? factor : -factor;
     case LevelMap::power_of_two: {
-      if (level == 0) return T(0);
+      if (level == 0) return T(0) * factor;
       const int exponent = (level < 0 ? -level : level) - 1 + format.min_exponent;
       const T magnitude = static_cast<T>(ldexp(1.0, exponent)) * factor;
       return level < 0 ? -magnitude : magnitude;
