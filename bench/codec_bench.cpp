@@ -1,10 +1,11 @@
 // Throughput and size of the codes for positions: N = 10M parameters, a share of them kept uniformly at random, one core.
-// With it the cost of planning, whole dense messages, and the server's sum.
+// With it the cost of planning, whole dense messages, levels in an entropy code, and the server's sum.
 // Columns: million positions per second, bits per position, and the entropy limit log2 C(N,k) / k beside it.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -42,10 +43,10 @@ Segment whole() { return Segment{.begin = 0, .end = kParameters, .rows = kParame
 
 codec::PositionPlan plan_with(codec::PositionCode code, const std::vector<std::uint32_t>& index) {
   const codec::PositionCosts costs = codec::position_costs(index, whole());
-  const std::array<std::uint64_t, 4> bits = {costs.rice, costs.gamma, costs.bitmap, costs.fixed};
   return {.code = code,
           .rice_parameter = costs.rice_parameter,
-          .bits = codec::gamma_bits(index.size() + 1) + 2 + bits[static_cast<std::size_t>(code)]};
+          .golomb_divisor = costs.golomb_divisor,
+          .bits = codec::gamma_bits(index.size() + 1) + codec::code_bits(code) + costs.of(code)};
 }
 
 void report(benchmark::State& state, const std::vector<std::uint32_t>& index, std::uint64_t bits) {
@@ -111,9 +112,13 @@ Payload<float> dense_message(unsigned level_bits) {
     return message;
   }
   message.values = fl::WireValue::levels;
-  message.level_format = {.min_level = 0, .bits = static_cast<std::uint8_t>(level_bits), .has_scale = false};
+  message.level_format = {.min_level = level_bits == 8 ? -128 : 0, .bits = static_cast<std::uint8_t>(level_bits), .has_scale = false};
   message.level_bytes.resize_discard(kParameters);
   message.level_width = fl::LevelWidth::w8;
+  std::mt19937_64 random(5);  // uniform levels, which no code shortens
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    message.levels<std::int8_t>()[i] = static_cast<std::int8_t>(random() & ((1U << level_bits) - 1));
+  }
   return message;
 }
 
@@ -142,6 +147,43 @@ void decode_dense(benchmark::State& state) {
   state.counters["Mvalue/s"] = benchmark::Counter(kParameters / 1e6, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// Ternary levels of which 5% are not zero, or eight bits of a normal distribution: worth an entropy code. Columns: million levels per
+// second, bits per level and their empirical entropy.
+Payload<float> coded_message(unsigned level_bits) {
+  Payload<float> message = dense_message(level_bits);
+  message.level_format.min_level = level_bits == 2 ? -1 : -127;
+  message.level_format.bits = static_cast<std::uint8_t>(level_bits);
+  std::mt19937_64 random(3);
+  std::normal_distribution<float> normal(0, level_bits == 2 ? 0.255F : 6.0F);
+  for (std::size_t i = 0; i < kParameters; ++i) {
+    message.levels<std::int8_t>()[i] =
+        static_cast<std::int8_t>(std::clamp(std::round(normal(random)), level_bits == 2 ? -1.0F : -127.0F, 127.0F));
+  }
+  return message;
+}
+
+enum class CodedStep { length, encode, decode };
+
+void coded_levels(benchmark::State& state, CodedStep step) {
+  const Payload<float> message = coded_message(static_cast<unsigned>(state.range(0)));
+  const Scope scope = model_scope();
+  const std::array<codec::Channel<float>, 1> channels = {codec::Channel<float>{&message, &scope}};
+  const std::array<const Scope*, 1> scopes = {&scope};
+  const std::array<std::size_t, 1> lengths = {kParameters};
+  Payload<float> decoded;
+  const std::array<Payload<float>*, 1> payloads = {&decoded};
+  std::vector<std::byte> bytes;
+  codec::encode<float>(channels, bytes);
+  for (auto _ : state) {
+    if (step == CodedStep::length) benchmark::DoNotOptimize(codec::encoded_bits<float>(channels));
+    if (step == CodedStep::encode) codec::encode<float>(channels, bytes);
+    if (step == CodedStep::decode && !codec::decode<float>(bytes, scopes, lengths, payloads)) state.SkipWithError("refused");
+  }
+  state.counters["Mlevel/s"] = benchmark::Counter(kParameters / 1e6, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["bits/level"] = 8 * static_cast<double>(bytes.size()) / kParameters;
+  state.counters["entropy/level"] = codec::entropy_bits(message, scope) / kParameters;
+}
+
 // What a server does with each message: sum += weight * c, dense values (0), or levels of 1, 4 or 8 bits.
 void accumulate_dense(benchmark::State& state) {
   const Payload<float> message = dense_message(static_cast<unsigned>(state.range(0)));
@@ -163,10 +205,15 @@ FL_POSITION_BENCH(rice);
 FL_POSITION_BENCH(gamma);
 FL_POSITION_BENCH(bitmap);
 FL_POSITION_BENCH(fixed);
+FL_POSITION_BENCH(golomb);
+FL_POSITION_BENCH(blocks);
 BENCHMARK(plan_cost)->Arg(1)->Arg(10)->Arg(100)->Arg(10'000)->Arg(100'000);
 BENCHMARK(encode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK(decode_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
+BENCHMARK_CAPTURE(coded_levels, length, CodedStep::length)->Arg(2)->Arg(8)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(coded_levels, encode, CodedStep::encode)->Arg(2)->Arg(8)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(coded_levels, decode, CodedStep::decode)->Arg(2)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK(accumulate_dense)->Arg(0)->Arg(1)->Arg(4)->Arg(8)->Unit(benchmark::kMillisecond);
 
 BENCHMARK_MAIN();

@@ -1,20 +1,18 @@
-// Sparsifying operators with error feedback against the in-place add e += g of the same size: p = e + gamma g is read, the residual written
-// over e, so that 12 bytes per float32 parameter is the least traffic possible. Every repeat times the floor and all operators one after
-// another on the same data; printed are medians and the ratio floor / time (1 = the limit).
+// Operators with error feedback against the in-place add e += g of the same size: p = e + gamma g is read and the residual written over e,
+// so that 12 bytes per float32 parameter is the least traffic possible. Every repeat times the floor and all operators one after another
+// on the same data; printed are medians and the ratio floor / time (1 = the limit). PowerSGD reads its input three times and has a floor
+// of its own: 28 bytes per parameter, 7/3 of the add.
 //
-// The second table is the other end: blocks of 20 clients with 500 float64 parameters, as convex studies have them, in ns per client.
+// Then two clients on two threads against one on one, and blocks of 20 clients with 500 float64 parameters, as convex studies have them.
 //
 //   operator_bench [parameters = 10000000] [repeats = 15]
-#include <time.h>
-
-#include <algorithm>
-#include <cstdio>
+//   operator_bench --serve     answers bench/rivals_operators_torch.py, which interleaves PyTorch's operators with these
+#include <array>
+#include <cmath>
 #include <cstdlib>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
+#include <cstring>
 
+#include "bench/timing.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/cpu/tile.hpp"
@@ -26,68 +24,100 @@
 namespace {
 
 using namespace fl;
+using bench::median;
 using Settings = std::vector<std::pair<std::string, Value>>;
 
-// Seconds that this thread computed: other work on the machine does not count.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+Value text(const char* s) { return Value{std::string(s)}; }
+Value whole(std::int64_t n) { return Value{n}; }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+// An operator as it is timed. Thresholds are given as the density that they have on the data.
+struct Work {
+  std::string label, kind;  // no kind: the floor
+  Settings settings = {};
+  double density = 0;
+  std::size_t bucket = 0;    // 0: the whole vector
+  double floor_in_adds = 1;  // what the ratio is to
+  std::size_t rows = 0;      // as a matrix
+};
+
+const std::vector<Work>& large_works() {
+  static const std::vector<Work> works = {
+      {"in-place add", ""},
+      {"hard_threshold 10%", "hard_threshold", {}, 0.1},
+      {"hard_threshold 1%", "hard_threshold", {}, 0.01},
+      {"hard_threshold 0.1%", "hard_threshold", {}, 0.001},
+      {"hard_threshold 1% fp16", "hard_threshold", {{"value_format", text("fp16")}}, 0.01},
+      {"top_k 10%", "top_k", {{"ratio", Value{0.1}}}},
+      {"top_k 1%", "top_k", {{"ratio", Value{0.01}}}},
+      {"top_k 0.1%", "top_k", {{"ratio", Value{0.001}}}},
+      {"random_k 1%", "random_k", {{"ratio", Value{0.01}}}},
+      {"random_k 0.1%", "random_k", {{"ratio", Value{0.001}}}},
+      {"qsgd 127, buckets of 512", "qsgd", {}, 0, 512},
+      {"qsgd 127, whole", "qsgd", {}, 0, 0},
+      {"ef_sign, buckets of 2048", "ef_sign", {}, 0, 2048},
+      {"ef_sign, whole", "ef_sign", {}, 0, 0},
+      {"natural, stochastic", "natural", {}},
+      {"natural, nearest", "natural", {{"rounding", text("nearest")}}},
+      {"scaled_integer, nearest", "scaled_integer", {}},
+      {"powersgd rank 4", "powersgd", {{"rank", whole(4)}}, 0, 0, 7.0 / 3.0, 3200},
+  };
+  return works;
 }
 
 // K clients with an error and a gradient each.
 template <class T>
-class Bench {
+class Clients {
  public:
-  Bench(std::uint32_t clients, std::size_t parameters)
-      : K(clients), P(parameters), start(K * P), error(K * P), gradient(K * P), messages(K) {
+  Clients(std::uint32_t clients, std::size_t parameters)
+      : K(clients), P(parameters), start_(K * P), error_(K * P), gradient_(K * P), messages_(K) {
     for (std::size_t j = 0; j < K * P; ++j) {
       const std::uint64_t bits = hash64(1, j);
-      start[j] = bell(static_cast<std::uint32_t>(bits));
-      gradient[j] = bell(static_cast<std::uint32_t>(bits >> 32));
+      start_[j] = bell(static_cast<std::uint32_t>(bits));
+      gradient_[j] = bell(static_cast<std::uint32_t>(bits >> 32));
     }
     for (std::uint32_t k = 0; k < K; ++k) {
-      ids.push_back(k);
-      pointers.push_back(&messages[k]);
+      ids_.push_back(k);
+      pointers_.push_back(&messages_[k]);
     }
-    scope.P = P;
-    scope.segments = {{0, P, P, 1}};
-    exec.workspace = &workspace;
+    exec_.workspace = &workspace_;
     restore();
   }
 
-  void restore() { std::copy(start.begin(), start.end(), error.begin()); }
-  [[nodiscard]] BatchView<T> view(Buffer<T>& data) { return {data.data(), nullptr, K, P, P}; }
-  [[nodiscard]] Affine<T> input() {
-    Affine<T> input;
-    input.add(T(1), view(error)).add(T(0.1), view(gradient));
-    return input;
-  }
+  void restore() { std::copy(start_.begin(), start_.end(), error_.begin()); }
   void add_in_place() {
-    T* e = error.data();
-    const T* g = gradient.data();
+    T* e = error_.data();
+    const T* g = gradient_.data();
     const std::size_t n = K * P;
     FL_IVDEP
     for (std::size_t j = 0; j < n; ++j) e[j] += g[j];
   }
-  void compress(Compressor<T>& op) {
+  // All phases of one round.
+  void compress(Compressor<T>& op, const Scope& scope, std::vector<T>& shared) {
     CompressContext<T> context;
-    context.round = round++;
-    context.clients = ids;
-    for (Payload<T>& message : messages) message.clear(P);
-    op.compress(exec, context, input(), scope, StateWrite<T>{StateRule::residual, view(error)}, pointers);
+    context.round = round_++;
+    context.random_key = 42;
+    context.clients = ids_;
+    context.shared = shared.data();
+    for (context.phase = 0; context.phase < op.num_phases(); ++context.phase) {
+      for (Payload<T>& message : messages_) message.clear(op.message_length(context.phase, scope));
+      const bool last = context.phase + 1 == op.num_phases();
+      op.compress(exec_, context, input(), scope, last ? StateWrite<T>{StateRule::residual, view(error_)} : StateWrite<T>{}, pointers_);
+      if (!last) op.absorb_mean(context.phase, scope, {messages_[0].value.data(), messages_[0].num_sent}, shared.data(), nullptr);
+    }
   }
-  [[nodiscard]] std::size_t sent() const { return messages[0].num_sent; }
+  [[nodiscard]] std::size_t sent() const { return messages_[0].num_sent; }
   // The threshold that keeps this fraction of the parameters of p.
   [[nodiscard]] double threshold_for(double density) {
     std::vector<T> out(K);
-    cpu::quantile_rows(exec, input(), scope, 1 - density, out.data());
+    const Scope scope = scope_of({});
+    cpu::quantile_rows(exec_, input(), scope, 1 - density, out.data());
     return static_cast<double>(out[0]);
+  }
+  [[nodiscard]] Scope scope_of(const Work& work) const {
+    LayerTable table;
+    table.layers.push_back({"all", 0, work.rows == 0 ? P : work.rows, work.rows == 0 ? 1 : P / work.rows});
+    if (work.rows > 0) return make_scope(table, ScopeKind::tensor, 0, {});
+    return make_scope(table, work.bucket == 0 ? ScopeKind::model : ScopeKind::bucket, static_cast<std::int64_t>(work.bucket), {});
   }
 
   const std::uint32_t K;
@@ -100,93 +130,166 @@ class Bench {
     for (int b = 0; b < 4; ++b) sum += static_cast<int>(word >> (8 * b) & 255);
     return (static_cast<T>(sum) + static_cast<T>(word % 4096) / T(4096)) / T(510);
   }
-
-  Buffer<T> start, error, gradient;
-  std::vector<Payload<T>> messages;
-  std::vector<Payload<T>*> pointers;
-  std::vector<std::uint32_t> ids;
-  Scope scope;
-  Workspace workspace;
-  Exec exec;
-  std::uint32_t round = 0;
-};
-
-template <class T>
-std::unique_ptr<Compressor<T>> make(const std::string& name, const Settings& settings) {
-  Options options = Registry::instance().default_options("compressor", name);
-  for (const auto& [key, value] : settings) {
-    Schema schema = options.schema();
-    if (const auto refused = schema.find(key)->assign(value)) throw ConfigError(name + "." + key + ": " + *refused);
+  [[nodiscard]] BatchView<T> view(Buffer<T>& data) { return {data.data(), nullptr, K, P, P}; }
+  [[nodiscard]] Affine<T> input() {
+    Affine<T> input;
+    input.add(T(1), view(error_)).add(T(0.1), view(gradient_));
+    return input;
   }
-  return make_part<Compressor<T>>("compressor", name, options, Device::cpu, kPrecisionOf<T>);
-}
 
-template <class T>
-struct Contender {
-  std::string label;
-  std::unique_ptr<Compressor<T>> op;  // none: the floor
-  std::vector<double> times_s = {};
-  std::size_t sent = 0;
+  Buffer<T> start_, error_, gradient_;
+  std::vector<Payload<T>> messages_;
+  std::vector<Payload<T>*> pointers_;
+  std::vector<std::uint32_t> ids_;
+  Workspace workspace_;
+  Exec exec_;
+  std::uint32_t round_ = 0;
 };
 
-// Times each contender once, starting from the same error vectors, repeats times over. `inner` calls make one measurement.
+// One operator on one set of clients.
 template <class T>
-void measure(Bench<T>& bench, std::vector<Contender<T>>& contenders, int repeats, int inner) {
-  for (int r = -1; r < repeats; ++r)  // the first round only warms up
-    for (Contender<T>& contender : contenders) {
-      bench.restore();
-      const double begin = thread_seconds();
-      for (int i = 0; i < inner; ++i) {
-        if (contender.op == nullptr)
-          bench.add_in_place();
-        else
-          bench.compress(*contender.op);
-      }
-      if (r >= 0) contender.times_s.push_back((thread_seconds() - begin) / inner);
-      if (contender.op != nullptr) contender.sent = bench.sent();
+class Contender {
+ public:
+  Contender(const Work& work, Clients<T>& clients) : clients_(clients), scope_(clients.scope_of(work)) {
+    if (work.kind.empty()) return;
+    Options options = Registry::instance().default_options("compressor", work.kind);
+    Settings settings = work.settings;
+    if (work.density > 0) settings.emplace_back("threshold", Value{clients.threshold_for(work.density)});
+    for (const auto& [key, value] : settings) {
+      Schema schema = options.schema();
+      if (const auto refused = schema.find(key)->assign(value)) throw ConfigError(work.kind + "." + key + ": " + *refused);
     }
+    op_ = make_part<Compressor<T>>("compressor", work.kind, options, Device::cpu, kPrecisionOf<T>);
+    scope_ = op_->adapt(scope_);
+    shared_.resize(op_->cohort_state_size(scope_));
+    if (!shared_.empty()) op_->init_cohort_state(7, scope_, shared_.data());
+  }
+  void run() {
+    if (op_ == nullptr)
+      clients_.add_in_place();
+    else
+      clients_.compress(*op_, scope_, shared_);
+  }
+
+ private:
+  Clients<T>& clients_;
+  Scope scope_;
+  std::unique_ptr<Compressor<T>> op_;
+  std::vector<T> shared_;
+};
+
+// Times each work once, starting from the same error vectors, `repeats` times over. `inner` calls make one measurement. Seconds of the
+// processor per call, medians.
+template <class T>
+std::vector<std::pair<double, std::size_t>> measure(Clients<T>& clients, const std::vector<Work>& works, int repeats, int inner) {
+  std::vector<Contender<T>> contenders;
+  contenders.reserve(works.size());
+  for (const Work& work : works) contenders.emplace_back(work, clients);
+  std::vector<std::vector<double>> times(works.size());
+  std::vector<std::size_t> sent(works.size());
+  for (int r = -1; r < repeats; ++r)  // the first round only warms up
+    for (std::size_t w = 0; w < works.size(); ++w) {
+      clients.restore();
+      const double seconds = bench::seconds_of([&] {
+                               for (int i = 0; i < inner; ++i) contenders[w].run();
+                             }).processor;
+      if (r >= 0) times[w].push_back(seconds / inner);
+      sent[w] = works[w].kind.empty() ? 0 : clients.sent();
+    }
+  std::vector<std::pair<double, std::size_t>> results;
+  for (std::size_t w = 0; w < works.size(); ++w) results.emplace_back(median(times[w]), sent[w]);
+  return results;
 }
 
-void large(std::size_t parameters, int repeats) {
-  Bench<float> bench(1, parameters);
-  std::vector<Contender<float>> contenders;
-  contenders.push_back({"in-place add", nullptr});
-  for (const double density : {0.1, 0.01, 0.001})
-    contenders.push_back({"hard_threshold " + to_string(Value{density}),
-                          make<float>("hard_threshold", {{"threshold", Value{bench.threshold_for(density)}}})});
-  for (const double ratio : {0.1, 0.01, 0.001})
-    contenders.push_back({"top_k " + to_string(Value{ratio}), make<float>("top_k", {{"ratio", Value{ratio}}})});
-  contenders.push_back({"top_k k=1", make<float>("top_k", {{"k", Value{std::int64_t{1}}}})});
-  contenders.push_back({"random_k 0.01", make<float>("random_k", {{"ratio", Value{0.01}}})});
-  contenders.push_back({"hard_threshold 0.01 fp16", make<float>("hard_threshold", {{"threshold", Value{bench.threshold_for(0.01)}},
-                                                                                   {"value_format", Value{std::string("fp16")}}})});
-  contenders.push_back({"identity fp16", make<float>("identity", {{"format", Value{std::string("fp16")}}})});
-  measure(bench, contenders, repeats, 1);
-  const double floor_s = median(contenders[0].times_s);
-  std::printf("%zu float32 parameters, one client, EF14\n%-28s %10s %10s %8s\n", parameters, "", "sent", "ms", "ratio");
-  for (const auto& contender : contenders) {
-    const double time_s = median(contender.times_s);
-    std::printf("%-28s %10zu %10.3f %8.2f\n", contender.label.c_str(), contender.sent, 1e3 * time_s, floor_s / time_s);
+template <class T>
+void print_large(std::size_t parameters, int repeats) {
+  Clients<T> clients(1, parameters);
+  const std::vector<Work>& works = large_works();
+  const auto results = measure(clients, works, repeats, 1);
+  std::printf("%zu %s parameters, one client, error feedback\n%-28s %10s %10s %8s\n", parameters, to_string(kPrecisionOf<T>), "", "sent",
+              "ms", "ratio");
+  for (std::size_t w = 0; w < works.size(); ++w) {
+    const auto& [seconds, sent] = results[w];
+    std::printf("%-28s %10zu %10.3f %8.2f\n", works[w].label.c_str(), sent, 1e3 * seconds,
+                works[w].floor_in_adds * results[0].first / seconds);
   }
 }
 
-void small(int repeats) {
-  Bench<double> bench(20, 500);
-  std::vector<Contender<double>> contenders;
-  contenders.push_back({"in-place add", nullptr});
-  for (const std::int64_t k : {1, 5, 50}) contenders.push_back({"top_k k=" + std::to_string(k), make<double>("top_k", {{"k", Value{k}}})});
-  contenders.push_back({"hard_threshold 0.01", make<double>("hard_threshold", {{"threshold", Value{bench.threshold_for(0.01)}}})});
-  contenders.push_back({"random_k k=1", make<double>("random_k", {{"k", Value{std::int64_t{1}}}})});
-  measure(bench, contenders, 20 * repeats, 50);
-  std::printf("\n20 clients x 500 float64 parameters, EF14\n%-28s %10s %10s\n", "", "sent", "ns/client");
-  for (const auto& contender : contenders)
-    std::printf("%-28s %10zu %10.1f\n", contender.label.c_str(), contender.sent, 1e9 * median(contender.times_s) / bench.K);
+// Two clients on two threads against one on one; wall clock, so other programs count.
+void print_two_threads(std::size_t parameters, int repeats) {
+  bench::Pools pools;
+  std::vector<std::unique_ptr<Clients<float>>> clients;
+  for (int k = 0; k < 2; ++k) clients.push_back(std::make_unique<Clients<float>>(1, parameters));
+  std::printf("\ntwo clients on two threads, times the speed of one (wall clock)\n");
+  for (const Work& work : large_works()) {
+    std::vector<Contender<float>> contenders;
+    for (auto& own : clients) contenders.emplace_back(work, *own);
+    std::vector<double> one, two;
+    for (int r = -1; r < repeats; ++r)
+      for (const int threads : {1, 2}) {
+        for (auto& own : clients) own->restore();
+        const double wall = bench::seconds_of([&] {
+                              pools.of(threads).parallel_for(static_cast<std::uint32_t>(threads),
+                                                             [&](std::uint32_t k, const Exec&) { contenders[k].run(); });
+                            }).wall;
+        if (r >= 0) (threads == 1 ? one : two).push_back(wall);
+      }
+    std::printf("%-28s %8.2f\n", work.label.c_str(), 2 * median(one) / median(two));
+  }
+}
+
+void print_small(int repeats) {
+  Clients<double> clients(20, 500);
+  const std::vector<Work> works = {{"in-place add", ""},
+                                   {"top_k k=1", "top_k", {{"k", whole(1)}}},
+                                   {"top_k k=5", "top_k", {{"k", whole(5)}}},
+                                   {"top_k k=50", "top_k", {{"k", whole(50)}}},
+                                   {"hard_threshold 1%", "hard_threshold", {}, 0.01},
+                                   {"random_k k=1", "random_k", {{"k", whole(1)}}}};
+  const auto results = measure(clients, works, 20 * repeats, 50);
+  std::printf("\n20 clients x 500 float64 parameters, error feedback\n%-28s %10s %10s\n", "", "sent", "ns/client");
+  for (std::size_t w = 0; w < works.size(); ++w)
+    std::printf("%-28s %10zu %10.1f\n", works[w].label.c_str(), results[w].second, 1e9 * results[w].first / clients.K);
+}
+
+// Requests name a work with '_' for every space; every operator has warmed up, and errors go on from call to call as training's do.
+int serve() {
+  Clients<float> clients(1, 10'000'000);
+  std::map<std::string, std::unique_ptr<Contender<float>>> contenders;
+  return bench::serve([&](std::string name, int, double& operations) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    for (const Work& work : large_works()) {
+      std::string label = work.label;
+      std::replace(label.begin(), label.end(), '_', ' ');
+      if (label != name) continue;
+      auto& contender = contenders[name];
+      if (contender == nullptr) {
+        contender = std::make_unique<Contender<float>>(work, clients);
+        contender->run();
+      }
+      operations = 0;
+      clients.restore();
+      return bench::seconds_of([&] { contender->run(); });
+    }
+    throw ConfigError("no operator is called '" + name + "'");
+  });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  large(argc > 1 ? static_cast<std::size_t>(std::atoll(argv[1])) : 10'000'000, argc > 2 ? std::atoi(argv[2]) : 15);
-  small(argc > 2 ? std::atoi(argv[2]) : 15);
+  if (argc > 1 && std::strcmp(argv[1], "--serve") == 0) return serve();
+  const std::size_t parameters = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  const int repeats = argc > 2 ? std::atoi(argv[2]) : 15;
+  if (parameters < 3200 || repeats < 1) {
+    std::fprintf(stderr, "usage: operator_bench [parameters, 3200 or more] [repeats]\n");
+    return 2;
+  }
+  const std::size_t in_rows = parameters / 3200 * 3200;
+  print_large<float>(in_rows, repeats);
+  std::printf("\n");
+  print_large<double>(in_rows / 6400 * 3200, repeats);
+  print_two_threads(in_rows, repeats);
+  print_small(repeats);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -29,6 +30,33 @@ using Settings = std::vector<std::pair<std::string, Value>>;
 
 inline Value text(const char* s) { return Value{std::string(s)}; }
 inline Value whole(std::int64_t n) { return Value{n}; }
+// { kind = name, key = value, ... }
+inline Value inner(const char* name, const Settings& settings = {}) {
+  Value::Table table = {{"kind", text(name)}};
+  for (const auto& setting : settings) table.push_back(setting);
+  Value value;
+  value.data = std::move(table);
+  return value;
+}
+inline Value list_of(std::initializer_list<Value> values) {
+  Value value;
+  value.data = Value::List(values);
+  return value;
+}
+inline Value rounds(std::initializer_list<std::int64_t> values) {
+  Value::List list;
+  for (const std::int64_t x : values) list.push_back(Value{x});
+  Value value;
+  value.data = std::move(list);
+  return value;
+}
+inline Value numbers(std::initializer_list<double> values) {
+  Value::List list;
+  for (const double x : values) list.push_back(Value{x});
+  Value value;
+  value.data = std::move(list);
+  return value;
+}
 
 // Option sets beside the defaults.
 inline const std::map<std::string, std::vector<Settings>>& extra_options() {
@@ -90,6 +118,53 @@ inline const std::map<std::string, std::vector<Settings>>& extra_options() {
         {{"alpha", Value{1000.0}}, {"bits", whole(16)}, {"rounding", text("stochastic")}},
         {{"rounding", text("stochastic")}}}},
       {"powersgd", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"warm_start", Value{false}}}}},
+      {"aji_dropping", {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}}, {{"ratio", Value{0.25}}, {"exact", Value{true}}}}},
+      {"dgc_sampled",
+       {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}},
+        {{"ratio", Value{0.1}}, {"rounds", whole(0)}},
+        {{"warmup", numbers({0.5, 0.25})}, {"warmup_rounds", whole(3)}}}},
+      {"sidco",
+       {{{"ratio", Value{0.1}}, {"stages", whole(1)}},
+        {{"ratio", Value{0.1}}, {"fit", text("pareto")}, {"stages", whole(3)}},
+        {{"ratio", Value{0.1}}, {"fit", text("gamma_pareto")}, {"stages", whole(2)}},
+        {{"ratio", Value{0.25}}, {"fit", text("gamma_pareto")}, {"update_every", whole(1)}}}},
+      {"variance_based", {{{"alpha", Value{0.5}}}}},
+      {"dryden", {{{"ratio", Value{0.25}}}}},
+      {"rank_r_svd", {{{"rank", whole(1)}}, {{"rank", whole(5)}}}},
+      {"absolute_low_rank", {{{"threshold", Value{1.0}}}, {{"threshold", Value{3.0}}, {"rule", text("lambda")}}}},
+      {"atomo",
+       {{{"ratio", Value{0.25}}},
+        {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
+        {{"atoms", text("singular")}, {"rank", whole(2)}},
+        {{"atoms", text("singular")}, {"rank", whole(1)}, {"scaled", Value{true}}}}},
+      {"gradzip", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"ridge", Value{0.1}}}}},
+      {"sketched_sgd", {{{"ratio", Value{0.1}}, {"rows", whole(3)}, {"columns", whole(20)}}}},
+      {"induced",
+       {{{"biased", inner("top_k", {{"ratio", Value{0.25}}})},
+         {"unbiased", inner("random_k", {{"ratio", Value{0.25}}, {"scaled", Value{true}}})}},
+        {{"biased", inner("random_k", {{"ratio", Value{0.5}}})}, {"unbiased", inner("qsgd", {{"levels", whole(4)}})}}}},
+      {"schedule",
+       {{{"stages", list_of({inner("top_k", {{"ratio", Value{0.5}}}), inner("top_k", {{"ratio", Value{0.25}}})})},
+         {"from", rounds({1, 5})}},
+        {{"stages", list_of({inner("identity"), inner("ef_sign")})}, {"from", rounds({1, 20})}}}},
+      {"accordion",
+       {{{"critical", inner("top_k", {{"ratio", Value{0.5}}})},
+         {"otherwise", inner("top_k", {{"ratio", Value{0.1}}})},
+         {"window", whole(2)}},
+        {{"critical", inner("rank_r_svd", {{"rank", whole(3)}})}, {"otherwise", inner("rank_r_svd", {{"rank", whole(1)}})}}}},
+      {"lgreco",
+       {{{"reference", inner("top_k", {{"ratio", Value{0.2}}})},
+         {"candidates", list_of({inner("top_k", {{"ratio", Value{0.05}}}), inner("top_k", {{"ratio", Value{0.5}}})})},
+         {"adjust_every", whole(1)},
+         {"steps", whole(100)}}}},
+      {"strom", {{{"tau", Value{0.5}}}}},
+      {"wangni",
+       {{{"ratio", Value{0.25}}}, {{"ratio", Value{0.25}}, {"scaled", Value{true}}}, {{"ratio", Value{0.5}}, {"corrections", whole(0)}}}},
+      {"qsparse",
+       {{{"ratio", Value{0.25}}, {"levels", whole(1)}},
+        {{"ratio", Value{0.25}}, {"levels", whole(8)}, {"scaled", Value{false}}},
+        {{"ratio", Value{0.5}}, {"levels", whole(1000)}},
+        {{"ratio", Value{0.25}}, {"quantizer", text("sign")}}}},
   };
   return table;
 }
@@ -225,6 +300,7 @@ struct Outcome {
   std::vector<std::vector<Payload<T>>> messages;  // [phase][K]
   std::vector<T> c;                               // [K,P] what each message stands for, alone
   std::vector<T> state;                           // [K,P]
+  std::vector<T> memory;                          // [K,L] what the operator remembers of each client from then on
 };
 
 // The scope in which a phase's message is encoded.
@@ -241,13 +317,19 @@ template <class T>
 class Sender {
  public:
   Sender(Compressor<T>& compressor, const Scope& scope, std::uint32_t round = 5)
-      : compressor_(compressor), scope_(scope), round_(round), shared_(compressor.cohort_state_size(scope)) {
+      : compressor_(compressor),
+        scope_(scope),
+        round_(round),
+        memory_size_(compressor.client_state_size(scope)),
+        shared_(compressor.cohort_state_size(scope)) {
     exec_.workspace = &workspace_;
     compressor_.init_cohort_state(kKey, scope_, shared_.data());
   }
 
   Outcome<T> send(Block<T>& block, StateRule rule, bool state_in_place, std::uint32_t block_size) {
     Outcome<T> outcome;
+    memory_.resize(block.K * memory_size_, T(0));
+    outcome.memory.assign(memory_.size(), T(-77));
     outcome.state.assign(block.K * block.P, T(-77));
     std::vector<T> shared = shared_, before_last = shared;
     for (int phase = 0; phase < compressor_.num_phases(); ++phase) {
@@ -255,7 +337,7 @@ class Sender {
       before_last = shared;
       StateWrite<T> state;
       if (last) state = {rule, {state_in_place ? block.e.data() : outcome.state.data(), nullptr, block.K, block.P, block.P}};
-      outcome.messages.push_back(send_phase(block, phase, state, block_size, shared));
+      outcome.messages.push_back(send_phase(block, phase, state, block_size, shared, outcome.memory));
       if (compressor_.num_phases() > 1) absorb(outcome.messages.back(), phase, block.P, shared);
     }
     decode(outcome, block, before_last);
@@ -263,6 +345,8 @@ class Sender {
     return outcome;
   }
 
+  // What the operator remembers of each client [K,L] when the next block is sent; zeros without it.
+  void set_memory(std::vector<T> memory) { memory_ = std::move(memory); }
   // What the receiver makes of the decoded message of client k of a block.
   void receive(const Block<T>& block, std::size_t k, Payload<T>& decoded) {
     CompressContext<T> context;
@@ -277,7 +361,7 @@ class Sender {
 
  private:
   std::vector<Payload<T>> send_phase(const Block<T>& block, int phase, const StateWrite<T>& state, std::uint32_t block_size,
-                                     const std::vector<T>& shared) {
+                                     const std::vector<T>& shared, std::vector<T>& memory) {
     std::vector<Payload<T>> messages(block.K);
     std::vector<Payload<T>*> pointers;
     for (Payload<T>& message : messages) {
@@ -292,6 +376,11 @@ class Sender {
       context.random_key = kKey;
       context.clients = std::span(block.ids).subspan(first, count);
       context.shared = shared.empty() ? nullptr : shared.data();
+      const std::size_t offset = first * memory_size_;
+      if (memory_size_ > 0) {
+        context.remembered = {memory_.data() + offset, nullptr, count, memory_size_, memory_size_};
+        context.remember = {memory.data() + offset, nullptr, count, memory_size_, memory_size_};
+      }
       const std::span<Payload<T>* const> part(pointers.data() + first, count);
       const Affine<T> input = block.input().slice(first, count);
       compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
@@ -334,7 +423,8 @@ class Sender {
   Compressor<T>& compressor_;
   const Scope& scope_;
   std::uint32_t round_;
-  std::vector<T> shared_;
+  std::size_t memory_size_;
+  std::vector<T> shared_, memory_;
   Workspace workspace_;
   Exec exec_;
 };

@@ -118,6 +118,10 @@ void blocks(const std::string& part, Findings& findings) {
                      e = Sender<T>(*other, s.scope).send(again, StateRule::residual, true, 5);
     s.place.expect(same_bits(a.state, e.state), "the same input gives another state a second time");
     s.place.expect(same_bits(a.state, b.state) && same_bits(a.state, d.state), "the state depends on the size of blocks");
+    s.place.expect(same_bits(a.memory, e.memory), "the same input is remembered in another way a second time");
+    s.place.expect(same_bits(a.memory, b.memory) && same_bits(a.memory, d.memory), "what is remembered depends on the size of blocks");
+    const bool in_full = std::none_of(a.memory.begin(), a.memory.end(), [](T x) { return x == T(-77); });
+    s.place.expect(in_full, "what is remembered of a client is not written in full");
     for (std::size_t phase = 0; phase < a.messages.size(); ++phase) {
       const Scope own = phase_scope(s.compressor, s.scope, static_cast<int>(phase));
       for (std::size_t k = 0; k < 5; ++k) {
@@ -160,13 +164,15 @@ void both_ends(const std::string& part, Findings& findings) {
     if (s.compressor.num_phases() > 1) return;
     const std::size_t P = s.scope.P;
     const T gain = T(0.3);
-    std::vector<T> client(P, T(0)), server(P, T(0)), error(P, T(0)), rebuilt(P, T(0)), received(P);
+    std::vector<T> client(P, T(0)), server(P, T(0)), error(P, T(0)), rebuilt(P, T(0)), received(P), memory;
     for (std::uint32_t round = 0; round < 50; ++round) {
       Block<T> block(Shape::random, 1, P, 100 + round);
       block.e = error;
       const std::vector<T> p = block.p();
       Sender<T> sender(s.compressor, s.scope, round);
+      sender.set_memory(memory);
       const Outcome<T> outcome = sender.send(block, StateRule::residual, true, 1);
+      memory = outcome.memory;
       error = outcome.state;
       add_scaled(outcome.messages[0][0], s.scope, gain, client.data());
       Payload<T> decoded;

@@ -2,6 +2,8 @@
 // Tolerances of the latter are 6 standard errors (and a Bernstein term for rare events): a sound operator fails one claim with probability
 // below 1e-8.
 #include <array>
+#include <set>
+#include <string>
 
 #include "checks/check.hpp"
 #include "checks/compressor_cases.hpp"
@@ -40,14 +42,15 @@ bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p)
   if (c.name == "scaled_integer") return largest < 15;
   if (c.name == "stochastic_rounding") return largest < 1.9;
   if (c.name == "inceptionn") return largest < 500;
-  if (c.name == "dqsgd") return largest < 20;
+  if (c.name == "dqsgd" && largest >= 20) return false;
   if (c.name == "fp8" && c.label.find("scaled=false") != std::string::npos)
     return std::all_of(p.begin(), p.end(), [](T x) { return x == 0 || (std::fabs(x) >= 0x1p-6 && std::fabs(x) <= 448); });
-  const bool follows_norm = c.name == "adaqs" || c.name == "terngrad" || c.name == "lpc" || c.name == "natural_dithering" ||
-                            c.name == "fp8" || c.name == "dettmers8" || c.name == "vqsgd" || c.name == "drive" || c.name == "eden";
-  if (follows_norm && largest != 0 && largest < 1e8 * static_cast<double>(std::numeric_limits<T>::min())) return false;
   if (c.name == "three_lc") return largest == 0 || (largest > 1e-30 && largest < 1e37) || (sizeof(T) == sizeof(double) && largest > 1e-300);
-  if (c.name == "qsgd" || c.name == "natural") return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
+  // Norms and singular values of numbers that are hardly normal are rounded more than the claims allow.
+  static const std::set<std::string> kNormal = {"accordion", "adaqs",   "atomo",    "dqsgd", "induced",           "natural",
+                                                "qsgd",      "qsparse", "terngrad", "lpc",   "natural_dithering", "fp8",
+                                                "dettmers8", "vqsgd",   "drive",    "eden",  "rank_r_svd"};
+  if (kNormal.contains(c.name)) return largest == 0 || largest > 1e8 * static_cast<double>(std::numeric_limits<T>::min());
   if (extra_options().contains(c.name) || contract.domain.empty()) return true;
   return largest == 0 || (largest > 1e-3 && largest < 1e3);
 }

@@ -31,6 +31,20 @@ void demand_list(const Payload<T>& message, const Scope& scope) {
   demand(i == message.num_sent, "the counts add up to less than num_sent");
 }
 
+// Factors of ranks that a matrix can have, as many numbers as they need.
+template <class T>
+void demand_factors(const Payload<T>& message, const Scope& scope) {
+  demand(message.counts.size() == scope.segments.size(), "a message of factors needs a rank for each segment");
+  demand(message.values == kNativeWire<T>, "factors travel in the run's precision");
+  std::size_t numbers = 0;
+  for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+    const Segment& m = scope.segments[s];
+    demand(message.counts[s] <= m.rows && message.counts[s] <= m.cols, "a rank is more than its matrix has");
+    numbers += message.counts[s] * (m.rows + m.cols);
+  }
+  demand(message.num_sent == numbers, "the ranks do not add up to num_sent");
+}
+
 // As many levels as entries, each within the bits of the format.
 template <class T>
 void demand_levels(const Payload<T>& message, const Scope& scope) {
@@ -46,19 +60,24 @@ void demand_levels(const Payload<T>& message, const Scope& scope) {
 
 // Throws Broken with what is wrong.
 template <class T>
-void demand_well_formed(const Payload<T>& message, const Scope& scope) {
+void demand_well_formed(const Payload<T>& message, const Scope& scope, bool is_rest = false) {
   std::size_t compressed = 0, excluded = 0;
   for (const Segment& segment : scope.segments) compressed += segment.size();
   for (const Segment& segment : scope.excluded) excluded += segment.size();
   if (message.positions == Positions::list)
     demand_list(message, scope);
+  else if (message.positions == Positions::factors)
+    demand_factors(message, scope);
   else
     demand(message.num_sent == compressed, "a dense message must send every compressed entry");
-  demand(message.excluded.size() == excluded, "excluded tensors are not beside the message");
+  demand(message.excluded.size() == (is_rest ? 0 : excluded), "excluded tensors are not beside the message");
   if (message.values == WireValue::levels)
     demand_levels(message, scope);
   else
     demand(message.value.size() == message.num_sent, "there are not num_sent values");
+  if (message.rest == nullptr) return;
+  demand(!is_rest, "the second part of a message has a part of its own behind it");
+  demand_well_formed(*message.rest, scope, true);
 }
 
 }  // namespace fl::checks

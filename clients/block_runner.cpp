@@ -73,8 +73,10 @@ void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
 template <class T>
 std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
   resize_blocks(context);
-  for (std::size_t c = 0; c < channels_.size(); ++c)
-    channels_[c].speaks = phase < exchange_.channels[c].num_phases() && feedback_.speaks(context, c);
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    if (phase == 0) channels_[c].takes_part = feedback_.speaks(context, c);
+    channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
+  }
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
       if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
@@ -163,6 +165,16 @@ void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context
   count_bits(exec, context, block, phase, *scratch_[static_cast<std::size_t>(exec.thread)]);
 }
 
+namespace {
+
+// An operator that did not run remembers what it remembered.
+template <class T>
+void keep_memory(const BatchView<const T>& remembered, const BatchView<T>& remember) {
+  for (std::uint32_t k = 0; k < remember.K; ++k) std::copy_n(remembered.row(k), remember.P, remember.row(k));
+}
+
+}  // namespace
+
 template <class T>
 void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
@@ -173,13 +185,20 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
 
   if (measured) measure_before(exec, context, block, send);
   for (Payload<T>* message : block.messages[c]) message->clear(channel.length(phase));
-  const std::string& shared = channel.shared_slot;
-  const CompressContext<T> compress{.round = context.round,
-                                    .phase = phase,
-                                    .step_size = context.unit == Unit::step ? context.step_size : 1.0,
-                                    .random_key = channel.random_key,
-                                    .clients = block.clients,
-                                    .shared = shared.empty() ? nullptr : context.state->cohort(shared).data()};
+  const std::string &shared = channel.shared_slot, &own = channel.client_slot;
+  CompressContext<T> compress{.round = context.round,
+                              .phase = phase,
+                              .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+                              .random_key = channel.random_key,
+                              .clients = block.clients,
+                              .shared = shared.empty() ? nullptr : context.state->cohort(shared).data(),
+                              .remembered = {},
+                              .remember = {}};
+  if (!own.empty()) {
+    compress.remembered = block.stored(*context.state, own);
+    compress.remember = block.shadow(*context.state, own);
+    if (send.dense) keep_memory(compress.remembered, compress.remember);
+  }
   Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
   compressor.compress(exec, compress, send.input, channel.scope, send.state, block.messages[c]);
   if (channel.num_phases() == 1 && !channel.scope.excluded.empty())
@@ -305,6 +324,10 @@ void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const
     for (std::uint32_t k = 0; k < block.K; ++k) {
       if (delivered[block.first + k] == 0) continue;
       feedback_.acknowledge(context, block, k, exchange_);
+      for (std::size_t c = 0; c < channels_.size(); ++c) {
+        const std::string& own = exchange_.channels[c].client_slot;
+        if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) context.state->swap(own, block.first + k);
+      }
       context.state->set_acknowledged(block.clients[k], context.round);
     }
   });

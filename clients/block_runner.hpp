@@ -59,6 +59,7 @@ class BlockRunner final : public CohortRunner<T> {
   struct ChannelMessages {
     std::vector<Payload<T>> payloads;   // [M]
     std::vector<Payload<T>*> pointers;  // [M]
+    bool takes_part = true;             // in this round
     bool speaks = true;                 // in the current phase
   };
 

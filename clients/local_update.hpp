@@ -14,7 +14,7 @@
 namespace fl {
 
 // The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w -
-// offset_i.
+// offset_factor m_i.
 template <class T>
 [[nodiscard]] FL_API BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
 
@@ -31,8 +31,8 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual const Expression& learning_rate() const = 0;
   // How gamma changes over the rounds.
   [[nodiscard]] virtual const Schedule& schedule() const;
-  // The feedback it needs ("scaffold"), "" = any.
-  [[nodiscard]] virtual std::string needs_feedback() const { return ""; }
+  // The feedbacks that it works with ("scaffold"), none = any.
+  [[nodiscard]] virtual std::vector<std::string> needs_feedback() const { return {}; }
   // Whether it heeds RoundContext::offset_slot (computes at own_models).
   [[nodiscard]] virtual bool computes_anywhere() const { return false; }
   // Whether it heeds RoundContext::normalise: divides its vectors by its work and says so in ClientBlock::work.

@@ -19,6 +19,11 @@ std::size_t Compressor<T>::message_length(int, const Scope& scope) const {
 }
 
 template <class T>
+std::size_t Compressor<T>::client_state_size(const Scope&) const {
+  return 0;
+}
+
+template <class T>
 std::size_t Compressor<T>::cohort_state_size(const Scope&) const {
   return 0;
 }

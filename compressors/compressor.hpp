@@ -43,6 +43,8 @@ struct CompressContext {
   std::uint64_t random_key = 0;            // hash64(seed, Purpose::compressor), already distinct per channel
   std::span<const std::uint32_t> clients;  // [K] ids, for the counters of random numbers
   const T* shared = nullptr;               // cohort state of this operator (see cohort_state_size), or null
+  BatchView<const T> remembered{};         // [K,L] what this operator remembers of each client (see client_state_size), if anything
+  BatchView<T> remember{};                 // [K,L] the same for the next round, to be written in full; moves when the message arrived
 };
 
 template <class T>
@@ -78,6 +80,10 @@ class FL_API Compressor {
 
   // Bits as the method's paper or code counts them (practice: 32 per kept value, no indices, no header).
   [[nodiscard]] virtual double published_bits(const Payload<T>& message, const Scope& scope) const;
+
+  // Numbers that the operator remembers of every client from round to round, zeros at first; 0 = none. They are the client's alone: the
+  // receiver does not know them. An operator of several phases writes them in the last one.
+  [[nodiscard]] virtual std::size_t client_state_size(const Scope& scope) const;
 
   // ---- conversations of more than one phase (PowerSGD) ----
   [[nodiscard]] virtual int num_phases() const { return 1; }

@@ -23,6 +23,7 @@ struct ExchangeChannel {
   std::vector<Scope> phase_scope;        // over the message of each phase (equal to `scope` for one-phase operators)
   std::uint64_t random_key = 0;
   std::string shared_slot;  // cohort slot of the operator's own state, "" = none
+  std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none
 
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
   [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }

@@ -15,6 +15,7 @@
 
 #include "compressors/compressor.hpp"
 #include "fl_core/cpu/linalg.hpp"
+#include "fl_core/cpu/low_rank.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/payload_segments.hpp"
 #include "fl_core/registry.hpp"
@@ -54,14 +55,12 @@ struct LoadTensor {
   FL_HD void operator()(std::size_t j) const { M[j] = input.at(k, begin + j); }
 };
 
-// state = M - C(M), or 0: everything was sent.
+// What was sent whole leaves nothing.
 template <class T>
-struct WriteState {
-  StateRule rule;
-  const T *M, *sent;
+struct ClearState {
   BatchView<T> state;
   std::size_t k, begin;
-  FL_HD void operator()(std::size_t j) const { state.row(k)[begin + j] = rule == StateRule::residual ? M[j] - sent[j] : T(0); }
+  FL_HD void operator()(std::size_t j) const { state.row(k)[begin + j] = T(0); }
 };
 
 template <class T>
@@ -132,7 +131,7 @@ class PowerSgd final : public Compressor<T> {
         std::copy_n(part, m.rows * r, P);
         cpu::orthogonalize(host, P, m.rows, r);
       } else {
-        cpu::gemm(host, Transpose::no, Transpose::yes, m.rows, m.cols, r, T(1), P, part, T(0), estimate + m.begin);
+        cpu::low_rank_product(host, m, P, part, r, estimate + m.begin);
         move_factor(part, m.cols, r, Q);
       }
       part += (phase == 0 ? m.rows : m.cols) * r;
@@ -174,8 +173,7 @@ class PowerSgd final : public Compressor<T> {
     }
     for (const Segment& m : scope.segments) {
       const std::size_t r = rank_of(m);
-      const T* M = load(exec, input, k, m, frame);
-      gemm(exec, Transpose::no, Transpose::no, m.rows, r, m.cols, T(1), M, Q, T(0), out);
+      affine_times(exec, input, k, m, Q, r, out);
       Q += m.cols * r;
       out += m.rows * r;
     }
@@ -186,30 +184,17 @@ class PowerSgd final : public Compressor<T> {
                           const StateWrite<T>& state, T* out) const {
     const T* P = context.shared + num_right(scope);
     for (const Segment& m : scope.segments) {
-      Workspace::Frame frame(*exec.workspace);
       const std::size_t r = rank_of(m);
-      const T* M = load(exec, input, k, m, frame);
-      gemm(exec, Transpose::yes, Transpose::no, m.cols, r, m.rows, T(1), M, P, T(0), out);
-      if (state.rule != StateRule::none) {
-        T* sent = frame.take<T>(m.size());
-        gemm(exec, Transpose::no, Transpose::yes, m.rows, m.cols, r, T(1), P, out, T(0), sent);
-        for_each(exec, m.size(), WriteState<T>{state.rule, M, sent, state.out, k, m.begin});
-      }
+      affine_transposed_times(exec, input, k, m, P, r, out);
+      write_low_rank_state(exec, input, k, m, P, out, r, state);
       P += m.rows * r;
       out += m.cols * r;
     }
     for (const Segment& tensor : scope.excluded) {
       for_each(exec, tensor.size(), LoadTensor<T>{input, k, tensor.begin, out});
-      if (state.rule != StateRule::none)
-        for_each(exec, tensor.size(), WriteState<T>{StateRule::zero_where_sent, out, out, state.out, k, tensor.begin});
+      if (state.rule != StateRule::none) for_each(exec, tensor.size(), ClearState<T>{state.out, k, tensor.begin});
       out += tensor.size();
     }
-  }
-
-  [[nodiscard]] static const T* load(const Exec& exec, const Affine<T>& input, std::size_t k, const Segment& m, Workspace::Frame& frame) {
-    T* M = frame.take<T>(m.size());
-    for_each(exec, m.size(), LoadTensor<T>{input, k, m.begin, M});
-    return M;
   }
 
   // Q [cols, r] = mean, but for columns that are zero

@@ -159,6 +159,11 @@ std::string to_string(const Value& value) {
       for (std::size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(list[i]);
       return text + "]";
     }
+    std::string operator()(const Value::Table& table) const {
+      std::string text = "{ ";
+      for (std::size_t i = 0; i < table.size(); ++i) text += (i == 0 ? "" : ", ") + table[i].first + " = " + to_string(table[i].second);
+      return text + " }";
+    }
   };
   return std::visit(Writer{}, value.data);
 }

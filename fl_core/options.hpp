@@ -11,7 +11,8 @@
 //   inline void validate(const TopKOptions& o, Problems& problems) { ... }    // optional: conditions between fields
 //
 // The same description reads a scenario file, checks values, lists defaults (`fedbits list`) and writes docs/scenario-reference.md.
-// A field's type is bool, std::int64_t, double, std::string, Expression, Choice (an enum), or a vector of double, int64 or string.
+// A field's type is bool, std::int64_t, double, std::string, Expression, Choice (an enum), or a vector of double, int64 or string;
+// fl_core/part_field.hpp has fields that are parts themselves.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ namespace fl {
 // A configuration value, free of any file format.
 struct Value {
   using List = std::vector<Value>;
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, List> data;
+  using Table = std::vector<std::pair<std::string, Value>>;  // a part that an option names, with its own options
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Table> data;
 };
 [[nodiscard]] FL_API std::string to_string(const Value& value);  // as TOML would write it
 
@@ -60,6 +62,7 @@ class FL_API Field {
 
   std::string name, type, doc, unit_text;
   std::vector<std::string> choices;  // for enums
+  bool takes_tables = false;         // the value is a part with options of its own, or a list of them
   bool is_required = false;
 
  private:

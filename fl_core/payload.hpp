@@ -2,8 +2,11 @@
 //
 //   positions  all     one value for each parameter of the segments            (identity, quantisers, sign)
 //              list    ascending parameter indices, `counts[s]` per segment    (sparsifiers)
+//              factors no positions: every segment is a matrix [n,m] and c = L R^T of rank counts[s]    (low rank; raw native values)
+//                      `value` holds L [n,r], then R [m,r], row-major; `factor_entry` is one number of the product
 //   values     raw     floating point in a wire format (fp64, fp32, fp16, bf16), already rounded to it
 //              levels  integers and scales per segment; `level_value` turns them into numbers, here and at the receiver
+// A message may have a second one behind it, `rest`: it stands for the sum of the two (operators around operators).
 // Excluded tensors (see Scope) travel in `excluded`, raw, in the scenario's precision.
 //
 // What travels may be a code of other numbers, which the receiver turns into the entries (Compressor::reconstruct: DRIVE sends the signs of
@@ -20,7 +23,7 @@
 
 namespace fl {
 
-enum class Positions : std::uint8_t { all, list };
+enum class Positions : std::uint8_t { all, list, factors };
 enum class WireValue : std::uint8_t { fp64, fp32, fp16, levels, bf16 };
 [[nodiscard]] constexpr int bits_of(WireValue format) {
   switch (format) {
@@ -44,13 +47,14 @@ struct Payload {
   bool silent = false;     // the client says nothing this phase: a header, no content
   std::size_t length = 0;  // elements of the vector that this message describes (P, or a phase's own length)
 
-  Buffer<std::uint32_t> counts;   // [S] entries kept per segment (list only)
+  Buffer<std::uint32_t> counts;   // [S] entries kept per segment (list), ranks (factors)
   Buffer<std::uint32_t> index;    // [num_sent] positions in 0 .. length-1, ascending (list only)
   Buffer<T> value;                // [num_sent] raw values
   Buffer<std::byte> level_bytes;  // [num_sent] levels in level_width
   Buffer<T> scale;                // [S, scales_per_segment] (levels only, when has_scale)
   Buffer<T> excluded;             // values of excluded tensors, in order
   std::size_t num_sent = 0;       // entries in index/value/levels
+  std::unique_ptr<Payload> rest;  // null for most; has no rest and no excluded values of its own
 
   template <class L>
   [[nodiscard]] L* levels() {
@@ -69,7 +73,7 @@ struct Payload {
     return 0;
   }
   // Elements that were sent, excluded tensors included.
-  [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size(); }
+  [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size() + (rest != nullptr ? rest->elements() : 0); }
   [[nodiscard]] const Payload& on_wire() const { return is_coded_ ? *code_ : *this; }
   // Another payload, cleared, that travels in the place of this one.
   [[nodiscard]] Payload& code() {
@@ -110,11 +114,20 @@ struct Payload {
     level_bytes.resize_discard(0);
     scale.resize_discard(0);
     excluded.resize_discard(0);
+    rest.reset();
   }
 
  private:
   std::unique_ptr<Payload> code_;  // its memory is kept
   bool is_coded_ = false;
 };
+
+// Entry (i, j) of L R^T: the same order of the sum at sender, receiver and aggregator. L: [n,rank], R: [m,rank]
+template <class T>
+[[nodiscard]] FL_HD inline T factor_entry(const T* L, const T* R, std::size_t rank, std::size_t i, std::size_t j) {
+  T sum = 0;
+  for (std::size_t r = 0; r < rank; ++r) sum += L[i * rank + r] * R[j * rank + r];
+  return sum;
+}
 
 }  // namespace fl

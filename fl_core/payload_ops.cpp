@@ -170,12 +170,30 @@ void for_each_run(const Payload<T>& message, const Scope& scope, std::size_t fir
   }
 }
 
+// The same for products of factors; a segment of rank 0 sends nothing.
+template <class T, class Op>
+void for_each_factor_entry(const Payload<T>& message, const Scope& scope, std::size_t first, std::size_t last, Op op) {
+  const T* left = message.value.data();
+  for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+    const Segment& m = scope.segments[s];
+    const std::size_t rank = message.counts[s];
+    const T* right = left + m.rows * rank;
+    for (std::size_t j = std::max(first, m.begin); rank > 0 && j < std::min(last, m.end); ++j)
+      op(j, factor_entry(left, right, rank, (j - m.begin) / m.cols, (j - m.begin) % m.cols));
+    left = right + m.cols * rank;
+  }
+}
+
 // op(j, c_j) for every entry in first .. last-1, excluded tensors last.
 template <class T, class Op>
 void for_each_entry(const Payload<T>& message, const Scope& scope, std::size_t first, std::size_t last, Op op) {
   if (message.silent) return;
-  const std::vector<T> numbers = number_table(message);
-  for_each_run(message, scope, first, last, [&](const Run& run) { apply_run(message, numbers, run, op); });
+  if (message.positions == Positions::factors) {
+    for_each_factor_entry(message, scope, first, last, op);
+  } else {
+    const std::vector<T> numbers = number_table(message);
+    for_each_run(message, scope, first, last, [&](const Run& run) { apply_run(message, numbers, run, op); });
+  }
   if (message.excluded.empty()) return;
   if (message.excluded.size() != num_excluded(scope) || message.length != scope.P) {
     throw Error("a message brings " + std::to_string(message.excluded.size()) + " excluded values for a vector of " +
@@ -193,7 +211,7 @@ void for_each_entry(const Payload<T>& message, const Scope& scope, std::size_t f
 template <class T>
 bool is_plain_vector(const Payload<T>& message) {
   return !message.silent && message.positions == Positions::all && message.values != WireValue::levels && message.excluded.empty() &&
-         message.num_sent == message.length;
+         message.num_sent == message.length && message.rest == nullptr;
 }
 
 constexpr std::size_t kTogether = 8;
@@ -220,6 +238,7 @@ template <class T>
 void add_scaled(const Payload<T>& message, const Scope& scope, T factor, T* target) {
   T* __restrict out = target;
   for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T c) { out[j] += factor * c; });
+  if (message.rest != nullptr) add_scaled(*message.rest, scope, factor, target);
 }
 
 template <class T>
@@ -227,6 +246,7 @@ void accumulate(const Payload<T>& message, const Scope& scope, double weight, st
   double* __restrict out = sum;
   for_each_entry(message, scope, first, std::min(last, message.length),
                  [=](std::size_t j, T c) { out[j] += weight * static_cast<double>(c); });
+  if (message.rest != nullptr) accumulate(*message.rest, scope, weight, first, last, sum);
 }
 
 template <class T>
@@ -250,15 +270,17 @@ void accumulate(std::span<const Payload<T>* const> messages, const Scope& scope,
 template <class T>
 void write_dense(const Payload<T>& message, const Scope& scope, T* out) {
   // Zeros first where something may stay unsent; a complete vector is written once.
-  const std::size_t written = message.silent || message.positions == Positions::list ? 0 : message.num_sent + message.excluded.size();
+  const std::size_t written = message.silent || message.positions != Positions::all ? 0 : message.num_sent + message.excluded.size();
   if (written < message.length) std::fill_n(out, message.length, T(0));
   T* __restrict dense = out;
   for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T c) { dense[j] = c; });
+  if (message.rest != nullptr) add_scaled(*message.rest, scope, T(1), out);
 }
 
 template <class T>
 void zero_where_sent(const Payload<T>& message, const Scope& scope, T* target) {
   for_each_entry(message, scope, 0, message.length, [=](std::size_t j, T) { target[j] = T(0); });
+  if (message.rest != nullptr) zero_where_sent(*message.rest, scope, target);
 }
 
 template void add_scaled<float>(const Payload<float>&, const Scope&, float, float*);

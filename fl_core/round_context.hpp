@@ -53,7 +53,8 @@ struct RoundContext {
   std::size_t P = 0;
   const T* reference = nullptr;  // w [P]: the model at which clients compute
   bool normalise = false;        // clients divide what they send by their work (FedNova)
-  std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_i
+  std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_factor m_i
+  double offset_factor = 1;
   Seeds seeds;
   StateTable<T>* state = nullptr;
   RoundTimes* times = nullptr;  // filled where it is not null

@@ -44,7 +44,7 @@ FL_HD inline double from_bits(std::uint64_t b) {
   return x;
 }
 
-constexpr double power_of_two(int exponent) {
+FL_HD constexpr double power_of_two(int exponent) {
   double power = 1;
   for (; exponent > 0; --exponent) power *= 2;
   for (; exponent < 0; ++exponent) power /= 2;

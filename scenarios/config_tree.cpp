@@ -23,7 +23,14 @@ const Node* Node::find(const std::string& path) const {
 }
 
 Value Node::value() const {
-  if (kind != Kind::array) return scalar;
+  if (kind == Kind::scalar) return scalar;
+  if (kind == Kind::table) {
+    Value::Table table;
+    for (const auto& [key, member] : members) table.emplace_back(key, member.value());
+    Value result;
+    result.data = std::move(table);
+    return result;
+  }
   Value::List list(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) list[i] = items[i].value();
   Value result;

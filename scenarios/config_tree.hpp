@@ -32,7 +32,7 @@ struct Node {
 
   // Members by dotted path ("compressor.up"); null when there is none.
   [[nodiscard]] const Node* find(const std::string& path) const;
-  // What an option may be set to. Only for scalars and for arrays without tables (see holds_table).
+  // What an option may be set to. Few options take tables (see holds_table and Field::takes_tables).
   [[nodiscard]] Value value() const;
   [[nodiscard]] bool holds_table() const;
   [[nodiscard]] std::string shown() const;  // for error texts: the value, or what it is made of

@@ -15,6 +15,17 @@
 
 namespace fl {
 
+namespace {
+
+// "a" or "b"
+std::string any_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "\"" : " or \"") + name + "\"";
+  return text;
+}
+
+}  // namespace
+
 template <class T>
 Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine)
     : cell_(cell),
@@ -77,6 +88,7 @@ ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const Co
     }
   }
   if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
+  if (channel.compressor->client_state_size(channel.scope) > 0) channel.client_slot = "compressor." + name + ".client";
   return channel;
 }
 
@@ -87,10 +99,11 @@ void Experiment<T>::check_parts() {
   if (std::find(units.begin(), units.end(), unit_) == units.end())
     problems.push_back({"compressor.up.unit", "local kind '" + scenario_.local.kind + "' sends \"" + std::string(to_string(units.front())) +
                                                   "\", not \"" + to_string(unit_) + "\""});
-  const std::string needed = local_->needs_feedback();
-  if (!needed.empty() && needed != scenario_.feedback_up.kind)
-    problems.push_back({"feedback.up.kind", "local kind '" + scenario_.local.kind + "' needs feedback \"" + needed + "\", is \"" +
+  const std::vector<std::string> needed = local_->needs_feedback();
+  if (!needed.empty() && std::find(needed.begin(), needed.end(), scenario_.feedback_up.kind) == needed.end())
+    problems.push_back({"feedback.up.kind", "local kind '" + scenario_.local.kind + "' needs feedback " + any_of(needed) + ", is \"" +
                                                 scenario_.feedback_up.kind + "\""});
+  const ExchangeChannel<T> down = make_channel("down", scenario_.down, 0);
   Surroundings around{.local_update = scenario_.local.kind,
                       .unit = unit_,
                       .full_participation = scenario_.participation.part.kind == "full",
@@ -98,13 +111,17 @@ void Experiment<T>::check_parts() {
                       .contracts = {},
                       .operators = {},
                       .num_phases = exchange_.num_phases(),
-                      .computes_anywhere = local_->computes_anywhere()};
+                      .computes_anywhere = local_->computes_anywhere(),
+                      .subtracts_optimum = local_->needs_optimum(),
+                      .downlink = scenario_.down.part.kind,
+                      .downlink_contract = down.compressor->contract(down.scope)};
   for (const auto& channel : exchange_.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
-    if (!around.contracts.back().no_memory.empty() && scenario_.feedback_up.kind != "none" && scenario_.feedback_up.kind != "signum")
-      problems.push_back({"compressor.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind +
-                                                    "': " + around.contracts.back().no_memory});
+    const std::string& no_memory = around.contracts.back().no_memory;
+    if (!no_memory.empty() && scenario_.feedback_up.kind != "none" && scenario_.feedback_up.kind != "signum")
+      problems.push_back(
+          {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind + "': " + no_memory});
   }
   feedback_->check(around, problems);
   if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())
@@ -120,8 +137,11 @@ void Experiment<T>::check_parts() {
   if (evaluate.ranking_every > 0 && !can_rank)
     problems.push_back({"evaluate.ranking_every",
                         "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")"});
-  if (make_channel("down", scenario_.down, 0).num_phases() > 1)
+  if (down.num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
+  if (!down.client_slot.empty())
+    problems.push_back(
+        {"compressor.down.kind", "'" + scenario_.down.part.kind + "' remembers the clients it compresses for; the server is none"});
   for (const auto& [channel, _] : scenario_.up) {
     const bool known = channel.empty() || std::any_of(exchange_.channels.begin(), exchange_.channels.end(),
                                                       [&name = channel](const auto& c) { return c.name == name; });
@@ -159,6 +179,11 @@ void Experiment<T>::declare_state() {
   for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
   for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
   for (const auto& channel : exchange_.channels) {
+    if (!channel.client_slot.empty())
+      state_->declare({.name = channel.client_slot,
+                       .owner = SlotOwner::client,
+                       .double_buffered = true,
+                       .length = channel.compressor->client_state_size(channel.scope)});
     if (channel.shared_slot.empty()) continue;
     state_->declare({.name = channel.shared_slot,
                      .owner = SlotOwner::cohort,

@@ -19,7 +19,7 @@ void set_part(const PartName& part, const std::vector<Setting>& settings, std::v
     if (field == nullptr) continue;
     is_known[s] = true;
     const Node& node = settings[s].node;
-    if (const auto refused = field->assign(node.holds_table() ? Value{} : node.value()))
+    if (const auto refused = field->assign(node.holds_table() && !field->takes_tables ? Value{} : node.value()))
       problems.add(node.place, part.name + "." + field->name + ": " + *refused);
   }
   Problems found;

@@ -8,16 +8,31 @@
 namespace fl {
 namespace {
 
-// A table below [compressor.up] is a channel of its own.
+// The options of [compressor.up]'s operator that are tables themselves.
+std::vector<std::string> table_options(const Node& up) {
+  const Node* kind = up.find("kind");
+  const auto* name = kind == nullptr ? nullptr : std::get_if<std::string>(&kind->scalar.data);
+  std::vector<std::string> names;
+  if (name == nullptr || !Registry::instance().contains("compressor", *name)) return names;
+  Options options = Registry::instance().default_options("compressor", *name);
+  Schema schema = options.schema();
+  for (const Field& field : schema.fields())
+    if (field.takes_tables) names.push_back(field.name);
+  return names;
+}
+
+// Any other table below [compressor.up] is a channel of its own.
 void find_channels(const Node& root, Scenario& scenario) {
   const Node* up = root.find("compressor.up");
   if (up == nullptr) return;
+  const std::vector<std::string> options = table_options(*up);
   for (const auto& [key, member] : up->members)
-    if (member.kind == Node::Kind::table) scenario.up.try_emplace(key);
+    if (member.kind == Node::Kind::table && std::find(options.begin(), options.end(), key) == options.end()) scenario.up.try_emplace(key);
 }
 
 bool set_field(Field& field, const Node& node, const std::string& path, ProblemList& problems) {
-  const auto why = node.holds_table() ? "must be a value (" + field.type + "), is " + node.shown() : field.assign(node.value());
+  const auto why =
+      node.holds_table() && !field.takes_tables ? "must be a value (" + field.type + "), is " + node.shown() : field.assign(node.value());
   if (why) problems.add(node.place, path + ": " + *why);
   return !why;
 }

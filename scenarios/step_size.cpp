@@ -12,8 +12,9 @@ double theory_step_size(const std::string& feedback, const Contract& contract, c
   if (feedback == "none") return 1 / (L * (1 + omega / n));
   if (feedback == "diana") return 1 / (L * (1 + 6 * omega / n));
   if (feedback == "marina") return 1 / (L * (1 + std::sqrt(omega * omega / n)));
-  if (feedback == "ef21") {
-    if (!contract.delta) throw ConfigError("local.learning_rate: \"theory\" for ef21 needs an operator with a contraction constant delta");
+  if (feedback == "ef21" || feedback == "ef21_plus") {
+    if (!contract.delta)
+      throw ConfigError("local.learning_rate: \"theory\" for " + feedback + " needs an operator with a contraction constant delta");
     if (*contract.delta >= 1) return 1 / L;
     const double theta = 1 - std::sqrt(1 - *contract.delta), beta = (1 - *contract.delta) / theta;
     return 1 / (L + L_max * std::sqrt(beta / theta));

@@ -104,6 +104,7 @@ RoundContext<T> Round<T>::open(std::uint32_t round, bool measure) {
                           .reference = parts_.downlink.reference().data(),
                           .normalise = settings_.average == Average::normalised,
                           .offset_slot = parts_.feedback.offset_slot(),
+                          .offset_factor = parts_.feedback.offset_factor(),
                           .seeds = settings_.seeds,
                           .state = &parts_.state,
                           .times = settings_.times};

@@ -6,6 +6,7 @@
 #include "apps/fedbits/plugin_option.hpp"
 #include "fl_core/aliases.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/part_facts.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
 
@@ -45,6 +46,10 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
     std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
               << (constraint.empty() ? "" : "  (" + constraint + ")") << "  " << field.doc << '\n';
   }
+  if (const std::string promise = role == "compressor" ? promise_of_compressor(name) : ""; !promise.empty())
+    std::cout << "      promises at d = 1000: " << promise << '\n';
+  if (role == "feedback")
+    for (const std::string& need : needs_of_feedback(name)) std::cout << "      " << need << '\n';
   for (const Alias& alias : aliases_of(role, name))
     std::cout << "      also called: " << alias.shown() << (alias.source.empty() ? "" : " (" + alias.source + ")") << '\n';
   if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';

@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
       "  fedbits run scenarios/library/quickstart.toml\n"
       "  fedbits run study.toml --set partition.alpha=0.1 --set rounds=50 --out results\n"
       "  fedbits plan study.toml\n"
+      "  fedbits suggest study.toml --ratio 0.01\n"
       "  fedbits sweep study.toml --out results --resume\n"
       "  fedbits report results -o report.html\n"
       "  fedbits export results --rounds rounds.csv --runs runs.csv\n"
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
   fl::add_run_command(app, run);
   fl::add_sweep_command(app, run);
   fl::add_plan_command(app, run);
+  fl::add_suggest_command(app, run);
   fl::add_export_command(app, run);
   fl::add_report_command(app, run);
   fl::add_explain_command(app, run);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "clients/local_update.hpp"
@@ -34,11 +35,11 @@ class StepwiseUpdate : public LocalUpdate<T> {
   [[nodiscard]] const SamplingOptions& sampling() const final { return options_; }
   [[nodiscard]] const Expression& learning_rate() const final { return options_.learning_rate; }
   [[nodiscard]] const Schedule& schedule() const final { return options_.schedule; }
-  [[nodiscard]] std::vector<Unit> units() const final { return {Unit::update}; }
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
 
  protected:
   // y <- y - gamma d for each of the client's steps, from y = w, where direction(g, y) turns the stochastic gradient g [P] (weight decay
-  // included) into d in place. Returns the number of steps. y, g [P] are room.
+  // included) into d in place; or direction(g, y, H), for those that need the number of steps. Returns H. y, g [P] are room.
   template <class Direction>
   std::uint32_t descend(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, std::uint32_t client, const T* w,
                         T* y, T* g, const Direction& direction) const {
@@ -52,7 +53,10 @@ class StepwiseUpdate : public LocalUpdate<T> {
       move_statistics(oracle, g, y);
       if (decay > T(0))
         for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
-      direction(g, y);
+      if constexpr (std::is_invocable_v<const Direction&, T*, const T*, std::uint32_t>)
+        direction(g, y, steps.count());
+      else
+        direction(g, y);
       for (const auto& statistic : oracle.statistics()) std::fill(g + statistic.begin, g + statistic.end, T(0));
       for (std::size_t j = 0; j < P; ++j) y[j] -= gamma * g[j];
     }

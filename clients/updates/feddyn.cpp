@@ -23,7 +23,7 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
  public:
   using StepwiseUpdate<T, FedDynOptions>::StepwiseUpdate;
 
-  [[nodiscard]] std::string needs_feedback() const override { return "feddyn"; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"feddyn"}; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;

@@ -23,7 +23,7 @@ class GradientDifference final : public LocalUpdate<T> {
   [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
   [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
-  [[nodiscard]] std::string needs_feedback() const override { return "marina"; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const Sample sample{.full = context.coin, .round = context.round};

@@ -26,7 +26,7 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
   using StepwiseUpdate<T, MimeLiteOptions>::StepwiseUpdate;
 
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "momentum"}; }
-  [[nodiscard]] std::string needs_feedback() const override { return "mime_lite"; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"mime_lite"}; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;

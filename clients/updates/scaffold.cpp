@@ -28,7 +28,7 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
   using StepwiseUpdate<T, ScaffoldOptions>::StepwiseUpdate;
 
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "control"}; }
-  [[nodiscard]] std::string needs_feedback() const override { return "scaffold"; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scaffold"}; }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;

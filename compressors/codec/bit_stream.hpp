@@ -4,6 +4,7 @@
 // so that one 8-byte store (load) at byte i / 8 writes (reads) any field of up to 56 (57) bits, whatever its alignment.
 //
 //   gamma(v), v >= 1    N = floor(log2 v) zeros, a one, the N bits of v below its leading one          2N + 1 bits
+//   signed(v)           gamma(2v + 1) for v >= 0, gamma(-2v) for v < 0
 // P. Elias, Universal codeword sets and representations of the integers, IEEE Trans. Information Theory 21 (1975).
 //
 // BitWriter owns the growth of the output; loops take its BitCursor by value, which lives in registers and does not check for room.
@@ -31,6 +32,13 @@ inline constexpr unsigned kPutBits = 56;
 }
 
 [[nodiscard]] constexpr std::uint64_t gamma_bits(std::uint64_t value) { return 2 * static_cast<std::uint64_t>(std::bit_width(value)) - 1; }
+
+// What signed(v) is the gamma code of.
+[[nodiscard]] constexpr std::uint64_t folded(std::int64_t v) { return static_cast<std::uint64_t>(v >= 0 ? 2 * v + 1 : -2 * v); }
+[[nodiscard]] constexpr std::int64_t unfolded(std::uint64_t code) {
+  const auto half = static_cast<std::int64_t>(code >> 1);
+  return (code & 1) != 0 ? half : -half;
+}
 
 // Where a writer stands. The bytes from `at` on have room for what is put, and eight more.
 struct BitCursor {

@@ -1,9 +1,11 @@
 #include "compressors/codec/codec.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "compressors/codec/bit_stream.hpp"
+#include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
 #include "compressors/codec/values.hpp"
 #include "fl_core/payload_segments.hpp"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kVersion = 2;
 constexpr unsigned kVersionBits = 2, kValuesBits = 3;
+constexpr std::uint64_t kFactors = 5, kSum = 6;  // among the codes of values
 
 template <class T>
 constexpr unsigned kNativeBits = 8 * sizeof(T);
@@ -41,11 +44,25 @@ void expect_count(const char* what, std::size_t is, std::size_t expected) {
 // Tables of a message that are far longer than its vector say nothing worth their memory, and a receiver does not make room for them.
 template <class T>
 [[nodiscard]] std::string check_scales(const Payload<T>& message, std::size_t segments) {
-  constexpr std::size_t kPerElement = 16, kAnyway = 65536;
+  constexpr std::size_t kPerElement = 16, kAnyway = std::size_t{1} << 20;
   const std::size_t scales = segments * scales_per_segment(message.level_format);
   if (scales <= kPerElement * message.length + kAnyway) return "";
   return "tables of " + std::to_string(scales) + " numbers for a vector of " + std::to_string(message.length) +
          "; use fewer segments or smaller tables";
+}
+
+template <class T>
+void check_factors(const Payload<T>& message, const Scope& scope, bool own_shape) {
+  expect_count("ranks", message.counts.size(), own_shape ? 0 : scope.segments.size());
+  std::size_t numbers = 0;
+  for (std::size_t s = 0; s < message.counts.size(); ++s) {
+    const Segment& m = scope.segments[s];
+    const std::size_t rank = message.counts[s];
+    if (rank > m.rows || rank > m.cols) throw_contradiction("as the rank of a matrix", rank, m.rows < m.cols ? m.rows : m.cols);
+    numbers += rank * (m.rows + m.cols);
+  }
+  expect_count("numbers in factors", message.num_sent, numbers);
+  if (message.values != kNativeWire<T>) throw Error("a compressor's message has factors in another precision than the run's");
 }
 
 // The sizes of a message agree with its scope. What a hostile index could do is checked where indices are read.
@@ -54,6 +71,8 @@ void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) 
   const std::size_t segments = own_shape ? 1 : scope.segments.size();
   if (message.positions == Positions::all) {
     expect_count("entries", message.num_sent, own_shape ? message.length : num_compressed(scope));
+  } else if (message.positions == Positions::factors) {
+    check_factors(message, scope, own_shape);
   } else {
     expect_count("counts", message.counts.size(), segments);
     expect_count("positions", message.index.size(), message.num_sent);
@@ -79,9 +98,10 @@ template <class T>
   return true;
 }
 
+// How the levels of a message are written; nothing where it has none.
 template <class T>
-[[nodiscard]] unsigned value_bits(const Payload<T>& message) {
-  return message.values == WireValue::levels ? message.level_format.bits : static_cast<unsigned>(bits_of(message.values));
+[[nodiscard]] LevelPlan plan_of(const Payload<T>& message) {
+  return message.values == WireValue::levels ? plan_levels(message, kCodedNameBits) : LevelPlan{};
 }
 
 // Bits of the scales of one segment that sends anything.
@@ -107,19 +127,29 @@ std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segm
 }
 
 template <class T>
-std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
+std::uint64_t part_bits(const Payload<T>& message, const Scope& scope) {
   const Shape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   std::uint64_t bits = 1 + kValuesBits + (shape.asks_plain ? 1 : 0) + (shape.asks_extras ? 1 : 0);
-  if (message.values == WireValue::levels) bits += format_bits(message.level_format);
+  const LevelPlan levels = plan_of(message);
+  if (message.values == WireValue::levels) bits += format_bits(message.level_format) + (levels.coded ? kCodedNameBits : 0);
   Segment plain;
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   if (message.positions == Positions::list) {
     bits += list_bits(message, segments);
+  } else if (message.positions == Positions::factors) {
+    for (const std::uint32_t rank : message.counts) bits += gamma_bits(std::uint64_t{rank} + 1);
   } else if (message.num_sent > 0) {
     bits += segments.size() * scale_bits(message);
   }
-  return bits + message.num_sent * std::uint64_t{value_bits(message)} + message.excluded.size() * std::uint64_t{kNativeBits<T>};
+  const std::uint64_t raw = message.num_sent * static_cast<std::uint64_t>(bits_of(message.values));
+  return bits + raw + levels.bits + message.excluded.size() * std::uint64_t{kNativeBits<T>};
+}
+
+template <class T>
+std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
+  if (message.rest == nullptr) return part_bits(message, scope);
+  return 1 + kValuesBits + part_bits(message, scope) + part_bits(*message.rest, scope);
 }
 
 }  // namespace
@@ -142,8 +172,8 @@ std::uint64_t encoded_bits(std::span<const Channel<T>> channels) {
 namespace {
 
 template <class T>
-void write_segment(BitWriter& writer, const Payload<T>& message, const Segment& segment, std::size_t s, std::size_t first,
-                   std::size_t count) {
+void write_segment(BitWriter& writer, const Payload<T>& message, LevelCoding coding, const Segment& segment, std::size_t s,
+                   std::size_t first, std::size_t count) {
   if (message.positions == Positions::list) {
     const std::span<const std::uint32_t> index{message.index.data() + first, count};
     write_positions(writer, plan_positions(index, segment), index, segment);
@@ -152,31 +182,49 @@ void write_segment(BitWriter& writer, const Payload<T>& message, const Segment& 
   if (message.values == WireValue::levels) {
     const std::size_t n = scales_per_segment(message.level_format);
     write_raw(writer, message.scale.data() + s * n, n, kNativeWire<T>);
-    write_levels(writer, message, first, count);
+    if (coding == LevelCoding::fixed_width) write_levels(writer, message, first, count);
   } else {
     write_raw(writer, message.value.data() + first, count, message.values);
   }
 }
 
 template <class T>
-void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
+void write_part(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
   const Shape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   writer.put(message.positions == Positions::list ? 1 : 0, 1);
-  writer.put(static_cast<std::uint64_t>(message.values), kValuesBits);
+  const bool has_factors = message.positions == Positions::factors;
+  writer.put(has_factors ? kFactors : static_cast<std::uint64_t>(message.values), kValuesBits);
   if (shape.asks_plain) writer.put(shape.own ? 1 : 0, 1);
   if (shape.asks_extras) writer.put(message.excluded.empty() ? 0 : 1, 1);
-  if (message.values == WireValue::levels) write_format(writer, message.level_format);
+  const LevelPlan levels = plan_of(message);
+  const LevelCoding coding = levels.coded ? LevelCoding::coded : LevelCoding::fixed_width;
+  if (message.values == WireValue::levels) write_format(writer, message.level_format, coding);
 
   Segment plain;
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   std::size_t first = 0;
   for (std::size_t s = 0; s < segments.size(); ++s) {
-    const std::size_t count = message.positions == Positions::list ? message.counts[s] : segments[s].size();
-    write_segment(writer, message, segments[s], s, first, count);
+    const std::size_t rank = has_factors ? message.counts[s] : 0;
+    const std::size_t count = has_factors                            ? rank * (segments[s].rows + segments[s].cols)
+                              : message.positions == Positions::list ? message.counts[s]
+                                                                     : segments[s].size();
+    if (has_factors) writer.put_gamma(rank + 1);
+    write_segment(writer, message, coding, segments[s], s, first, count);
     first += count;
   }
+  if (levels.coded) write_coded_levels(writer, levels, message);
   write_raw(writer, message.excluded.data(), message.excluded.size(), kNativeWire<T>);
+}
+
+template <class T>
+void write_channel(BitWriter& writer, const Payload<T>& message, const Scope& scope) {
+  if (message.rest != nullptr) {
+    writer.put(0, 1);
+    writer.put(kSum, kValuesBits);
+  }
+  write_part(writer, message, scope);
+  if (message.rest != nullptr) write_part(writer, *message.rest, scope);
 }
 
 }  // namespace
@@ -215,12 +263,35 @@ void grow(Payload<T>& message, std::size_t count) {
   }
 }
 
+// What a channel's header says beside the payload's own fields.
+struct Announced {
+  bool own_shape = false;
+  bool extras = false;
+  LevelCoding coding = LevelCoding::fixed_width;
+  // How many entries a bit of what follows can stand for.
+  [[nodiscard]] std::uint64_t entries_per_bit() const { return coding == LevelCoding::coded ? kLevelsPerBit : 1; }
+};
+// The rank of a matrix; `count` numbers follow, for which there is room then.
 template <class T>
-std::string read_segment(BitReader& reader, Payload<T>& message, const Segment& segment, std::size_t s) {
+std::string read_rank(BitReader& reader, Payload<T>& message, const Segment& segment, std::size_t s, std::size_t& count) {
+  const std::uint64_t code = reader.get_gamma();
+  if (code == 0 || code - 1 > segment.rows || code - 1 > segment.cols) return "a rank that the matrix cannot have";
+  count = static_cast<std::size_t>(code - 1) * (segment.rows + segment.cols);
+  if (count * std::uint64_t{kNativeBits<T>} > reader.remaining()) return "the message ends inside the factors";
+  message.counts[s] = static_cast<std::uint32_t>(code - 1);
+  grow(message, count);
+  return "";
+}
+
+template <class T>
+std::string read_segment(BitReader& reader, Payload<T>& message, const Announced& header, const Segment& segment, std::size_t s) {
   const std::size_t first = message.num_sent;
   std::size_t count = segment.size();
+  if (message.positions == Positions::factors) {
+    if (std::string wrong = read_rank(reader, message, segment, s, count); !wrong.empty()) return wrong;
+  }
   if (message.positions == Positions::list) {
-    if (std::string wrong = read_count(reader, segment, count); !wrong.empty()) return wrong;
+    if (std::string wrong = read_count(reader, segment, count, header.entries_per_bit()); !wrong.empty()) return wrong;
     message.counts[s] = static_cast<std::uint32_t>(count);
     grow(message, count);
     if (std::string wrong = read_positions(reader, segment, count, message.index.data() + first); !wrong.empty()) return wrong;
@@ -234,21 +305,24 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Segment& 
     return "";
   }
   if (std::string wrong = read_raw(reader, scale, n, kNativeWire<T>); !wrong.empty()) return "scale: " + wrong;
-  return read_levels(reader, message, first, count);
+  return header.coding == LevelCoding::coded ? "" : read_levels(reader, message, first, count);
 }
 
-// Positions, values, flags and the format of levels; `own_shape` and `extras` say what follows.
+// Positions, values, flags and the format of levels.
 template <class T>
-std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, bool& own_shape, bool& extras) {
-  message.positions = reader.get(1) != 0 ? Positions::list : Positions::all;
-  const std::uint64_t values = reader.get(kValuesBits);
-  if (values > static_cast<std::uint64_t>(WireValue::bf16)) return "unknown format of values";
-  message.values = static_cast<WireValue>(values);
-  own_shape = message.length != scope.P;
-  if (!own_shape && !scope.excluded.empty() && message.positions == Positions::all) own_shape = reader.get(1) != 0;
-  extras = !own_shape && !scope.excluded.empty() && reader.get(1) != 0;
+std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, bool is_list, std::uint64_t values,
+                                Announced& header) {
+  message.positions = is_list ? Positions::list : Positions::all;
+  const bool has_factors = values == kFactors && message.positions == Positions::all;
+  if (values > static_cast<std::uint64_t>(WireValue::bf16) && !has_factors) return "unknown format of values";
+  message.values = has_factors ? kNativeWire<T> : static_cast<WireValue>(values);
+  if (has_factors) message.positions = Positions::factors;
+  if (has_factors && message.length != scope.P) return "factors of a vector without matrices";
+  header.own_shape = message.length != scope.P;
+  if (!header.own_shape && !scope.excluded.empty() && message.positions == Positions::all) header.own_shape = reader.get(1) != 0;
+  header.extras = !header.own_shape && !scope.excluded.empty() && reader.get(1) != 0;
   if (message.values == WireValue::levels) {
-    if (std::string wrong = read_format(reader, message.level_format); !wrong.empty()) return wrong;
+    if (std::string wrong = read_format(reader, message.level_format, header.coding); !wrong.empty()) return wrong;
     message.level_width = narrowest_width(message.level_format);
   }
   return reader.past_end() ? kTooShort : "";
@@ -256,43 +330,65 @@ std::string read_channel_header(BitReader& reader, Payload<T>& message, const Sc
 
 // Room for what the header announces, where the bytes that are left can hold it.
 template <class T>
-std::string make_room(const BitReader& reader, Payload<T>& message, std::size_t segments, std::size_t entries) {
+std::string make_room(const BitReader& reader, Payload<T>& message, const Announced& header, std::size_t segments, std::size_t entries) {
   if (std::string wrong = check_scales(message, segments); !wrong.empty()) return wrong;
   std::uint64_t bits = segments;  // a count has one bit at least
   if (message.positions == Positions::all) {
-    bits = entries * std::uint64_t{value_bits(message)} + (entries > 0 ? segments * scale_bits(message) : 0);
+    const bool levels = message.values == WireValue::levels;
+    const std::uint64_t width = levels ? message.level_format.bits : static_cast<std::uint64_t>(bits_of(message.values));
+    bits = header.coding == LevelCoding::coded ? entries / kLevelsPerBit : entries * width;
+    bits += entries > 0 ? segments * scale_bits(message) : 0;
   }
   if (bits > reader.remaining()) {
     return "the message ends " + std::to_string(bits - reader.remaining()) + " bits before what its header announces";
   }
-  if (message.positions == Positions::list) {
-    message.counts.resize_discard(segments);
-  } else {
+  if (message.positions == Positions::all) {
     grow(message, entries);
+  } else {
+    message.counts.resize_discard(segments);
   }
   if (message.values == WireValue::levels) message.scale.resize_discard(segments * scales_per_segment(message.level_format));
   return "";
 }
 
+// What follows the first two fields of a channel.
 template <class T>
-std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope) {
-  bool own_shape = false, extras = false;
-  if (std::string wrong = read_channel_header(reader, message, scope, own_shape, extras); !wrong.empty()) return wrong;
+std::string read_part(BitReader& reader, Payload<T>& message, const Scope& scope, bool is_list, std::uint64_t values) {
+  Announced header;
+  if (std::string wrong = read_channel_header(reader, message, scope, is_list, values, header); !wrong.empty()) return wrong;
   Segment plain;
-  const auto segments = message_segments(scope, own_shape, message.length, plain);
-  const std::size_t entries = own_shape ? message.length : num_compressed(scope);
-  if (std::string wrong = make_room(reader, message, segments.size(), entries); !wrong.empty()) return wrong;
+  const auto segments = message_segments(scope, header.own_shape, message.length, plain);
+  const std::size_t entries = header.own_shape ? message.length : num_compressed(scope);
+  if (std::string wrong = make_room(reader, message, header, segments.size(), entries); !wrong.empty()) return wrong;
   for (std::size_t s = 0; s < segments.size(); ++s) {
-    if (const std::string wrong = read_segment(reader, message, segments[s], s); !wrong.empty()) {
+    if (const std::string wrong = read_segment(reader, message, header, segments[s], s); !wrong.empty()) {
       return "segment " + std::to_string(s) + ": " + wrong;
     }
   }
-  if (!extras) return "";
+  if (header.coding == LevelCoding::coded) {
+    if (std::string wrong = read_coded_levels(reader, message); !wrong.empty()) return wrong;
+  }
+  if (!header.extras) return "";
   const std::size_t excluded = num_excluded(scope);
   if (reader.remaining() < excluded * std::uint64_t{kNativeBits<T>}) return "the message ends inside the excluded tensors";
   message.excluded.resize_discard(excluded);
   const std::string wrong = read_raw(reader, message.excluded.data(), excluded, kNativeWire<T>);
   return wrong.empty() ? "" : "excluded tensors: " + wrong;
+}
+
+template <class T>
+std::string read_channel(BitReader& reader, Payload<T>& message, const Scope& scope) {
+  bool is_list = reader.get(1) != 0;
+  std::uint64_t values = reader.get(kValuesBits);
+  if (is_list || values != kSum) return read_part(reader, message, scope, is_list, values);
+  message.rest = std::make_unique<Payload<T>>();
+  message.rest->clear(message.length);
+  for (Payload<T>* part : {&message, message.rest.get()}) {
+    is_list = reader.get(1) != 0;
+    values = reader.get(kValuesBits);
+    if (std::string wrong = read_part(reader, *part, scope, is_list, values); !wrong.empty()) return wrong;
+  }
+  return message.rest->excluded.empty() ? "" : "excluded tensors travel twice";
 }
 
 template <class T>

@@ -1,20 +1,25 @@
-// The wire format: payloads as bits, exactly. This comment, positions.hpp, values.hpp and bit_stream.hpp are its specification.
+// The wire format: payloads as bits, exactly. This comment, positions.hpp, values.hpp, level_coder.hpp and bit_stream.hpp are its
+// specification.
 //
 //   message   = version:2 (= 2)  silent:1  [gamma(channels)  { channel }]  zeros up to a whole byte
-//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16)
-//               [plain:1 and extras:1, see below]  [format of levels]  { segment }  [excluded values, raw in the run's precision]
+//   channel   = [silent:1, only if channels > 1]  positions:1 (0 all, 1 list)  values:3 (0 fp64, 1 fp32, 2 fp16, 3 levels, 4 bf16;
+//               5 factors, with positions 0; 6 with positions 0: two channels follow whose vectors are to be added)
+//               [plain:1 and extras:1, see below]  [format of levels]  { segment }  [coded levels]
+//               [excluded values, raw in the run's precision]
 //   segment   = [positions, if list]  [scales, raw in the run's precision, as many as the format has, if the segment sends anything]
-//               raw values or levels of what is sent, ascending
+//               raw values or levels of what is sent, ascending; nothing where the levels are coded;
+//               factors of rank r: gamma(r + 1), then L [n,r] and R [m,r], raw in the run's precision
 //
+// coded     the levels of all segments in an entropy code, where that makes the message shorter than levels of fixed width.
 // silent    the sender says nothing this phase: in the message if all its channels are silent (one byte in all), else in the channel.
 // segments  are not sent: both sides build the scope from the scenario, and the receiver knows the length of each channel's vector.
 //           Where that length is not the scope's P (a phase with a shape of its own) the vector is plain: one segment 0 .. length-1.
 // plain     sent only if the length is P, tensors are excluded and positions = all: 1 where the vector is plain nevertheless.
 // extras    sent only if tensors are excluded and the vector is not plain: 1 where their values follow.
-// A Top-1 message of 500 doubles is 8 + 3 + 2 + 9 + 64 bits: 11 bytes. A dense vector of P floats is 1 + 4P bytes.
+// A Top-1 message of 500 doubles is 8 + 3 + 3 + 9 + 64 bits: 11 bytes. A dense vector of P floats is 1 + 4P bytes.
 //
-// encoded_bits() is the length that encode() produces, computed without producing it: O(excluded tensors) where positions = all, one
-// pass over the positions otherwise. Tests hold the two equal.
+// encoded_bits() is the length that encode() produces, computed without producing it: one pass over the levels, one over the positions
+// where there is a list, O(1) for raw values. Tests hold the two equal.
 #pragma once
 
 #include <cstddef>

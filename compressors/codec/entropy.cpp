@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
-#include "compressors/codec/values.hpp"
+#include "compressors/codec/level_coder.hpp"
 #include "fl_core/payload_segments.hpp"
 
 namespace fl::codec {
@@ -27,23 +27,21 @@ double compute_log2_binomial(std::uint64_t n, std::uint64_t k) {
   return bits;
 }
 
-// Counts of equal levels, as a table where that is shorter than sorting; calls count(c) for each level that occurs, ascending.
-template <class L, class Count>
-void for_each_count(const L* level, std::size_t n, const LevelFormat& format, Count count) {
-  constexpr unsigned kTableBits = 16;
-  const auto min = static_cast<std::uint32_t>(format.min_level);
-  if (format.bits <= kTableBits && (std::size_t{1} << format.bits) <= 16 * n + 256) {
+// Calls count(c) for each level that occurs: by a table where the format is small, else in a sorted copy.
+template <class T, class Count>
+void for_each_count(const Payload<T>& message, Count count) {
+  const std::size_t n = message.num_sent;
+  if (num_levels(message.level_format) <= std::min<std::uint64_t>(kMostCounted, 16 * n + 256)) {
     static thread_local std::vector<std::uint64_t> table;
-    table.assign(std::size_t{1} << format.bits, 0);
-    const std::uint32_t mask = static_cast<std::uint32_t>(table.size() - 1);
-    for (std::size_t i = 0; i < n; ++i) ++table[(static_cast<std::uint32_t>(static_cast<std::int32_t>(level[i])) - min) & mask];
+    count_levels(message, table);
     for (const std::uint64_t c : table) {
       if (c > 0) count(c);
     }
     return;
   }
-  static thread_local std::vector<L> sorted;
-  sorted.assign(level, level + n);
+  static thread_local std::vector<std::int32_t> sorted;
+  sorted.resize(n);
+  for (std::size_t i = 0; i < n; ++i) sorted[i] = message.level(i);
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0, run = 0; i < n; i = run) {
     while (run < n && sorted[run] == sorted[i]) ++run;
@@ -52,23 +50,12 @@ void for_each_count(const L* level, std::size_t n, const LevelFormat& format, Co
 }
 
 // n H = n log2 n - sum c log2 c
-template <class L>
-double total_level_entropy(const L* level, std::size_t n, const LevelFormat& format) {
-  const auto x_log2_x = [](std::uint64_t x) { return static_cast<double>(x) * std::log2(static_cast<double>(x)); };
-  double bits = n > 0 ? x_log2_x(n) : 0;
-  for_each_count(level, n, format, [&](std::uint64_t c) { bits -= x_log2_x(c); });
-  return std::max(bits, 0.0);
-}
-
 template <class T>
 double level_entropy(const Payload<T>& message) {
-  const LevelFormat& format = message.level_format;
-  switch (message.level_width) {
-    case LevelWidth::w8: return total_level_entropy(message.template levels<std::int8_t>(), message.num_sent, format);
-    case LevelWidth::w16: return total_level_entropy(message.template levels<std::int16_t>(), message.num_sent, format);
-    case LevelWidth::w32: return total_level_entropy(message.template levels<std::int32_t>(), message.num_sent, format);
-  }
-  return 0;
+  const auto x_log2_x = [](std::uint64_t x) { return static_cast<double>(x) * std::log2(static_cast<double>(x)); };
+  double bits = message.num_sent > 0 ? x_log2_x(message.num_sent) : 0;
+  for_each_count(message, [&](std::uint64_t c) { bits -= x_log2_x(c); });
+  return std::max(bits, 0.0);
 }
 
 }  // namespace
@@ -88,9 +75,10 @@ double log2_binomial(std::uint64_t n, std::uint64_t k) {
   return slot.bits;
 }
 
+namespace {
+
 template <class T>
-double entropy_bits(const Payload<T>& message, const Scope& scope) {
-  if (message.silent) return 0;
+double part_entropy(const Payload<T>& message, const Scope& scope) {
   constexpr double kNativeBits = 8 * sizeof(T);
   Segment plain;
   const auto segments = message_segments(scope, has_own_shape(message, scope), message.length, plain);
@@ -106,6 +94,14 @@ double entropy_bits(const Payload<T>& message, const Scope& scope) {
   if (message.values != WireValue::levels) return bits + static_cast<double>(message.num_sent) * bits_of(message.values);
   bits += static_cast<double>(active * scales_per_segment(message.level_format)) * kNativeBits;
   return bits + level_entropy(message);
+}
+
+}  // namespace
+
+template <class T>
+double entropy_bits(const Payload<T>& message, const Scope& scope) {
+  if (message.silent) return 0;
+  return part_entropy(message, scope) + (message.rest != nullptr ? part_entropy(*message.rest, scope) : 0.0);
 }
 
 template double entropy_bits<float>(const Payload<float>&, const Scope&);

@@ -7,7 +7,6 @@
 
 #include "fl_core/error.hpp"
 #include "fl_core/half.hpp"
-#include "fl_core/small_float.hpp"
 
 namespace fl::codec {
 
@@ -17,17 +16,13 @@ namespace {
 
 constexpr unsigned kMapBits = 2, kOtherBits = 3, kWidthBits = 5, kUnitBits = 2;
 constexpr std::uint64_t kOthers = 3;  // the map that says that another one follows
+constexpr std::uint64_t kCoded = 7;   // the other one that says how levels are written
+static_assert(kCodedNameBits == kMapBits + kOtherBits);
 enum UnitCode : std::uint64_t { kUnitOne = 0, kUnitReciprocal = 1, kUnitGiven = 2 };
-
-std::uint64_t folded(std::int32_t v) {
-  const std::int64_t wide = v;
-  return static_cast<std::uint64_t>(wide >= 0 ? 2 * wide + 1 : -2 * wide);
-}
 
 bool get_signed(BitReader& reader, std::int32_t& v) {
   const std::uint64_t code = reader.get_gamma();
-  const auto half = static_cast<std::int64_t>(code >> 1);
-  const std::int64_t wide = (code & 1) != 0 ? half : -half;
+  const std::int64_t wide = unfolded(code);
   if (code == 0 || wide < INT32_MIN || wide > INT32_MAX) return false;
   v = static_cast<std::int32_t>(wide);
   return true;
@@ -133,8 +128,9 @@ std::uint64_t format_bits(const LevelFormat& format) {
   return fixed + kWidthBits + min + kUnitBits + (unit_code(format) == kUnitGiven ? 64 : 0);
 }
 
-void write_format(BitWriter& writer, const LevelFormat& format) {
+void write_format(BitWriter& writer, const LevelFormat& format, LevelCoding coding) {
   if (const std::string wrong = check_format(format); !wrong.empty()) throw Error("a compressor's level format cannot be sent: " + wrong);
+  if (coding == LevelCoding::coded) writer.put(kOthers | kCoded << kMapBits, kMapBits + kOtherBits);
   if (is_other(format.map)) {
     writer.put(kOthers | other_code(format.map) << kMapBits, kMapBits + kOtherBits);
   } else {
@@ -154,10 +150,30 @@ void write_format(BitWriter& writer, const LevelFormat& format) {
   if (unit == kUnitGiven) writer.put(std::bit_cast<std::uint64_t>(format.unit), 64);
 }
 
-std::string read_format(BitReader& reader, LevelFormat& format) {
+namespace {
+
+// The number of a map, or kOthers + kCoded.
+std::uint64_t read_map_number(BitReader& reader) {
+  const std::uint64_t map = reader.get(kMapBits);
+  return map == kOthers ? kOthers + reader.get(kOtherBits) : map;
+}
+
+}  // namespace
+
+std::string level_outside(const LevelFormat& format) {
+  return "a level lies outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format));
+}
+
+void throw_level_outside(const LevelFormat& format) {
+  throw Error("a compressor produced a level outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format)) +
+              ", the range of its format");
+}
+
+std::string read_format(BitReader& reader, LevelFormat& format, LevelCoding& coding) {
   format = LevelFormat{};
-  std::uint64_t map = reader.get(kMapBits);
-  if (map == kOthers) map += reader.get(kOtherBits);
+  std::uint64_t map = read_map_number(reader);
+  coding = map == kOthers + kCoded ? LevelCoding::coded : LevelCoding::fixed_width;
+  if (coding == LevelCoding::coded) map = read_map_number(reader);
   if (map > static_cast<std::uint64_t>(LevelMap::fp8_e5m2)) return "unknown map of levels";
   format.map = static_cast<LevelMap>(map);
   format.has_scale = reader.get(1) != 0;
@@ -272,26 +288,10 @@ BitCursor put_levels(BitCursor cursor, const L* level, std::size_t count, const 
       worst = std::max(worst, code);
       word |= static_cast<std::uint64_t>(code) << (j * bits);
     }
-    if (worst > largest) {
-      throw Error("a compressor produced a level outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format)) +
-                  ", the range of its format");
-    }
+    if (worst > largest) throw_level_outside(format);
     cursor.put(word, n * bits);
   }
   return cursor;
-}
-
-// Whether one of the levels is an 8-bit float that is no number.
-template <class L>
-bool holds_nan(const L* level, std::size_t count, LevelMap map) {
-  bool nan = false;
-  if (map == LevelMap::fp8_e4m3) {
-    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E4m3>(static_cast<std::uint8_t>(level[i]));
-  }
-  if (map == LevelMap::fp8_e5m2) {
-    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E5m2>(static_cast<std::uint8_t>(level[i]));
-  }
-  return nan;
 }
 
 template <class L>
@@ -307,9 +307,7 @@ std::string get_levels(BitReader& reader, L* level, std::size_t count, const Lev
     worst = std::max(worst, code);
     level[i] = static_cast<L>(static_cast<std::int32_t>(min + code));
   }
-  if (worst > largest) {
-    return "a level lies outside " + std::to_string(format.min_level) + " .. " + std::to_string(max_level(format));
-  }
+  if (worst > largest) return level_outside(format);
   reader.skip(position - reader.position());
   return holds_nan(level, count, format.map) ? "a level is not a number" : "";
 }

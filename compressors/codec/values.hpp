@@ -15,7 +15,8 @@
 //              1 table                       gamma(table_size) signed(min_level); bits = max(1, ceil(log2 table_size))
 //              2 dynamic_tree                nothing more, levels are -127 .. 127 in 8 bits
 //              3 fp8_e4m3, 4 fp8_e5m2        nothing more, levels are -128 .. 127 in 8 bits
-//            signed(v) = gamma(2|v| + 1) for v >= 0, gamma(2|v|) for v < 0
+//              7 coded                       no has_scale, but another format that is not coded: the levels of all segments follow these,
+//                                            as level_coder.hpp has them
 // What a map does not use (unit, min_exponent, table_size) is not sent and decodes to its default.
 #pragma once
 
@@ -25,6 +26,7 @@
 
 #include "compressors/codec/bit_stream.hpp"
 #include "fl_core/payload.hpp"
+#include "fl_core/small_float.hpp"
 
 namespace fl::codec {
 
@@ -44,9 +46,29 @@ namespace fl::codec {
 // "" or what is wrong with the format, e.g. levels that leave 32 bits.
 [[nodiscard]] FL_API std::string check_format(const LevelFormat& format);
 
-[[nodiscard]] FL_API std::uint64_t format_bits(const LevelFormat& format);
-FL_API void write_format(BitWriter& writer, const LevelFormat& format);
-[[nodiscard]] FL_API std::string read_format(BitReader& reader, LevelFormat& format);
+enum class LevelCoding : std::uint8_t { fixed_width, coded };
+inline constexpr std::uint64_t kCodedNameBits = 5;  // how much longer the header is where levels are coded
+
+[[nodiscard]] FL_API std::uint64_t format_bits(const LevelFormat& format);  // of fixed width
+FL_API void write_format(BitWriter& writer, const LevelFormat& format, LevelCoding coding);
+[[nodiscard]] FL_API std::string read_format(BitReader& reader, LevelFormat& format, LevelCoding& coding);
+
+// What is said of a level outside its format: to a peer, and to an operator (an Error).
+[[nodiscard]] FL_API std::string level_outside(const LevelFormat& format);
+[[noreturn]] FL_API void throw_level_outside(const LevelFormat& format);
+
+// Whether one of the levels is an 8-bit float that is no number.
+template <class L>
+[[nodiscard]] bool holds_nan(const L* level, std::size_t count, LevelMap map) {
+  bool nan = false;
+  if (map == LevelMap::fp8_e4m3) {
+    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E4m3>(static_cast<std::uint8_t>(level[i]));
+  }
+  if (map == LevelMap::fp8_e5m2) {
+    for (std::size_t i = 0; i < count; ++i) nan |= is_small_nan<Fp8E5m2>(static_cast<std::uint8_t>(level[i]));
+  }
+  return nan;
+}
 
 // Raw numbers in `format`, to which they are already rounded.
 template <class T>

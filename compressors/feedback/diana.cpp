@@ -22,14 +22,9 @@ class Diana final : public Shifted<T> {
 
   void check(const Surroundings& around, Problems& problems) const override {
     Shifted<T>::check(around, problems);
-    for (std::size_t i = 0; i < around.contracts.size(); ++i) {
-      if (!around.contracts[i].omega) {
-        problems.push_back({"compressor.up.kind", "diana needs an unbiased operator, '" + around.operators[i] + "' is not: use ef21"});
-      } else if (alpha_ * (1 + *around.contracts[i].omega) > 1 + 1e-12) {
-        problems.push_back({"feedback.up.alpha", "must be at most 1/(1+omega) = " + std::to_string(1 / (1 + *around.contracts[i].omega)) +
-                                                     " for this operator, is " + std::to_string(alpha_)});
-      }
-    }
+    needs::unbiased("diana", around, problems);
+    needs::at_most(
+        "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
   }
 
  private:

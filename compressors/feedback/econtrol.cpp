@@ -3,8 +3,10 @@
 //   client  c = C(eta e + g - h),  e <- e + g - h - c,  h <- h + c
 //   server  estimate = h_mean + mean c,  h_mean <- h_mean + mean c
 // eta = 0 is EF21 bit for bit. With C = identity: e = 0 and the step is gamma * mean g. eta is of the order of delta.
+// C is a contraction or absolute. e_i, h_i [N,P] are kept while a client is absent.
 // Source: Y. Gao, R. Islamov, S. U. Stich, ICLR 2024. (The update was checked against its identities: tests/golden.)
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -33,12 +35,10 @@ class EControl final : public Feedback<T> {
   [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1)
-      problems.push_back({"feedback.up.kind", "econtrol keeps one memory; this local update sends several vectors"});
-    if (around.unit == Unit::step)
-      problems.push_back(
-          {"compressor.up.unit", "econtrol compresses differences of gradients: unit must be \"gradient\" or \"update\", is \"step\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "econtrol needs each client's own message, not only their mean"});
+    needs::one_vector("econtrol", around, problems);
+    needs::no_steps("econtrol", around, problems);
+    needs::own_messages("econtrol", around, problems);
+    needs::contraction("econtrol", around, problems);
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {

@@ -7,48 +7,15 @@
 // Invariant (unit = step, uniform weights): x_t - mean(e_t) follows exact SGD. e [N,P], kept while a client is absent.
 // Sources: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH 2014; S. U. Stich, J.-B. Cordonnier, M. Jaggi,
 // "Sparsified SGD with memory", NeurIPS 2018; S. P. Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019.
-#include <algorithm>
-
-#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/error_memory.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 
 template <class T>
-class Ef14 final : public Feedback<T> {
+class Ef14 final : public ErrorMemory<T> {
  public:
-  explicit Ef14(const NoOptions&) {}
-
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
-  }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
-
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1)
-      problems.push_back({"feedback.up.kind", "ef14 keeps one memory; this local update sends several vectors"});
-    for (std::size_t i = 0; i < around.contracts.size(); ++i) {
-      const Contract& contract = around.contracts[i];
-      if (contract.omega && *contract.omega > 0 && !contract.delta && !contract.kappa)
-        problems.push_back({"compressor.up.kind", "ef14 around the unscaled unbiased operator '" + around.operators[i] +
-                                                      "' diverges: scale it by 1/(1+omega) (scaled = true for qsgd, scaled = false for "
-                                                      "random_k), or use feedback 'none' or 'diana'"});
-    }
-  }
-
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    Send<T> send;
-    send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);
-    send.state = {StateRule::residual, block.vectors[0]};
-    return send;
-  }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("error", block.first + k);
-  }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
-  }
+  explicit Ef14(const NoOptions&) : ErrorMemory<T>("ef14") {}
 };
 
 FL_REGISTER_PART(Feedback, Ef14, NoOptions,

@@ -1,7 +1,10 @@
 // EF21: d = C(g - h), h <- h + d, x <- x - gamma h_mean. See shifted.hpp for the rule it shares with DIANA and EF-BV.
 //
 // init = "compressed" starts from h = 0 and sends C(g) first; "dense" sends the first gradient uncompressed (h = g) and pays for it.
-// momentum < 1 gives EF21-SGDM (Fatkhullin, Tyurin, Richtarik, NeurIPS 2023): v <- (1-eta) v + eta g, d = C(v - h).
+// momentum < 1 gives EF21-SGDM, which "ef21_sgdm" names. C is a contraction or absolute; an unscaled unbiased operator is refused.
+// h_i [N,P] are kept while a client is absent.
+// Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better, and practically faster error feedback",
+// NeurIPS 2021.
 #include "compressors/feedback/shifted.hpp"
 #include "fl_core/registry.hpp"
 
@@ -28,6 +31,11 @@ class Ef21 final : public Shifted<T> {
                             .momentum = o.momentum,
                             .has_momentum = o.momentum < 1,
                             .dense_start = o.init == Ef21Options::Init::dense}) {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    Shifted<T>::check(around, problems);
+    needs::contraction("ef21", around, problems);
+  }
 };
 
 FL_REGISTER_PART(Feedback, Ef21, Ef21Options,

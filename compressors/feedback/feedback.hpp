@@ -41,7 +41,10 @@ struct Surroundings {
   std::vector<Contract> contracts;     // of each channel's operator, for its scope
   std::vector<std::string> operators;  // kinds
   int num_phases = 1;
-  bool computes_anywhere = false;  // LocalUpdate::computes_anywhere
+  bool computes_anywhere = false;     // LocalUpdate::computes_anywhere
+  bool subtracts_optimum = false;     // LocalUpdate::needs_optimum
+  std::string downlink = "identity";  // operator of the way down
+  Contract downlink_contract;
 };
 
 template <class T>
@@ -64,6 +67,8 @@ class FL_API Feedback {
   [[nodiscard]] virtual std::string error_slot() const { return ""; }
   // The client slot that a client takes off the model it received before it computes, "" = none: CSER's clients have models of their own.
   [[nodiscard]] virtual std::string offset_slot() const { return ""; }
+  // The share of it that is taken off.
+  [[nodiscard]] virtual double offset_factor() const { return 1; }
   // Whether the channel is used in this round; all clients and the server know it without being told.
   [[nodiscard]] virtual bool speaks(const RoundContext<T>& context, std::size_t channel) const;
   // Adds a problem for each surrounding it cannot work with.

@@ -3,9 +3,10 @@
 //   client  d = g - last_sent;  sends d only if |d|^2 > xi/(gamma^2 N^2) sum_{d=1..D} |w_{r+1-d} - w_{r-d}|^2;  last_sent <- last_sent + d
 //   server  sum <- sum + sum_i w_i d_i;  estimate = sum
 // Silence is a message too: a header, counted. The history of model differences [D] is a cohort slot: clients that took part derive it
-// from the broadcasts, others are sent it. With xi = 0 it is gradient descent; with a contractive operator it is CLAG.
+// from the broadcasts, others are sent it. With xi = 0 it is gradient descent; with a contractive operator its messages are compressed.
 // Source: T. Chen, G. Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its
-// identity with gradient descent and by a traced example in tests/golden).
+// identity with gradient descent and by a traced example in tests/golden). The trigger of 3PC, by the last change of the gradient, is
+// feedback "three_pc".
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -31,10 +32,10 @@ class Marina final : public Feedback<T> {
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
-    if (around.local_update != "gradient_difference")
-      problems.push_back({"local.kind", "feedback 'marina' needs local kind \"gradient_difference\", is \"" + around.local_update + "\""});
-    if (!around.full_participation) problems.push_back({"participation.kind", "marina's estimate needs every client in every round"});
-    if (around.unit != Unit::gradient) problems.push_back({"compressor.up.unit", "marina compresses gradients: unit must be \"gradient\""});
+    needs::local_kind("marina", "gradient_difference", around, problems);
+    needs::everyone("marina", around, problems);
+    needs::gradients("marina", around, problems);
+    needs::unbiased("marina", around, problems);
   }
 
   void open_round(RoundContext<T>& context) const override {

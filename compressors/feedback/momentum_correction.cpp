@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/aliases.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -76,6 +77,10 @@ class MomentumCorrection final : public Feedback<T> {
 FL_REGISTER_PART(Feedback, MomentumCorrection, MomentumCorrectionOptions,
                  (PartInfo{"feedback", "momentum_correction", "momentum before compression, with momentum factor masking (DGC)",
                            "Lin, Han, Mao, Wang, Dally, ICLR 2018"}));
+
+const bool kDgc = add_alias({"feedback", "dgc", "momentum_correction", {}, "", "Lin et al., ICLR 2018"});
+const bool kMasking =
+    add_alias({"feedback", "momentum_masking", "momentum_correction", {{"masking", Value{true}}}, "", "Lin et al., ICLR 2018"});
 
 }  // namespace FL_DEVICE_NS
 }  // namespace fl

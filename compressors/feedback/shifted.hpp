@@ -2,7 +2,8 @@
 //
 //   client  d = C(v - h),  h <- h + lambda d                            v = g, or a momentum of it (EF21-SGDM)
 //   server  estimate = h_mean + nu * sum_i weight_i d_i,  h_mean <- h_mean + lambda * sum_i w_i d_i
-// The estimate takes cohort weights, the state population weights: h_mean stays the population mean of the h_i when clients are absent.
+// The estimate takes cohort weights, the state population weights: h_mean stays the population mean of the h_i when clients are absent,
+// who keep their h_i.
 //   EF21    lambda = 1, nu = 1, C contractive        P. Richtarik, I. Sokolov, I. Fatkhullin, NeurIPS 2021
 //   DIANA   lambda = 1/(1+omega), nu = 1, C unbiased K. Mishchenko, E. Gorbunov, M. Takac, P. Richtarik, 2019
 //   EF-BV   both free                                L. Condat, K. Yi, P. Richtarik, NeurIPS 2022
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
@@ -35,17 +37,12 @@ class Shifted : public Feedback<T> {
   [[nodiscard]] std::string home_of(const std::string&) const override { return rule_.has_momentum ? "momentum" : ""; }
 
   void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1)
-      problems.push_back({"feedback.up.kind", name_ + " keeps one shift; this local update sends several vectors"});
-    if (around.unit == Unit::step)
-      problems.push_back(
-          {"compressor.up.unit", name_ + " compresses differences of gradients: unit must be \"gradient\" or \"update\", is \"step\""});
+    needs::one_vector(name_, around, problems);
+    needs::no_steps(name_, around, problems);
     if (rule_.dense_start && !around.full_participation)
       problems.push_back(
           {"feedback.up.init", "\"dense\" needs every client in the first round: use full participation or init = \"compressed\""});
-    if (around.num_phases > 1)
-      problems.push_back(
-          {"compressor.up.kind", name_ + " needs each client's own message; an operator of several phases only gives their mean"});
+    needs::own_messages(name_, around, problems);
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
@@ -71,6 +68,9 @@ class Shifted : public Feedback<T> {
     }
   }
 
+ protected:
+  std::string name_;
+
  private:
   // v <- (1-eta) v + eta g over the local vector; a client's first v is its first g.
   void mix_momentum(const RoundContext<T>& context, const ClientBlock<T>& block) const {
@@ -84,7 +84,6 @@ class Shifted : public Feedback<T> {
     }
   }
 
-  std::string name_;
   ShiftRule rule_;
 };
 

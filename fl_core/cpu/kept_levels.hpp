@@ -2,7 +2,8 @@
 //
 //   select_rows or top_k_rows   raw native values at listed positions, the state written for them
 //   reduce_kept                 out[k,s] = sum or max of map(value) over the entries that segment s of client k kept
-//   encode_kept                 level_i = q(value_i, numbers of the segment, 0, segment); the state is value - level_value where entries
+//   encode_kept                 level_i = q(value_i, numbers of the segment, word, segment), word j of the client's stream for position j,
+//                               0 without streams; the state is value - level_value where entries
 //                               were sent (residual), and stays as it is otherwise
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "fl_core/exec.hpp"
 #include "fl_core/layer_table.hpp"
 #include "fl_core/payload.hpp"
+#include "fl_core/random.hpp"
 #include "fl_core/verb_types.hpp"
 
 namespace fl::cpu {
@@ -36,10 +38,11 @@ void reduce_kept(const Exec&, const Scope& scope, std::span<Payload<T>* const> m
   }
 }
 
-// scale: [K,S,n] as in quantize_rows. The quantiser is given the segment's scale, or all n of them where it takes a `const T*`.
+// scale: [K,S,n] as in quantize_rows. stream: [K], or empty for a quantiser without chance. The quantiser is given the segment's scale, or
+// all n of them where it takes a `const T*`.
 template <class T, class Quantizer>
 void encode_kept(const Exec&, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale, Quantizer q,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
+                 std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
   const std::size_t S = scope.segments.size(), n = scales_per_segment(format);
   for (std::size_t k = 0; k < messages.size(); ++k) {
     Payload<T>& message = *messages[k];
@@ -50,7 +53,8 @@ void encode_kept(const Exec&, const Scope& scope, const LevelFormat& format, Lev
       T* const own = message.scale.data() + s * n;
       for (std::size_t j = 0; j < n; ++j) own[j] = scale[(k * S + s) * n + j];
       for (const std::size_t end = i + message.counts[s]; i < end; ++i) {
-        const std::int32_t level = q(message.value[i], numbers_for<Quantizer>(format, static_cast<const T*>(own)), 0U, s);
+        const std::uint32_t word = stream.empty() ? 0U : stream[k].bits(message.index[i]);
+        const std::int32_t level = q(message.value[i], numbers_for<Quantizer>(format, static_cast<const T*>(own)), word, s);
         switch (width) {
           case LevelWidth::w8: message.template levels<std::int8_t>()[i] = static_cast<std::int8_t>(level); break;
           case LevelWidth::w16: message.template levels<std::int16_t>()[i] = static_cast<std::int16_t>(level); break;
@@ -66,6 +70,12 @@ void encode_kept(const Exec&, const Scope& scope, const LevelFormat& format, Lev
     message.level_width = width;
     message.value.resize_discard(0);
   }
+}
+
+template <class T, class Quantizer>
+void encode_kept(const Exec& exec, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale, Quantizer q,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
+  encode_kept(exec, scope, format, width, scale, q, std::span<const RandomStream>{}, state, messages);
 }
 
 }  // namespace fl::cpu

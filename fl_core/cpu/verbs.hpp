@@ -7,6 +7,7 @@
 #include "fl_core/cpu/gather.hpp"
 #include "fl_core/cpu/kept_levels.hpp"
 #include "fl_core/cpu/linalg.hpp"
+#include "fl_core/cpu/low_rank.hpp"
 #include "fl_core/cpu/quantize.hpp"
 #include "fl_core/cpu/reduce.hpp"
 #include "fl_core/cpu/select.hpp"

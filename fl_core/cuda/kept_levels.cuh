@@ -38,14 +38,15 @@ __global__ void reduce_entries(ScopePlan plan, std::size_t num_clients, const st
 // One thread per entry; `largest` entries of each client are asked for, num_sent[k] exist.
 template <class T, class Quantizer>
 __global__ void encode_entries(ScopePlan plan, StateWrite<T> state, LevelFormat format, LevelWidth width, Quantizer q,
-                               std::size_t num_clients, std::size_t largest, const std::size_t* num_sent, const PayloadRow<T>* rows) {
+                               const RandomStream* stream, std::size_t num_clients, std::size_t largest, const std::size_t* num_sent,
+                               const PayloadRow<T>* rows) {
   for (std::size_t piece = thread_index(); piece < num_clients * largest; piece += num_threads()) {
     const std::size_t k = piece / largest, i = piece % largest;
     if (i >= num_sent[k]) continue;
     const std::size_t j = rows[k].index[i], s = segment_at(plan, j, FirstElement{});
     const T* scale = rows[k].scale + s * scales_per_segment(format);
     const T p = rows[k].value[i];
-    const std::int32_t level = q(p, numbers_for<Quantizer>(format, scale), 0U, s);
+    const std::int32_t level = q(p, numbers_for<Quantizer>(format, scale), stream == nullptr ? 0U : stream[k].bits(j), s);
     store_level(level_at(rows[k].levels, width, i), width, level);
     if (state.rule == StateRule::residual) state.out.row(k)[j] = p - level_value(format, level, scale);
   }
@@ -72,10 +73,10 @@ void reduce_kept(const Exec& exec, const Scope& scope, std::span<Payload<T>* con
       upload_rows(exec, messages, frame), map, reduce, out);
 }
 
-// scale: [K,S,n] on the device.
+// scale: [K,S,n] on the device; stream: [K] on the host, or empty.
 template <class T, class Quantizer>
 void encode_kept(const Exec& exec, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale, Quantizer q,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
+                 std::span<const RandomStream> stream, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
   Workspace::Frame frame(*exec.workspace);
   const ScopePlan plan = plan_segments(exec, scope.segments, frame);
   const std::size_t K = messages.size(), n = scales_per_segment(format);
@@ -88,14 +89,21 @@ void encode_kept(const Exec& exec, const Scope& scope, const LevelFormat& format
   }
   const PayloadRow<T>* rows = upload_rows(exec, messages, frame);
   if (n > 0) Launch(exec, "copy_scales", blocks_for(K * plan.num_segments * n))(detail::copy_scales<T>, plan, K, n, scale, rows);
-  Launch(exec, "encode_kept", blocks_for(K * largest))(detail::encode_entries<T, Quantizer>, plan, state, format, width, q, K, largest,
-                                                       upload(exec, std::span<const std::size_t>(num_sent), frame), rows);
+  const RandomStream* streams = stream.empty() ? nullptr : upload(exec, stream, frame);
+  Launch(exec, "encode_kept", blocks_for(K * largest))(detail::encode_entries<T, Quantizer>, plan, state, format, width, q, streams, K,
+                                                       largest, upload(exec, std::span<const std::size_t>(num_sent), frame), rows);
   for (Payload<T>* message : messages) {
     message->values = WireValue::levels;
     message->level_format = format;
     message->level_width = width;
     message->value.resize_discard(0);
   }
+}
+
+template <class T, class Quantizer>
+void encode_kept(const Exec& exec, const Scope& scope, const LevelFormat& format, LevelWidth width, const T* scale, Quantizer q,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> messages) {
+  encode_kept(exec, scope, format, width, scale, q, std::span<const RandomStream>{}, state, messages);
 }
 
 }  // namespace fl::cuda

@@ -36,3 +36,5 @@ void for_each(const Exec& exec, std::size_t n, F f) {
 }
 
 }  // namespace fl::cuda
+
+#include "fl_core/cuda/low_rank.cuh"  // built on for_each

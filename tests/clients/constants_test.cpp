@@ -10,6 +10,7 @@
 #include "clients/optimum.hpp"
 #include "fl_core/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace fl::test {
@@ -19,6 +20,7 @@ const std::vector<std::pair<std::string, Value>> kNoBias = {{"bias", Value{false
 
 // File order is nearly homogeneous; sorting by label is not.
 TEST(Constants, HeterogeneityOfA9aAtTheOptimum) {
+  FL_ONLY_ARITHMETIC();
   FL_NEED_DATA(path, "libsvm/a9a");
   auto rows = read_plain(path);
   rows.resize(32000);

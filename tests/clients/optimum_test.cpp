@@ -10,6 +10,7 @@
 #include "clients/constants.hpp"
 #include "fl_core/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace fl::test {
@@ -32,6 +33,7 @@ std::vector<double> by_rows(const std::vector<Shard>& shards) {
 }
 
 TEST(Optimum, A9aHasItsPublishedMinimum) {
+  FL_ONLY_ARITHMETIC();
   FL_NEED_DATA(path, "libsvm/a9a");
   auto rows = read_plain(path);
   rows.resize(32000);
@@ -52,6 +54,7 @@ TEST(Optimum, A9aHasItsPublishedMinimum) {
 }
 
 TEST(Optimum, MadelonIsTheReferencePoint) {
+  FL_ONLY_ARITHMETIC();
   FL_NEED_DATA(path, "libsvm/madelon");
   const auto data = make_dataset<double>(read_plain(path), Storage::dense);
   const auto model = make_model<double>("logistic_regression", kNoBias, data);

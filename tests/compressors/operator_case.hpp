@@ -36,11 +36,12 @@ template <class T>
 struct Sent {
   Payload<T> message;
   std::vector<T> state, dense;  // [P] new state (residual), C(x)
+  std::vector<T> memory;        // [L] what the operator remembers of the client
 };
 
 template <class T>
 Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x, double step_size = 1, std::uint32_t round = 0,
-                 std::uint32_t client = 0) {
+                 std::uint32_t client = 0, std::vector<T> memory = {}) {
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
@@ -54,6 +55,13 @@ Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x,
   Sent<T> sent;
   sent.state.resize(x.size());
   sent.dense.resize(x.size());
+  const std::size_t remembered = op.client_state_size(scope);
+  memory.resize(remembered, T(0));
+  sent.memory.resize(remembered);
+  if (remembered > 0) {
+    context.remembered = {memory.data(), nullptr, 1, remembered, remembered};
+    context.remember = {sent.memory.data(), nullptr, 1, remembered, remembered};
+  }
   sent.message.clear(x.size());
   Payload<T>* message = &sent.message;
   op.compress(exec, context, input, scope, {StateRule::residual, {sent.state.data(), nullptr, 1, x.size(), x.size()}},

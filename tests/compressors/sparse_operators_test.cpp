@@ -5,6 +5,7 @@
 
 #include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -110,6 +111,7 @@ TYPED_TEST(SparseOperators, ImpossibleCountsAreRefusedBeforeAnythingRuns) {
 }
 
 TYPED_TEST(SparseOperators, RandomKIsUnbiasedOrAContractionInExpectation) {
+  FL_ONLY_ARITHMETIC();
   using T = TypeParam;
   constexpr std::size_t kSize = 40;
   constexpr int kRounds = 20000;

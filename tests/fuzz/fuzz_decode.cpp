@@ -71,7 +71,8 @@ void decode_one(std::span<const std::byte> bytes, unsigned choice, std::size_t n
   std::vector<std::byte> encoded;
   codec::encode<T>(channels, encoded);
   require(8 * encoded.size() == codec::encoded_bits<T>(channels), "the computed length differs from the bytes");
-  require(encoded.size() <= bytes.size(), "the encoder is longer than what it read");
+  // A peer may know a better parameter of a code than the encoder looks for, but not a much better one.
+  require(encoded.size() <= 2 * bytes.size() + 64 * num_channels, "the encoder is far longer than what it read");
   require(codec::decode<T>(encoded, scopes, lengths, again_pointers).ok(), "the encoder's own bytes are refused");
   std::vector<T> dense, dense_again;
   for (std::size_t c = 0; c < num_channels; ++c) {

@@ -41,8 +41,9 @@ TEST_P(ReachesTheOptimum, ToRounding) {
 INSTANTIATE_TEST_SUITE_P(Methods, ReachesTheOptimum,
                          testing::Values(Case{"EcGdStar", "kind = 'ef14'", "step", "subtract = 'optimum'"}, Case{"Ef21", "kind = 'ef21'"},
                                          Case{"Ef21Dense", "kind = 'ef21'\ninit = 'dense'"},
-                                         Case{"Ef21Sgdm", "kind = 'ef21'\nmomentum = 0.5"},
-                                         Case{"EControl", "kind = 'econtrol'\neta = 0.05"},
+                                         Case{"Ef21Sgdm", "kind = 'ef21'\nmomentum = 0.5"}, Case{"Ef21Plus", "kind = 'ef21_plus'"},
+                                         Case{"Clag", "kind = 'clag'\nzeta = 1"}, Case{"ThreePcV4", "kind = 'three_pc'\nvariant = 'v4'"},
+                                         Case{"Clip21", "kind = 'clip21'\ntau = 0.5"}, Case{"EControl", "kind = 'econtrol'\neta = 0.05"},
                                          Case{"EcGdDiana", "kind = 'ec_diana'\nalpha = 0.2", "step", "",
                                               "[compressor.up.shift]\nkind = 'random_k'\nk = 4\nscaled = true\nunit = 'step'"}),
                          [](const auto& one) { return one.param.name; });
@@ -62,7 +63,8 @@ TEST_P(Stalls, UnderHeterogeneity) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Stalls,
-                         testing::Values(Case{"EcGd", "kind = 'ef14'", "step"}, Case{"Cser", "kind = 'cser'\nreset_every = 8", "step"}),
+                         testing::Values(Case{"EcGd", "kind = 'ef14'", "step"}, Case{"Cser", "kind = 'cser'\nreset_every = 8", "step"},
+                                         Case{"SaPef", "kind = 'sa_pef'", "step"}, Case{"Cafe", "kind = 'cafe'"}),
                          [](const auto& one) { return one.param.name; });
 
 TEST(PlainErrorFeedback, ReachesTheOptimumWithoutHeterogeneity) {

@@ -65,7 +65,12 @@ std::vector<Study> studies() {
   const std::string methods =
       "{label='ef14', kind='ef14'}, {label='ef21', kind='ef21'}, {label='ef21 momentum', kind='ef21', momentum=0.3},"
       "{label='ef_bv', kind='ef_bv', lambda=0.5, nu=0.7}, {label='econtrol', kind='econtrol'}, {label='lag', kind='lag', xi=1.0},"
-      "{label='momentum', kind='momentum_correction'}, {label='unmasked', kind='momentum_correction', masking=false}";
+      "{label='momentum', kind='momentum_correction'}, {label='unmasked', kind='momentum_correction', masking=false},"
+      "{label='ef21_plus', kind='ef21_plus'}, {label='ef21_sgdm', kind='ef21_sgdm'}, {label='normalised', kind='ef21_normalised'},"
+      "{label='clip21', kind='clip21', tau=0.1}, {label='cafe', kind='cafe'},"
+      "{label='power_ef', kind='power_ef', steps=3, perturbation=0.1}, {label='clag', kind='clag', zeta=4.0},"
+      "{label='v4', kind='three_pc', variant='v4'}, {label='v5', kind='three_pc', variant='v5', p=0.4},"
+      "{label='adacgd', kind='adacgd', zeta=4.0}";
   const std::string sampled =
       "[local]\nkind = 'gradient'\nbatch = 3\nlearning_rate = 0.1\n[participation]\nkind = 'uniform'\nfraction = 0.4\n";
   const std::string steps =
@@ -99,6 +104,25 @@ std::vector<Study> studies() {
       {"MimeLite", kMushrooms + kBinary + kNoOptimum +
                        "[local]\nkind = 'mime_lite'\nbatch = 4\nsteps = 3\nschedule = 'cosine'\n[participation]\nkind = 'uniform'\n"
                        "clients = 6\n[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'mime_lite'\n"},
+      {"SaPef", kMushrooms + kBinary + kNoOptimum + steps + "[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'sa_pef'\n"},
+      {"Dasha", kMushrooms + kBinary + kNoOptimum +
+                    "[local]\nkind = 'mvr'\nbatch = 4\n[compressor.up]\nkind = 'natural'\n[feedback.up]\nkind = 'dasha'\na = 0.5\n"},
+      {"Scallion", kMushrooms + kBinary + kNoOptimum +
+                       "[local]\nkind = 'scallion'\nbatch = 4\nsteps = 3\n[participation]\nkind = 'uniform'\nclients = 6\n"
+                       "[compressor.up]\nkind = 'natural'\n[feedback.up]\nkind = 'scallion'\n"},
+      {"Scafcom",
+       kMushrooms + kBinary + kNoOptimum +
+           "[local]\nkind = 'scallion'\nbatch = 4\nepochs = 2\nstragglers = 0.5\n[participation]\nkind = 'uniform'\nclients = 6\n"
+           "[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'scafcom'\n"},
+      {"FedComGate", kMushrooms + kBinary + kNoOptimum +
+                         "[local]\nkind = 'fedcomgate'\nbatch = 4\nsteps = 3\n[participation]\nkind = 'uniform'\nclients = 6\n"
+                         "[compressor.up]\nkind = 'qsgd'\n[feedback.up]\nkind = 'fedcomgate'\n"},
+      {"EcLsvrg", kMushrooms + kBinary + kNoOptimum +
+                      "[local]\nkind = 'lsvrg'\nbatch = 2\n[participation]\nkind = 'uniform'\nclients = 6\n"
+                      "[compressor.up]\nkind = 'top_k'\nk = 6\nunit = 'step'\n[feedback.up]\nkind = 'ec_lsvrg'\n"},
+      {"Ef21P", kMushrooms + kBinary + kNoOptimum + sampled +
+                    "[compressor.up]\nkind = 'natural'\n[compressor.down]\nkind = 'top_k'\nk = 9\n"
+                    "[feedback.up]\nkind = 'ef21_p'\nalpha = 0.5\n"},
       {"BothDirections", kMushrooms + kBinary + kNoOptimum + steps +
                              "[compressor.up]\nkind = 'top_k'\nk = 6\n[feedback.up]\nkind = 'ef14'\n"
                              "[server]\nkind = 'sgd'\nmomentum = 0.5\n" +

@@ -33,6 +33,8 @@ const std::string kGradient = "kind = 'gradient'\nlearning_rate = '1/(4*(L+l2))'
 const std::string kMinibatch = kGradient + "\nbatch = 3";
 const std::string kOneLocalStep = "kind = 'sgd'\nlearning_rate = '1/(4*(L+l2))'";
 const std::string kLocalSteps = kOneLocalStep + "\nsteps = 4\nbatch = 3";
+const std::string kStar = kGradient + "\nsubtract = 'optimum'";
+const std::string kLsvrg = "kind = 'lsvrg'\nlearning_rate = '1/(4*(L+l2))'\np = 0.3";
 const std::string kTop = "kind = 'top_k'\nk = 4", kIdentity = "kind = 'identity'";
 const Method kGradientDescent{kGradient, kIdentity, "kind = 'none'"};
 
@@ -81,18 +83,35 @@ const Method kFedAvg{kLocalSteps, kTop, "kind = 'ef14'"};
 // float32 rounds to 1.
 INSTANTIATE_TEST_SUITE_P(
     Methods, BitForBit,
-    testing::Values(Pair{"EControlEta0IsEf21", {kGradient, kTop, "kind = 'econtrol'\neta = 0"}, kEf21},
-                    Pair{"EControlEta0IsEf21Sgd", {kMinibatch, kTop, "kind = 'econtrol'\neta = 0"}, kEf21Sgd},
-                    Pair{"EfBvAt11IsEf21", {kGradient, kTop, "kind = 'ef_bv'\nlambda = 1\nnu = 1"}, kEf21},
-                    Pair{"Ef21SgdmEta1IsEf21Sgd", {kMinibatch, kTop, "kind = 'ef21'\nmomentum = 0.99999999999"}, kEf21Sgd, true},
-                    Pair{"Ef14OfIdentityIsNone", {kMinibatch, kIdentity, "kind = 'ef14'"}, {kMinibatch, kIdentity, "kind = 'none'"}},
-                    Pair{"Ef14OfIdentityIsNoneInSteps",
-                         {kMinibatch, kIdentity + "\nunit = 'step'", "kind = 'ef14'"},
-                         {kMinibatch, kIdentity + "\nunit = 'step'", "kind = 'none'"}},
-                    Pair{"FedProxMu0IsFedAvg", {kLocalSteps + "\nproximal_mu = 0", kTop, "kind = 'ef14'"}, kFedAvg},
-                    Pair{"FedProxMuVanishing", {kLocalSteps + "\nproximal_mu = 1e-300", kTop, "kind = 'ef14'"}, kFedAvg},
-                    Pair{"FedAvgMBeta0IsFedAvg", {kLocalSteps, kTop, "kind = 'ef14'", "kind = 'sgd'\nmomentum = 0"}, kFedAvg},
-                    Pair{"FedAvgMBetaVanishing", {kLocalSteps, kTop, "kind = 'ef14'", "kind = 'sgd'\nmomentum = 1e-300"}, kFedAvg}),
+    testing::Values(
+        Pair{"EControlEta0IsEf21", {kGradient, kTop, "kind = 'econtrol'\neta = 0"}, kEf21},
+        Pair{"EControlEta0IsEf21Sgd", {kMinibatch, kTop, "kind = 'econtrol'\neta = 0"}, kEf21Sgd},
+        Pair{"EfBvAt11IsEf21", {kGradient, kTop, "kind = 'ef_bv'\nlambda = 1\nnu = 1"}, kEf21},
+        Pair{"Ef21SgdmEta1IsEf21Sgd", {kMinibatch, kTop, "kind = 'ef21'\nmomentum = 0.99999999999"}, kEf21Sgd, true},
+        Pair{"Ef21SgdmIsEf21WithMomentum",
+             {kMinibatch, kTop, "kind = 'ef21_sgdm'\nmomentum = 0.3"},
+             {kMinibatch, kTop, "kind = 'ef21'\nmomentum = 0.3"}},
+        Pair{"ThreePcEf21IsEf21", {kGradient, kTop, "kind = 'three_pc'\nvariant = 'ef21'"}, kEf21},
+        Pair{"ClagZeta0IsEf21Sgd", {kMinibatch, kTop, "kind = 'clag'\nzeta = 0"}, kEf21Sgd},
+        Pair{"Clip21WithoutClippingIsEf21", {kGradient, kTop, "kind = 'clip21'\ntau = 1e30"}, kEf21},
+        Pair{"SaPefAlpha0IsEf14", {kLocalSteps, kTop, "kind = 'sa_pef'\nalpha = 0"}, kFedAvg},
+        Pair{"PowerEfOfOneStepIsEf14", {kLocalSteps, kTop, "kind = 'power_ef'\nsteps = 1"}, kFedAvg},
+        Pair{"FedPaqIsNone", {kLocalSteps, "kind = 'natural'", "kind = 'fedpaq'"}, {kLocalSteps, "kind = 'natural'", "kind = 'none'"}},
+        Pair{"DgcIsMomentumCorrection", {kMinibatch, kTop, "kind = 'dgc'"}, {kMinibatch, kTop, "kind = 'momentum_correction'"}},
+        Pair{"EcLsvrgIsEf14OfItsGradient",
+             {kLsvrg, kTop + "\nunit = 'step'", "kind = 'ec_lsvrg'"},
+             {kLsvrg, kTop + "\nunit = 'step'", "kind = 'ef14'"}},
+        Pair{"EcGdStarIsEf14OfItsGradient",
+             {kStar, kTop + "\nunit = 'step'", "kind = 'ec_gd_star'"},
+             {kStar, kTop + "\nunit = 'step'", "kind = 'ef14'"}},
+        Pair{"Ef14OfIdentityIsNone", {kMinibatch, kIdentity, "kind = 'ef14'"}, {kMinibatch, kIdentity, "kind = 'none'"}},
+        Pair{"Ef14OfIdentityIsNoneInSteps",
+             {kMinibatch, kIdentity + "\nunit = 'step'", "kind = 'ef14'"},
+             {kMinibatch, kIdentity + "\nunit = 'step'", "kind = 'none'"}},
+        Pair{"FedProxMu0IsFedAvg", {kLocalSteps + "\nproximal_mu = 0", kTop, "kind = 'ef14'"}, kFedAvg},
+        Pair{"FedProxMuVanishing", {kLocalSteps + "\nproximal_mu = 1e-300", kTop, "kind = 'ef14'"}, kFedAvg},
+        Pair{"FedAvgMBeta0IsFedAvg", {kLocalSteps, kTop, "kind = 'ef14'", "kind = 'sgd'\nmomentum = 0"}, kFedAvg},
+        Pair{"FedAvgMBetaVanishing", {kLocalSteps, kTop, "kind = 'ef14'", "kind = 'sgd'\nmomentum = 1e-300"}, kFedAvg}),
     name_of);
 
 // ---- to rounding, in double ----
@@ -126,6 +145,13 @@ const std::string kNatural = "kind = 'natural'";
 const std::string kDifference = "kind = 'gradient_difference'\nlearning_rate = '1/(4*(L+l2))'";
 const std::string kScaffold = "kind = 'scaffold'\nlearning_rate = '1/(4*(L+l2))'\nsteps = 1";
 
+const std::string kRate = "\nlearning_rate = '1/(4*(L+l2))'";
+const std::string kMvr = "kind = 'mvr'" + kRate;
+const std::string kScaffoldSteps = "kind = 'scaffold'" + kRate + "\nsteps = 4\nbatch = 3";
+const std::string kScallion = "kind = 'scallion'" + kRate + "\nsteps = 4\nbatch = 3",
+                  kScallionOneStep = "kind = 'scallion'" + kRate + "\nbatch = 3";
+const std::string kGate = "kind = 'fedcomgate'" + kRate;
+
 INSTANTIATE_TEST_SUITE_P(
     Methods, ToRounding,
     testing::Values(Pair{"EfBvNu1IsDiana",
@@ -136,6 +162,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Pair{"CserOfIdentityIsGd", {kGradient, kIdentity + "\nunit = 'step'", "kind = 'cser'"}, kGradientDescent},
                     Pair{"EControlOfIdentityIsGd", {kGradient, kIdentity, "kind = 'econtrol'\neta = 0.3"}, kGradientDescent},
                     Pair{"MarinaOfIdentityIsGd", {kDifference, kIdentity, "kind = 'marina'\np = 0.1"}, kGradientDescent},
+                    Pair{"Ef21PlusOfIdentityIsGd", {kGradient, kIdentity, "kind = 'ef21_plus'"}, kGradientDescent},
+                    Pair{"CafeOfIdentityIsGd", {kGradient, kIdentity, "kind = 'cafe'"}, kGradientDescent},
+                    Pair{"SaPefOfIdentityIsGd", {kGradient, kIdentity + "\nunit = 'step'", "kind = 'sa_pef'"}, kGradientDescent},
+                    Pair{"DashaOfIdentityIsGd", {kGradient, kIdentity, "kind = 'dasha'\na = 0.3"}, kGradientDescent},
+                    Pair{"DashaMvrOfFullGradientsIsGd", {kMvr, kIdentity, "kind = 'dasha'\na = 0.3"}, kGradientDescent},
+                    Pair{"ThreePcV2OfIdentityIsGd", {kGradient, kIdentity, "kind = 'three_pc'\nvariant = 'v2'"}, kGradientDescent},
+                    Pair{"ThreePcV4OfIdentityIsGd", {kGradient, kIdentity, "kind = 'three_pc'\nvariant = 'v4'"}, kGradientDescent},
+                    Pair{"ThreePcV5OfIdentityIsGd", {kGradient, kIdentity, "kind = 'three_pc'\nvariant = 'v5'"}, kGradientDescent},
+                    Pair{"LsvrgOfAllRowsIsGd", {kLsvrg, kIdentity, "kind = 'none'"}, kGradientDescent},
+                    Pair{"ScallionOfIdentityIsScaffold",
+                         {kScallion, kIdentity, "kind = 'scallion'\nalpha = 1"},
+                         {kScaffoldSteps, kIdentity, "kind = 'scaffold'"}},
+                    Pair{"ScafcomOfIdentityIsScaffold",
+                         {kScallion, kIdentity, "kind = 'scafcom'\nmomentum = 1"},
+                         {kScaffoldSteps, kIdentity, "kind = 'scaffold'"}},
+                    Pair{"ScafcomOfOneStepIsEf21Sgdm",
+                         {kScallionOneStep, kIdentity, "kind = 'scafcom'\nmomentum = 0.3"},
+                         {kMinibatch, kIdentity, "kind = 'ef21_sgdm'\nmomentum = 0.3"}},
+                    Pair{"FedComGateOfOneStepIsGd", {kGate, kIdentity, "kind = 'fedcomgate'"}, kGradientDescent},
                     Pair{"LagXi0IsGd", {kGradient, kIdentity, "kind = 'lag'\nxi = 0"}, kGradientDescent},
                     Pair{"OneFullLocalStepIsGd", {kOneLocalStep, kIdentity, "kind = 'none'"}, kGradientDescent},
                     Pair{"ScaffoldOneFullStepIsGd", {kScaffold, kIdentity, "kind = 'scaffold'"}, kGradientDescent}),
@@ -153,6 +198,14 @@ TEST_P(NoIdentity, OnUnevenQuadraticsAndMushrooms) {
 INSTANTIATE_TEST_SUITE_P(
     Methods, NoIdentity,
     testing::Values(Pair{"Ef21SgdmOfIdentityIsNotGd", {kGradient, kIdentity, "kind = 'ef21'\nmomentum = 0.5"}, kGradientDescent},
+                    Pair{"Ef21NormalisedOfIdentityIsNotGd", {kGradient, kIdentity, "kind = 'ef21_normalised'"}, kGradientDescent},
+                    Pair{"Clip21OfIdentityIsNotGd", {kGradient, kIdentity, "kind = 'clip21'\ntau = 0.01"}, kGradientDescent},
+                    Pair{"Ef21PlusIsNotEf21OnMinibatches", {kMinibatch, kTop, "kind = 'ef21_plus'"}, kEf21Sgd},
+                    Pair{"SaPefIsNotEf14", {kLocalSteps, kTop, "kind = 'sa_pef'\nalpha = 0.5"}, {kLocalSteps, kTop, "kind = 'ef14'"}},
+                    Pair{"CafeIsNotDcgd", {kGradient, kTop, "kind = 'cafe'"}, {kGradient, kTop, "kind = 'none'"}},
+                    Pair{"FedComGateIsNotFedPaq",
+                         {kGate + "\nsteps = 4", kIdentity, "kind = 'fedcomgate'"},
+                         {kOneLocalStep + "\nsteps = 4", kIdentity, "kind = 'fedpaq'"}},
                     Pair{"TwoLocalStepsAreNotGd", {kOneLocalStep + "\nsteps = 2", kIdentity, "kind = 'none'"}, kGradientDescent},
                     Pair{"FedProxIsNotFedAvg",
                          {kOneLocalStep + "\nsteps = 4\nproximal_mu = 1", kIdentity, "kind = 'none'"},

@@ -249,6 +249,54 @@ TEST_P(TotalError, HardThresholdIsOptimalForAFixedSequence) {
   EXPECT_DOUBLE_EQ(total_of(*same, sequence).error, total_of(*top, sequence).error);
 }
 
+// What Top-k met on its way: p = e + gamma g of every client in every round of a run with error feedback.
+std::vector<Vector> inputs_of_top_k(std::int64_t k, std::uint32_t rounds) {
+  ScenarioText s = logistic(5, "kind = 'top_k'\nk = " + std::to_string(k)).text;
+  s.local = "kind = 'gradient'\nlearning_rate = '0.5/(L_max+l2)'";
+  s.up += "\nunit = 'step'";
+  s.feedback = "kind = 'ef14'";
+  OneRun<double> run(s.str());
+  const test::ClientGradients gradient(run);
+  std::vector<Vector> inputs;
+  for (std::uint32_t r = 1; r <= rounds; ++r) {
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      Vector p = test::state_of(run, "error", i);
+      test::add(run->step_size(), gradient(run.model(), i), p);
+      inputs.push_back(std::move(p));
+    }
+    run.play(r, r);
+  }
+  return inputs;
+}
+
+// The lemma on the sequence of a real run: one threshold for all rounds and clients loses less than Top-k did with as many elements.
+TEST(TotalErrorOfARun, OneThresholdLosesLessThanTopKOnItsOwnInputs) {
+  constexpr std::int64_t k = 6;
+  const std::vector<Vector> sequence = inputs_of_top_k(k, 100);
+  const std::size_t budget = sequence.size() * k;
+  std::vector<double> magnitudes;
+  for (const Vector& p : sequence)
+    for (const double entry : p) magnitudes.push_back(std::fabs(entry));
+  std::sort(magnitudes.rbegin(), magnitudes.rend());
+  double least = 0;
+  for (std::size_t j = budget; j < magnitudes.size(); ++j) least += magnitudes[j] * magnitudes[j];
+
+  const auto top = test::make_compressor<double>("top_k", {{"k", Value{k}}});
+  const auto hard = test::make_compressor<double>("hard_threshold", {{"threshold", Value{magnitudes[budget - 1]}}});
+  const Total by_top_k = total_of(*top, sequence), by_threshold = total_of(*hard, sequence);
+  EXPECT_EQ(by_top_k.elements, budget);
+  EXPECT_LE(by_threshold.elements, budget + 5) << "magnitudes that are alike";
+  EXPECT_GE(by_threshold.elements, budget);
+  EXPECT_NEAR(by_threshold.error / least, 1, 1e-6);
+  EXPECT_LT(by_threshold.error, 0.9 * by_top_k.error);
+  // A threshold on either side sends more, or loses more.
+  for (const double factor : {0.9, 1.1}) {
+    const auto other = test::make_compressor<double>("hard_threshold", {{"threshold", Value{factor * magnitudes[budget - 1]}}});
+    const Total by_other = total_of(*other, sequence);
+    EXPECT_EQ(by_other.elements > by_threshold.elements, by_other.error < by_threshold.error) << factor;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, TotalError, testing::Values(1, 2, 3, 4, 5));
 
 }  // namespace

@@ -1,38 +1,28 @@
 // Methods against plain loops that follow their published form, line by line: model and memory after every round.
 #include <gtest/gtest.h>
 
-#include "fl_core/payload_ops.hpp"
-#include "tests/support/plain_loop.hpp"
-#include "tests/support/scenario_text.hpp"
+#include "tests/support/traced.hpp"
 
 namespace fl {
 namespace {
 
 using test::add;
 using test::ClientGradients;
+using test::holds_entries_of;
+using test::kClients;
+using test::kDimension;
+using test::kKept;
+using test::kStep;
+using test::kTolerance;
+using test::message_of;
 using test::minus;
 using test::OneRun;
+using test::problem;
 using test::relative_distance;
 using test::ScenarioText;
 using test::top_k;
 using test::Vector;
-
-constexpr double kTolerance = 1e-12;
-constexpr std::size_t kDimension = 20, kKept = 4;
-constexpr std::uint32_t kClients = 4;
-
-// Four clients of unequal weight, a step size of 0.2, minibatches of 2, Top-4.
-ScenarioText problem(const std::string& feedback) {
-  ScenarioText s = test::uneven_quadratics();
-  s.start = "kind = 'zero'\nshift = 1";
-  s.local = "kind = 'gradient'\nlearning_rate = 0.2\nbatch = 2";
-  s.up = "kind = 'top_k'\nk = 4";
-  s.feedback = feedback;
-  return s;
-}
-constexpr double kStep = 0.2;
-
-std::vector<Vector> zeros() { return std::vector<Vector>(kClients, Vector(kDimension, 0.0)); }
+using test::zeros;
 
 // v where nothing was sent, 0 where something was.
 Vector masked(const Vector& v, const Vector& sent) {
@@ -40,21 +30,6 @@ Vector masked(const Vector& v, const Vector& sent) {
   for (std::size_t j = 0; j < v.size(); ++j)
     if (sent[j] != 0) left[j] = 0;
   return left;
-}
-
-// C(p) as it arrived from client i in the last round.
-Vector message_of(OneRun<double>& run, std::uint32_t position, std::size_t channel = 0) {
-  Vector c(run.problem().P());
-  write_dense(*run->runner().payload(channel, position), run->exchange().channels[channel].scope, c.data());
-  return c;
-}
-
-// What was sent is `scale` times the entries of `expected` at the same places.
-testing::AssertionResult holds_entries_of(const Vector& expected, double scale, const Vector& sent) {
-  for (std::size_t j = 0; j < sent.size(); ++j)
-    if (sent[j] != 0 && std::fabs(sent[j] - scale * expected[j]) > kTolerance)
-      return testing::AssertionFailure() << sent[j] << " at " << j << " is not " << scale << " * " << expected[j];
-  return testing::AssertionSuccess();
 }
 
 // ---- momentum before compression (Algorithm 3; deep gradient compression) ----

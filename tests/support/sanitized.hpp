@@ -10,3 +10,7 @@ inline constexpr bool kSanitized = false;
 #endif
 
 }  // namespace fl::test
+
+// For a test of what comes out of long arithmetic: under the sanitizers it would take minutes to run the same lines again and again.
+#define FL_ONLY_ARITHMETIC() \
+  if (::fl::test::kSanitized) GTEST_SKIP() << "arithmetic that other tests run under the sanitizers, for less time"

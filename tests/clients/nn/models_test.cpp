@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "checks/model_cases.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -47,6 +48,7 @@ TEST(ModelsTest, HaveTheirPublishedSizes) {
 
 // Full-batch gradient descent on few rows drives the loss down, whatever the layers.
 TEST(ModelsTest, LearnAFewRowsByHeart) {
+  FL_ONLY_ARITHMETIC();
   const std::vector<checks::ModelCase> cases = {
       {.model = "mlp", .label = "mlp", .num_classes = 5},
       {.model = "lenet5", .label = "lenet5", .data = checks::ModelCase::Data::images, .num_classes = 10},

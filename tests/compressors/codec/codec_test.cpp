@@ -61,6 +61,7 @@ void expect_same(const Payload<T>& a, const Payload<T>& b) {
   EXPECT_EQ(a.level_format.min_exponent, b.level_format.min_exponent);
   EXPECT_EQ(a.level_format.unit, b.level_format.unit);
   EXPECT_EQ(a.level_format.has_scale, b.level_format.has_scale);
+  EXPECT_EQ(a.level_format.table_size, b.level_format.table_size);
   EXPECT_EQ(a.level_width, b.level_width);
 }
 
@@ -210,7 +211,7 @@ TYPED_TEST(CodecTest, LengthsThatCanBeWorkedOutByHand) {
   fill_payload(message, scope, 500, Positions::all, WireValue::fp16, {}, 1, random);
   EXPECT_EQ(bits(message, scope), 8 + 500 * 16U);
 
-  // Top-1: header 8, count 3, code 2, position 9.
+  // Top-1: header 8, count 3, code 3, position 9.
   fill_payload(message, scope, 500, Positions::list, kNativeWire<T>, {}, 0, random);
   EXPECT_EQ(bits(message, scope), 16U);
   message.counts[0] = 1;
@@ -219,7 +220,7 @@ TYPED_TEST(CodecTest, LengthsThatCanBeWorkedOutByHand) {
   message.index[0] = 321;
   message.value.resize_discard(1);
   message.value[0] = T(1.5);
-  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 2 + 9 + kNative));
+  EXPECT_EQ(bits(message, scope), whole(8 + 3 + 3 + 9 + kNative));
 
   // Sign: map 2, has_scale 1, the scale, a bit each.
   fill_payload(message, scope, 500, Positions::all, WireValue::levels, test::level_formats()[0], 1, random);
@@ -254,7 +255,7 @@ TYPED_TEST(CodecTest, NotANumberAndForeignValuesAreRefused) {
   const T nan = std::numeric_limits<T>::quiet_NaN();
   for (const bool exclude : {false, true}) {
     const Scope scope = any_scope(70, 0, exclude);
-    for (const WireValue values : {WireValue::fp32, WireValue::fp16}) {
+    for (const WireValue values : {WireValue::fp32, WireValue::fp16, WireValue::bf16}) {
       fill_payload(message, scope, 70, Positions::all, values, {}, 1, random);
       message.value[33] = nan;
       refuse(scope, "not a number");
@@ -264,6 +265,17 @@ TYPED_TEST(CodecTest, NotANumberAndForeignValuesAreRefused) {
     fill_payload(message, scope, 70, Positions::list, WireValue::levels, test::level_formats()[3], 1, random);
     message.scale[0] = nan;
     refuse(scope, "scale");
+    fill_payload(message, scope, 70, Positions::all, WireValue::levels, table_format(5, -2), 1, random);
+    message.scale[3] = nan;
+    refuse(scope, "scale");
+    fill_payload(message, scope, 70, Positions::all, WireValue::levels, fp8_format(LevelMap::fp8_e4m3), 1, random);
+    message.template levels<std::int8_t>()[8] = 0x7f;
+    refuse(scope, "not a number");
+    fill_payload(message, scope, 70, Positions::all, WireValue::levels, fp8_format(LevelMap::fp8_e5m2, false), 1, random);
+    message.template levels<std::int8_t>()[8] = -1;
+    refuse(scope, "not a number");
+    message.template levels<std::int8_t>()[8] = 0x7c;
+    EXPECT_TRUE(decoded<T>(encoded(message, scope), scope, 70, back).ok());
   }
   const Scope scope = any_scope(70, 0, true);
   fill_payload(message, scope, 70, Positions::all, WireValue::fp32, {}, 1, random);
@@ -285,14 +297,14 @@ TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
     return result.ok() ? std::string("accepted") : result.error().reason;
   };
   EXPECT_EQ(reason({}), "the message is empty");
-  EXPECT_EQ(reason({std::byte{2}}), "wire format 2 where 1 is spoken");
-  EXPECT_EQ(reason({std::byte{0x19}}), "the padding of the last byte is not zero");
+  EXPECT_EQ(reason({std::byte{1}}), "wire format 1 where 2 is spoken");
+  EXPECT_EQ(reason({std::byte{0x16}}), "the padding of the last byte is not zero");
 
   // Levels -1 .. 1 in two bits: 3 stands for 2.
   const auto write = [&](auto content) {
     std::vector<std::byte> bytes;
     codec::BitWriter writer(bytes);
-    writer.put(1, 4);
+    writer.put(2, 3);
     writer.put_gamma(1);
     content(writer);
     writer.finish();
@@ -300,7 +312,7 @@ TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
   };
   const auto ternary = [&](std::uint64_t level) {
     return write([&](codec::BitWriter& w) {
-      w.put(0 | 3 << 1, 3);
+      w.put(0 | 3 << 1, 4);
       w.put(0, 3);
       w.put(1, 5);
       w.put_gamma(2);
@@ -312,9 +324,10 @@ TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
   EXPECT_EQ(reason(ternary(2)), "accepted");
   EXPECT_EQ(back.level(3), 1);
   EXPECT_EQ(reason(ternary(3)), "channel 0: segment 0: a level lies outside -1 .. 1");
-  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 3 << 1 | 3 << 3, 5); })), "channel 0: unknown map of levels");
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 3 << 1 | 3 << 4 | 5 << 6, 9); })), "channel 0: unknown map of levels");
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 5 << 1, 4); })), "channel 0: unknown format of values");
   EXPECT_EQ(reason(write([](codec::BitWriter& w) {
-              w.put(1, 3);
+              w.put(1, 4);
               w.put_gamma(5 + 1);
               w.put(0, 60);
             })),
@@ -338,9 +351,9 @@ TYPED_TEST(CodecTest, AnnouncedCountsDoNotAllocate) {
   for (const std::uint64_t positions : {0U, 1U}) {
     std::vector<std::byte> bytes;
     codec::BitWriter writer(bytes);
-    writer.put(1, 4);
+    writer.put(2, 3);
     writer.put_gamma(1);
-    writer.put(positions, 3);
+    writer.put(positions, 4);
     writer.put_gamma(kHuge);
     writer.finish();
     Payload<T> back;
@@ -387,6 +400,15 @@ TYPED_TEST(CodecTest, PayloadsThatContradictTheirScopeThrow) {
   expect_throw();
   fresh();
   message.level_format.bits = 0;
+  expect_throw();
+  fresh();
+  message.level_format.map = LevelMap::two_values;
+  expect_throw();
+  fresh();
+  message.level_format = table_format(3, -1);
+  expect_throw();
+  fill_payload(message, scope, 100, Positions::all, WireValue::levels, table_format(5), 1, random);
+  message.template levels<std::int8_t>()[4] = 5;
   expect_throw();
   fresh();
   message.level_format = {.map = LevelMap::linear, .min_level = 1, .bits = 32};

@@ -8,6 +8,7 @@
 
 #include "fl_core/cpu/mask.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -67,6 +68,7 @@ TYPED_TEST(TopKRows, EqualsTheSortOnEverySizePatternAndCount) {
       for (const std::size_t k : {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{33}, P / 100, P / 10, P / 2, P - 1, P})
         for (const TieRule ties : {TieRule::lowest_index, TieRule::all_ties}) {
           if (k > P || (P > 50000 && (k > 5000 || ties == TieRule::all_ties))) continue;
+          if (test::kSanitized && P > 3000 && k > 33 && k != P / 10) continue;
           Case<T> c{.scope = model_scope(P), .pattern = pattern, .k = {static_cast<std::uint32_t>(k)}, .ties = ties};
           ASSERT_EQ(top_k_like_sort(c), "") << "P=" << P << " k=" << k << " pattern=" << static_cast<int>(pattern)
                                             << " ties=" << static_cast<int>(ties);
@@ -81,6 +83,7 @@ TYPED_TEST(TopKRows, EqualsTheSortForEveryScopeStateAndFormat) {
       for (const WireValue wire : {WireValue::fp64, WireValue::fp32, WireValue::fp16})
         for (const std::size_t k : {1, 40, 1000})
           for (const Pattern pattern : {Pattern::uniform, Pattern::ties}) {
+            if (test::kSanitized && wire == WireValue::fp32) continue;
             Case<T> c{.K = 2, .scope = scope, .pattern = pattern, .k = {}, .wire = wire, .rule = rule};
             for (const Segment& segment : scope.segments) c.k.push_back(static_cast<std::uint32_t>(std::min(k, segment.size())));
             ASSERT_EQ(top_k_like_sort(c), "") << "P=" << scope.P << " k=" << k;

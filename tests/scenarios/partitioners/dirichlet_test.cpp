@@ -7,6 +7,7 @@
 #include "fl_core/registry.hpp"
 #include "scenarios/partitioners/draws.hpp"
 #include "scenarios/partitioners/skew.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -36,6 +37,7 @@ double standard_errors(double a, double known, RandomSequence& random) {
 }
 
 TEST(DrawDirichlet, HasTheKnownSecondMoment) {
+  FL_ONLY_ARITHMETIC();
   RandomSequence random(1, Purpose::partition);
   for (const Known& known : kKnown) {
     const double alpha = known.alpha;

@@ -1,0 +1,45 @@
+// FedCOMGATE's local steps: y <- y - gamma (grad f_i(y; sample) - t_i/H), H times, with a tracker t_i that is a sum over H steps.
+//
+// Sends (w - y)/gamma, the sum of the corrected gradients.
+// Source: F. Haddadpour, M. M. Kamani, A. Mokhtari, M. Mahdavi, "Federated learning with compression: unified analysis and sharp
+// guarantees", AISTATS 2021.
+#include "clients/updates/descent.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
+ public:
+  using StepwiseUpdate<T, LocalStepOptions>::StepwiseUpdate;
+
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"fedcomgate"}; }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = context.P;
+    Workspace::Frame frame(*exec.workspace);
+    T *y = frame.take<T>(P), *g = frame.take<T>(P);
+    const BatchView<T> trackers = block.stored(*context.state, "tracker");
+    const T* w = context.reference;
+    const T per_gamma = static_cast<T>(1 / context.step_size);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* t = trackers.row(k);
+      this->descend(exec, context, oracle, block.clients[k], w, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
+        const T per_step = T(1) / static_cast<T>(steps);
+        for (std::size_t j = 0; j < P; ++j) gradient[j] -= t[j] * per_step;
+      });
+      T* sent = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < P; ++j) sent[j] = (w[j] - y[j]) * per_gamma;
+    }
+  }
+};
+
+FL_REGISTER_PART(LocalUpdate, FedComGateUpdate, LocalStepOptions,
+                 (PartInfo{"local_update", "fedcomgate", "local SGD steps along tracked gradients",
+                           "Haddadpour, Kamani, Mokhtari, Mahdavi, AISTATS 2021"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,91 @@
+// L-SVRG (loopless SVRG): g_i = grad f_ij(w) - grad f_ij(r_i) + grad f_i(r_i), both of j's gradients on one sample.
+//
+// The reference point r_i is the model at which the client computed when it last renewed it: at first, and then with probability p after
+// each of its rounds, by a coin of its own. r_i and grad f_i(r_i) are the client's alone: they move with its work, arrived or not.
+// Sources: T. Hofmann, A. Lucchi, S. Lacoste-Julien, B. McWilliams, "Variance reduced stochastic gradient descent with neighbors", NeurIPS
+// 2015; D. Kovalev, S. Horvath, P. Richtarik, "Don't jump through hoops and remove those loops", ALT 2020; as part of EC-LSVRG: E.
+// Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
+#include "clients/local_update.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct LsvrgOptions : SamplingOptions {
+  Expression learning_rate{0.1};
+  Schedule schedule;
+  double p = 0;
+};
+inline void describe(Schema& s, LsvrgOptions& o) {
+  describe(s, static_cast<SamplingOptions&>(o));
+  s.field("learning_rate", o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
+  describe(s, o.schedule);
+  s.field("p", o.p, "probability of a new reference point after a round; 0 = batch over the client's rows").at_least(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class LsvrgUpdate final : public LocalUpdate<T> {
+ public:
+  explicit LsvrgUpdate(LsvrgOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
+  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient, Unit::step}; }
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "reference_point", .owner = SlotOwner::client}, {.name = "reference_gradient", .owner = SlotOwner::client}};
+  }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = context.P;
+    const BatchView<T> points = block.stored(*context.state, "reference_point"),
+                       gradients = block.stored(*context.state, "reference_gradient");
+    Workspace::Frame frame(*exec.workspace);
+    T* at_point = frame.take<T>(P);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const std::uint32_t client = block.clients[k];
+      T *point = points.row(k), *reference = gradients.row(k), *g = block.vectors[0].row(k);
+      if (context.state->acknowledged(client) == 0) renew(exec, oracle, context, client, point, reference);
+      const Sample sample{.round = context.round};
+      gradient_at(exec, oracle, context.reference, client, sample, P, g);
+      gradient_at(exec, oracle, point, client, sample, P, at_point);
+      for (std::size_t j = 0; j < P; ++j) g[j] = g[j] - at_point[j] + reference[j];
+      if (renews(oracle, context, client)) renew(exec, oracle, context, client, point, reference);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool renews(const GradientOracle<T>& oracle, const RoundContext<T>& context, std::uint32_t client) const {
+    constexpr std::uint32_t kReference = 2;  // apart from other coins
+    const auto rows = static_cast<double>(oracle.shards()[client].size());
+    const double p = options_.p > 0 ? options_.p : oracle.is_full() ? 1.0 : static_cast<double>(oracle.batch()) / rows;
+    const RandomStream stream(hash64(context.seeds.sampling, static_cast<std::uint64_t>(Purpose::coin)), client, context.round, kReference);
+    return stream.template uniform<double>(0) < p;
+  }
+
+  // r_i <- w. A gradient that is not finite is not kept: the client's message is refused all the same.
+  static void renew(const Exec& exec, const GradientOracle<T>& oracle, const RoundContext<T>& context, std::uint32_t client, T* point,
+                    T* reference) {
+    Workspace::Frame frame(*exec.workspace);
+    T* fresh = frame.take<T>(context.P);
+    gradient_at(exec, oracle, context.reference, client, {.full = true}, context.P, fresh);
+    if (!is_finite(fresh, context.P)) return;
+    std::copy_n(fresh, context.P, reference);
+    std::copy_n(context.reference, context.P, point);
+  }
+  static void gradient_at(const Exec& exec, const GradientOracle<T>& oracle, const T* x, const std::uint32_t& client, const Sample& sample,
+                          std::size_t P, T* out) {
+    oracle.gradient(exec, shared_view(x, 1, P), std::span(&client, 1), sample, {out, nullptr, 1, P, P}, nullptr);
+  }
+
+  LsvrgOptions options_;
+};
+
+FL_REGISTER_PART(LocalUpdate, LsvrgUpdate, LsvrgOptions,
+                 (PartInfo{"local_update", "lsvrg", "variance-reduced stochastic gradients around a reference point, renewed at random",
+                           "Kovalev, Horvath, Richtarik, ALT 2020; Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,68 @@
+// Momentum variance reduction (MVR, STORM): t = grad f_i(w; xi) + (1 - b)(t - grad f_i(w_previous; xi)), both gradients on one sample.
+//
+// DASHA-MVR's vector. The old t and the previous model are slots of feedback "dasha". A client's first t is its full gradient. b = 1 is the
+// stochastic gradient itself.
+// Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
+// complexity", ICLR 2023; A. Cutkosky, F. Orabona, "Momentum-based variance reduction in non-convex SGD", NeurIPS 2019.
+#include "clients/local_update.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct MvrOptions : SamplingOptions {
+  Expression learning_rate{0.1};
+  Schedule schedule;
+  double momentum = 0.1;
+};
+inline void describe(Schema& s, MvrOptions& o) {
+  describe(s, static_cast<SamplingOptions&>(o));
+  s.field("learning_rate", o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
+  describe(s, o.schedule);
+  s.field("momentum", o.momentum, "b: weight of the stochastic gradient alone").above(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class MvrUpdate final : public LocalUpdate<T> {
+ public:
+  explicit MvrUpdate(MvrOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
+  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"dasha"}; }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    Workspace::Frame frame(*exec.workspace);
+    T* before = frame.take<T>(context.P);
+    const BatchView<T> trackers = block.stored(*context.state, "tracker");
+    const T keep = static_cast<T>(1 - options_.momentum);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const bool is_first = context.state->acknowledged(block.clients[k]) == 0;
+      const Sample sample{.full = is_first, .round = context.round};
+      gradient_at(exec, oracle, context.reference, block.clients[k], sample, context.P, block.vectors[0].row(k));
+      if (is_first) continue;
+      gradient_at(exec, oracle, context.state->cohort("previous_model").data(), block.clients[k], sample, context.P, before);
+      T* g = block.vectors[0].row(k);
+      const T* t = trackers.row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] += keep * (t[j] - before[j]);
+    }
+  }
+
+ private:
+  static void gradient_at(const Exec& exec, const GradientOracle<T>& oracle, const T* x, const std::uint32_t& client, const Sample& sample,
+                          std::size_t P, T* out) {
+    oracle.gradient(exec, shared_view(x, 1, P), std::span(&client, 1), sample, {out, nullptr, 1, P, P}, nullptr);
+  }
+
+  MvrOptions options_;
+};
+
+FL_REGISTER_PART(LocalUpdate, MvrUpdate, MvrOptions,
+                 (PartInfo{"local_update", "mvr", "stochastic gradients with momentum variance reduction",
+                           "Tyurin, Richtarik, ICLR 2023"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

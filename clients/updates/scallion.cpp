@@ -1,0 +1,44 @@
+// SCALLION's and SCAFCOM's local steps: y <- y - gamma (grad f_i(y; sample) - (c_i - c)/H), H times, with controls that are sums over H.
+//
+// Sends (w - y)/gamma - c = G_i - c_i, where G_i is the sum of the gradients on the way: SCAFFOLD's two vectors are both this one.
+// Source: X. Huang, P. Li, X. Li, "Stochastic controlled averaging for federated learning with communication compression", ICLR 2024.
+#include "clients/updates/descent.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class ScallionUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
+ public:
+  using StepwiseUpdate<T, LocalStepOptions>::StepwiseUpdate;
+
+  [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
+  [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scallion", "scafcom"}; }
+
+  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = context.P;
+    Workspace::Frame frame(*exec.workspace);
+    T *y = frame.take<T>(P), *g = frame.take<T>(P);
+    const BatchView<T> controls = block.stored(*context.state, "control");
+    const T *w = context.reference, *c = context.state->cohort("control_mean").data();
+    const T per_gamma = static_cast<T>(1 / context.step_size);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* c_i = controls.row(k);
+      this->descend(exec, context, oracle, block.clients[k], w, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
+        const T per_step = T(1) / static_cast<T>(steps);
+        for (std::size_t j = 0; j < P; ++j) gradient[j] += (c[j] - c_i[j]) * per_step;
+      });
+      T* sent = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < P; ++j) sent[j] = (w[j] - y[j]) * per_gamma - c[j];
+    }
+  }
+};
+
+FL_REGISTER_PART(LocalUpdate, ScallionUpdate, LocalStepOptions,
+                 (PartInfo{"local_update", "scallion", "local SGD steps corrected by control variates, one vector up",
+                           "Huang, Li, Li, ICLR 2024"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,109 @@
+// ACCORDION: little compression for the layers that are in a critical phase of training, much for the others.
+//
+//   every `window` rounds of a client and for every segment, with n_now the norm of its input and n_then that of `window` rounds before:
+//   critical  if it is the first time, or |n_then - n_now| / n_then >= eta, or the step size has fallen since
+//   C(x)_segment = critical(x) or otherwise(x)
+//
+//   compressor.up = { kind = "accordion", scope = "tensor", critical = { kind = "top_k", ratio = 0.99 }, otherwise = { kind = "top_k",
+//   ratio = 0.1 } }
+// Every client decides for itself from norms that it remembers, as the published port does; the original adds up the gradients of the
+// window and decides for all workers. The input includes the feedback's memory. Promise: what both operators promise. Both must send raw
+// values of some entries, or factors. The operator remembers 2 S + 2 numbers of a client: per segment its norm and decision, the rounds
+// since, the step size (known where the input is a step). Published bits: 32 per number. S. Agarwal, H. Wang, K. Lee, S. Venkataraman, D.
+// Papailiopoulos, "Adaptive gradient communication via critical learning regime identification", MLSys 2021: eta = 0.5, a window of ten
+// epochs, Top-k of 99% and 10%.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "compressors/by_segment.hpp"
+#include "compressors/compressor.hpp"
+#include "compressors/state_from_message.hpp"
+#include "compressors/wrapped.hpp"
+#include "fl_core/cpu/tile.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct AccordionOptions {
+  NamedPart critical{"top_k", {}}, otherwise{"top_k", {}};
+  double eta = 0.5;
+  std::int64_t window = 10;
+};
+
+inline void describe(Schema& s, AccordionOptions& o) {
+  part_field(s, "critical", "compressor", o.critical, "operator for segments in a critical phase");
+  part_field(s, "otherwise", "compressor", o.otherwise, "operator for all others");
+  s.field("eta", o.eta, "relative change of a segment's norm that makes it critical").above(0).at_most(1e6);
+  s.field("window", o.window, "rounds of a client between decisions").at_least(1).at_most(1000000).unit("rounds");
+}
+
+namespace FL_DEVICE_NS {
+namespace {
+
+template <class T>
+class Accordion final : public Compressor<T> {
+ public:
+  explicit Accordion(const AccordionOptions& options) : critical_(options.critical), otherwise_(options.otherwise), options_(options) {}
+
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    return weakest({critical_->contract(scope), otherwise_->contract(scope)});
+  }
+  [[nodiscard]] Scope adapt(Scope scope) const override { return otherwise_->adapt(critical_->adapt(std::move(scope))); }
+  void check(const Scope& scope) const override {
+    for (const Wrapped<T>* op : {&critical_, &otherwise_}) {
+      op->check("accordion", scope);
+      demand_joinable("accordion", *op, scope);
+    }
+  }
+  // [S] norms, [S] decisions, rounds since the last one (0: never met), step size.
+  [[nodiscard]] std::size_t client_state_size(const Scope& scope) const override { return 2 * scope.segments.size() + 2; }
+
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    Workspace::Frame frame(*exec.workspace);
+    T* x = frame.take<T>(scope.P);
+    std::vector<Payload<T>> parts(scope.segments.size());
+    for (std::size_t k = 0; k < messages.size(); ++k) {
+      cpu::load_tile(input, k, 0, scope.P, x);
+      T* memory = context.remember.row(k);
+      decide(x, scope, context.step_size, context.remembered.row(k), memory);
+      for (std::size_t s = 0; s < parts.size(); ++s) {
+        const bool is_critical = memory[parts.size() + s] != T(0);
+        compress_segment<T>(exec, context, is_critical ? critical_ : otherwise_, x, scope, s, k, parts[s]);
+      }
+      join_segments(scope, parts, *messages[k]);
+      write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
+    }
+  }
+
+ private:
+  void decide(const T* x, const Scope& scope, double step_size, const T* before, T* after) const {
+    const std::size_t S = scope.segments.size();
+    std::copy_n(before, 2 * S + 2, after);
+    const bool is_new = before[2 * S] == T(0), has_slowed = !is_new && static_cast<T>(step_size) < before[2 * S + 1];
+    const bool is_due = is_new || has_slowed || static_cast<std::int64_t>(before[2 * S]) >= options_.window;
+    after[2 * S] = is_due ? T(1) : before[2 * S] + T(1);
+    after[2 * S + 1] = static_cast<T>(step_size);
+    for (std::size_t s = 0; is_due && s < S; ++s) {
+      double squares = 0;
+      for (std::size_t j = scope.segments[s].begin; j < scope.segments[s].end; ++j)
+        squares += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+      const double now = std::sqrt(squares), then = static_cast<double>(before[s]);
+      const bool has_changed = then > 0 ? std::fabs(then - now) / then >= options_.eta : now > 0;
+      after[s] = static_cast<T>(now);
+      after[S + s] = is_new || has_slowed || has_changed ? T(1) : T(0);
+    }
+  }
+
+  Wrapped<T> critical_, otherwise_;
+  AccordionOptions options_;
+};
+
+FL_REGISTER_HOST_PART(Compressor, Accordion, AccordionOptions,
+                      (PartInfo{"compressor", "accordion", "less compression for layers whose norm changes, more for the others",
+                                "Agarwal, Wang, Lee, Venkataraman, Papailiopoulos, Accordion, MLSys 2021"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,139 @@
+// ATOMO: an unbiased random choice among the atoms of a decomposition, the entries of a vector or the singular triplets of a matrix.
+//
+//   x = sum_i lambda_i a_i,   C(x) = sum over kept i of (lambda_i / p_i) a_i,   atom i kept with probability p_i,   sum p_i = budget
+//   p: while |lambda_i| s > |lambda_rest|_1 for the largest one left: p_i = 1, s <- s - 1;   the rest p_i = |lambda_i| s / |lambda_rest|_1
+//
+// Unbiased, E|C(x)|^2 = sum lambda_i^2 / p_i, the least for this budget; p_i = budget / N is feasible, so omega = N / budget - 1 with N
+// atoms (d entries, min(n,m) triplets), the largest over segments. scaled = true sends C / (1 + omega): a contraction in expectation, delta
+// = 1 / (1 + omega). For entries these are the probabilities at which wangni's corrections come to rest. atoms = "entries": budget is k or
+// ratio; positions and values.   atoms = "singular": budget is `rank` triplets per matrix; factors, and tensors without a matrix shape
+// travel uncompressed.   Published bits: 32 per number. H. Wang, S. Sievert, S. Liu, Z. Charles, D. Papailiopoulos, S. Wright, "ATOMO:
+// Communication-efficient learning via atomic sparsification", NeurIPS 2018.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "compressors/kept_with_probability.hpp"
+#include "compressors/low_rank.hpp"
+#include "compressors/sparsity.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+enum class Atoms { entries, singular };
+
+struct AtomoOptions {
+  Atoms atoms = Atoms::entries;
+  Sparsity kept;
+  std::int64_t rank = 2;
+  bool scaled = false;
+};
+
+inline void describe(Schema& s, AtomoOptions& o) {
+  s.choice("atoms", o.atoms, {{Atoms::entries, "entries"}, {Atoms::singular, "singular"}},
+           "entries of a segment, or singular triplets of a matrix");
+  describe_sparsity(s, o.kept);
+  s.field("rank", o.rank, "singular triplets expected of each matrix, for atoms = \"singular\"").at_least(1).at_most(1024);
+  s.field("scaled", o.scaled, "divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it");
+}
+inline void validate(const AtomoOptions& o, Problems& problems) { validate_sparsity(o.kept, problems); }
+
+namespace FL_DEVICE_NS {
+namespace {
+
+// a with p_i = min(1, a lambda_i), from magnitudes in descending order. Sums are taken from the small end, where they matter.
+double atomo_slope(const std::vector<double>& lambda, double budget) {
+  std::vector<double> rest(lambda.size() + 1, 0.0);
+  for (std::size_t i = lambda.size(); i-- > 0;) rest[i] = rest[i + 1] + lambda[i];
+  std::size_t certain = 0;
+  while (certain < lambda.size() && budget > 1 && lambda[certain] * budget > rest[certain]) {
+    ++certain;
+    budget -= 1;
+  }
+  const double slope = rest[certain] > 0 ? budget / rest[certain] : 0;
+  return certain > 0 ? std::max(slope, 1 / lambda[certain - 1]) : slope;
+}
+
+template <class T>
+class Atomo final : public Compressor<T> {
+ public:
+  explicit Atomo(const AtomoOptions& options) : options_(options) {}
+
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    double omega = 0;
+    for (const Segment& segment : scope.segments) omega = std::max(omega, omega_of(segment));
+    Contract contract;
+    if (options_.scaled) {
+      contract.delta = 1 / (1 + omega);
+      contract.delta_holds = Contract::Holds::in_expectation;
+    } else {
+      contract.omega = omega;
+    }
+    if (has_matrices()) contract.domain = "up to rounding; matrices are 0 or of normal numbers";
+    return contract;
+  }
+  [[nodiscard]] Scope adapt(Scope scope) const override { return has_matrices() ? matrices_of(std::move(scope)) : scope; }
+  void check(const Scope& scope) const override {
+    if (has_matrices())
+      demand_matrices("atomo with atoms = \"singular\"", scope);
+    else
+      check_sparsity("atomo", options_.kept, scope);
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    if (has_matrices()) return send_triplets(exec, context, input, scope, state, messages);
+    std::vector<double> factor;
+    for (const Segment& segment : scope.segments) factor.push_back(factor_of(segment));
+    send_with_probability(exec, context, input, scope, std::span<const double>(factor), state, messages,
+                          [&](std::size_t, const T* p, std::size_t n, double* a) {
+                            std::vector<double> magnitude(n);
+                            for (std::size_t j = 0; j < n; ++j) magnitude[j] = std::fabs(static_cast<double>(p[j]));
+                            std::sort(magnitude.begin(), magnitude.end(), [](double x, double y) { return x > y; });
+                            *a = atomo_slope(magnitude, kept_entries(options_.kept, n));
+                          });
+  }
+
+ private:
+  [[nodiscard]] bool has_matrices() const { return options_.atoms == Atoms::singular; }
+  [[nodiscard]] double omega_of(const Segment& segment) const {
+    const auto atoms = static_cast<double>(has_matrices() ? std::min(segment.rows, segment.cols) : segment.size());
+    const double budget = has_matrices() ? static_cast<double>(options_.rank) : kept_entries(options_.kept, segment.size());
+    return std::max(0.0, atoms / budget - 1);
+  }
+  [[nodiscard]] double factor_of(const Segment& segment) const { return options_.scaled ? 1 / (1 + omega_of(segment)) : 1.0; }
+
+  // Draw i of a matrix is word i of the stream of its client, round and segment.
+  void send_triplets(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
+                     const StateWrite<T>& state, std::span<Payload<T>* const> messages) const {
+    send_factors(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, FactorMessage<T>& message) {
+      for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+        const Segment& m = scope.segments[s];
+        const SingularValues d = singular_values(exec, p + m.begin, m);
+        const RandomStream stream = segment_stream(context, k, s);
+        const double slope = atomo_slope(d.S, static_cast<double>(options_.rank));
+        std::vector<std::size_t> kept;
+        std::vector<double> weight;
+        for (std::size_t i = 0; i < d.rank; ++i) {
+          const double probability = std::min(1.0, slope * d.S[i]);
+          if (!(stream.uniform<double>(i) < probability)) continue;
+          kept.push_back(i);
+          weight.push_back(factor_of(m) * d.S[i] / probability);
+        }
+        message.add(d, kept, weight);
+      }
+    });
+  }
+
+  AtomoOptions options_;
+};
+
+FL_REGISTER_HOST_PART(Compressor, Atomo, AtomoOptions,
+                      (PartInfo{"compressor", "atomo",
+                                "random entries or singular triplets with the probabilities of least variance; unbiased",
+                                "Wang, Sievert, Liu, Charles, Papailiopoulos, Wright, ATOMO, NeurIPS 2018"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

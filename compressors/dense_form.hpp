@@ -1,0 +1,33 @@
+// For operators that compute C(x) as a vector with many zeros: its entries become the message, and the state follows from them.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+struct WriteDenseState {
+  StateRule rule;
+  const T *p, *c;
+  T* state;
+  FL_HD void operator()(std::size_t j) const { state[j] = rule == StateRule::residual ? p[j] - c[j] : c[j] != T(0) ? T(0) : p[j]; }
+};
+
+// Sends the entries of c [P] that are not zero. p [P]: the input. `state` and `message`: those of one client.
+template <class T>
+void send_nonzeros(const Exec& exec, const Scope& scope, const T* p, const T* c, const StateWrite<T>& state,
+                   std::span<Payload<T>* const> message) {
+  Affine<T> sent;
+  sent.add(T(1), BatchView<const T>{c, nullptr, 1, scope.P, scope.P});
+  select_rows(exec, sent, scope, AtLeast<T>{std::numeric_limits<T>::denorm_min()}, kNativeWire<T>, StateWrite<T>{}, message);
+  if (state.rule == StateRule::none) return;
+  for (const Segment& segment : scope.segments)
+    for_each(exec, segment.size(), WriteDenseState<T>{state.rule, p + segment.begin, c + segment.begin, state.out.row(0) + segment.begin});
+}
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,52 @@
+// CAFe, compressed aggregate feedback: clients compress what their update has beyond the last aggregate, and keep nothing.
+//
+//   client  c_i = C(u g - a)                 a: the server's last estimate, the same for all
+//   server  estimate = a + sum_i weight_i c_i,  a <- estimate                                              a = 0 at first
+// a [P] is a cohort slot that is broadcast and paid for each round: a client that keeps nothing cannot work it out from the model. With
+// C = identity it is what no compression gives. It saves as long as clients agree: heterogeneity is what a cannot predict.
+// C is a contraction or absolute; any unit. Absence changes nothing.
+// Source: T. Ortega, C.-Y. Huang, X. Li, H. Jafarkhani, "Communication compression for distributed learning with aggregate and
+// server-guided feedback", 2025 (first as "CAFe: communication-efficient federated learning", 2024); without the server's own data
+// (CAFe-S).
+#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class Cafe final : public Feedback<T> {
+ public:
+  explicit Cafe(const NoOptions&) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "aggregate", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast}};
+  }
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector("cafe", around, problems);
+    needs::own_messages("cafe", around, problems);
+    needs::contraction("cafe", around, problems);
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    const std::span<T> last = context.state->cohort("aggregate");
+    Send<T> send;
+    send.input.add(context.input_factor(), block.vectors[0]).add(T(-1), shared_view<const T>(last.data(), block.K, context.P));
+    return send;
+  }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<T> last = context.state->cohort("aggregate");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      estimate[j] = static_cast<double>(last[j]) + aggregates[0].estimate[j];
+      last[j] = static_cast<T>(estimate[j]);
+    }
+  }
+};
+
+FL_REGISTER_PART(Feedback, Cafe, NoOptions,
+                 (PartInfo{"feedback", "cafe", "compressed differences to the server's last aggregate; clients keep nothing",
+                           "Ortega, Huang, Li, Jafarkhani, 2025"}));
+
+}  // namespace fl::FL_DEVICE_NS

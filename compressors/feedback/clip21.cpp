@@ -1,0 +1,61 @@
+// Clip21: clipped differences to a shift, so that no client's message is longer than tau and yet nothing is lost for good.
+//
+//   client  d = C(clip(g - h)),  clip(v) = min(1, tau/|v|) v,  h <- h + d
+//   server  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
+// With C = identity, as published, h comes nearer to g by tau a round and is g once they are that close. C may compress what was clipped:
+// a contraction or absolute. Not gradient descent with C = identity, before the clipping ends. unit "gradient", tau in its unit.
+// h_i [N,P] are kept while a client is absent.
+// Source: S. Khirirat, E. Gorbunov, S. Horvath, R. Islamov, F. Karray, P. Richtarik, "Clip21: error feedback for gradient clipping", 2023.
+#include <cmath>
+
+#include "compressors/feedback/shifted.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct Clip21Options {
+  double tau = 1.0;
+};
+inline void describe(Schema& s, Clip21Options& o) { s.field("tau", o.tau, "largest norm of a client's difference").above(0); }
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Clip21 final : public Shifted<T> {
+ public:
+  explicit Clip21(const Clip21Options& o) : Shifted<T>("clip21", {.lambda = 1, .nu = 1}), tau_(o.tau) {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    Shifted<T>::check(around, problems);
+    needs::gradients("clip21", around, problems);
+    needs::contraction("clip21", around, problems);
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> shift = block.stored(*context.state, "shift");
+    for (std::uint32_t k = 0; k < block.K; ++k) clip(shift.row(k), block.vectors[0].row(k), context.P);
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]);
+    return send;
+  }
+
+ private:
+  // g <- clip(g - h)
+  void clip(const T* h, T* g, std::size_t P) const {
+    for (std::size_t j = 0; j < P; ++j) g[j] -= h[j];
+    const double norm = std::sqrt(sum_of_squares(g, P));
+    if (norm <= tau_) return;
+    const T factor = static_cast<T>(tau_ / norm);
+    for (std::size_t j = 0; j < P; ++j) g[j] *= factor;
+  }
+
+  double tau_;
+};
+
+FL_REGISTER_PART(Feedback, Clip21, Clip21Options,
+                 (PartInfo{"feedback", "clip21", "clipped differences to a shift",
+                           "Khirirat, Gorbunov, Horvath, Islamov, Karray, Richtarik, 2023"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

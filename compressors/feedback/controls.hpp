@@ -1,0 +1,42 @@
+// What SCALLION and SCAFCOM share: controls c_i that move by what is sent, and their mean c, which clients are told.
+//
+//   c_i <- c_i + d_i          server  estimate = mean d / alpha + c,  c <- c + mean_w d
+#pragma once
+
+#include <string>
+
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class Controls : public Feedback<T> {
+ public:
+  explicit Controls(double alpha) : per_alpha_(1 / alpha) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "control", .owner = SlotOwner::client},
+            {.name = "control_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
+            {.name = "control_sum", .owner = SlotOwner::server}};
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "control").row(k));
+  }
+  // c as clients know it goes into the estimate: they took the same numbers off.
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = context.state->server("control_sum");
+    const std::span<T> mean = context.state->cohort("control_mean");
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      estimate[j] = per_alpha_ * aggregates[0].estimate[j] + static_cast<double>(mean[j]);
+      sum[j] += aggregates[0].population[j];
+      mean[j] = static_cast<T>(sum[j]);
+    }
+  }
+
+ private:
+  double per_alpha_;
+};
+
+}  // namespace fl::FL_DEVICE_NS

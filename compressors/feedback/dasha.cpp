@@ -1,0 +1,89 @@
+// DASHA: compressed differences of variance-reduced gradients, of which no round needs to be sent uncompressed (MARINA's do).
+//
+//   client  m = Q(t_new - t - a (h - t)),  h <- h + m,  t <- t_new          server  g <- g + mean_w m,  estimate = g = mean_w h
+//   t_new = grad f_i(w)                                                  local kind "gradient": DASHA
+//   t_new = grad f_i(w; xi) + (1 - b)(t - grad f_i(w_previous; xi))      local kind "mvr": DASHA-MVR, b its `momentum`
+// Q is unbiased and E[h - t_new] = (1 - a)(h - t): the estimate forgets its bias at the rate a = 1/(1 + 2 omega) of the source; a larger
+// one is refused. init = "dense" sends the first gradients uncompressed, h = t, and pays. With Q = identity it is gradient descent.
+// unit "gradient". t_i, h_i [N,P]; w_previous [P] is derived from the broadcasts. Every client takes part in every round (DASHA-PP is
+// another method).
+// Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
+// complexity", ICLR 2023; derived anew from the recursion of the bias above, and held against its identities in tests/golden.
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct DashaOptions {
+  double a = 0.1;
+  enum class Init { compressed, dense } init = Init::compressed;
+};
+inline void describe(Schema& s, DashaOptions& o) {
+  s.field("a", o.a, "rate at which the estimate forgets its bias; theory: 1/(1+2 omega)").above(0).at_most(1);
+  s.choice("init", o.init, {{DashaOptions::Init::compressed, "compressed"}, {DashaOptions::Init::dense, "dense"}},
+           "first message: Q(g), or g itself (paid for)");
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Dasha final : public Feedback<T> {
+ public:
+  explicit Dasha(const DashaOptions& o) : a_(o.a), starts_dense_(o.init == DashaOptions::Init::dense) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "tracker", .owner = SlotOwner::client, .double_buffered = true},
+            {.name = "shift", .owner = SlotOwner::client},
+            {.name = "shift_mean", .owner = SlotOwner::server},
+            {.name = "previous_model", .owner = SlotOwner::cohort}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "tracker"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector("dasha", around, problems);
+    needs::everyone("dasha", around, problems);
+    needs::gradients("dasha", around, problems);
+    needs::own_messages("dasha", around, problems);
+    needs::unbiased("dasha", around, problems);
+    needs::at_most(
+        "a", "1/(1+2 omega)", a_, [](double omega) { return 1 / (1 + 2 * omega); }, around, problems);
+  }
+
+  // t_new - t - a (h - t)
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> tracker = block.stored(*context.state, "tracker");
+    const T a = static_cast<T>(a_);
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]).add(T(-1), tracker).add(-a, block.stored(*context.state, "shift")).add(a, tracker);
+    send.dense = starts_dense_ && context.round == 1;
+    return send;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "shift").row(k));
+    context.state->swap("tracker", block.first + k);
+  }
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = context.state->server("shift_mean");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      mean[j] += aggregates[0].population[j];
+      estimate[j] = mean[j];
+    }
+    std::copy_n(context.reference, context.P, context.state->cohort("previous_model").begin());
+  }
+
+ private:
+  double a_;
+  bool starts_dense_;
+};
+
+FL_REGISTER_PART(Feedback, Dasha, DashaOptions,
+                 (PartInfo{"feedback", "dasha", "compressed differences of variance-reduced gradients, never uncompressed",
+                           "Tyurin, Richtarik, ICLR 2023"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,32 @@
+// EC-GDstar: error feedback of what a gradient has beyond that at the optimum, the ideal that EC-GD-DIANA learns.
+//
+//   client  p = e + gamma (grad f_i(w) - grad f_i(x*)),  c = C(p),  e <- p - c          server  estimate = sum_i weight_i c_i
+// sum_i w_i grad f_i(x*) = 0, so the shifts change no mean; but they take away the part of the input that does not vanish and that keeps
+// EC-GD at a distance from x*. It is ef14 with local kind "gradient", subtract = "optimum": x* must be known, which convex problems
+// allow. unit = "step" as published, or "gradient", which is the same for a constant gamma. C is a contraction or absolute.
+// e [N,P], kept while a client is absent.
+// Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020; run as in
+// Sahu et al. 2021, Figures 8 and 9.
+#include "compressors/feedback/error_memory.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class EcGdStar final : public ErrorMemory<T> {
+ public:
+  explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    ErrorMemory<T>::check(around, problems);
+    needs::local_kind("ec_gd_star", "gradient", around, problems);
+    if (around.local_update == "gradient" && !around.subtracts_optimum)
+      problems.push_back({"local.subtract", "feedback 'ec_gd_star' needs subtract = \"optimum\""});
+  }
+};
+
+FL_REGISTER_PART(Feedback, EcGdStar, NoOptions,
+                 (PartInfo{"feedback", "ec_gd_star", "error feedback around gradients less those at the optimum",
+                           "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,52 @@
+// EF21-P: error feedback of models on the way down, with DCGD or DIANA on the way up.
+//
+//   down    w <- w + C(x - w), at which clients compute: [compressor.down] with a contraction C
+//   client  d = Q(grad f_i(w) - h),  h <- h + alpha d               server  estimate = h_mean + mean d,  h_mean <- h_mean + alpha mean_w d
+// alpha = 0 is EF21-P + DCGD, whose clients keep nothing; 0 < alpha <= 1/(1+omega) is EF21-P + DIANA. The way down itself belongs to the
+// downlink, which moves w alike under every feedback; this one checks that it compresses. Q is unbiased; unit "gradient".
+// h_i [N,P] are kept while a client is absent; its w is brought up to date and paid for when it comes back.
+// Source: K. Gruntkowska, A. Tyurin, P. Richtarik, "EF21-P and friends: improved theoretical communication complexity for distributed
+// optimization with bidirectional compression", ICML 2023.
+#include "compressors/feedback/shifted.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct Ef21POptions {
+  double alpha = 0;
+};
+inline void describe(Schema& s, Ef21POptions& o) {
+  s.field("alpha", o.alpha, "step of DIANA's shift on the way up, at most 1/(1+omega); 0 = DCGD").at_least(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class Ef21P final : public Shifted<T> {
+ public:
+  explicit Ef21P(const Ef21POptions& o) : Shifted<T>("ef21_p", {.lambda = o.alpha, .nu = 1}), alpha_(o.alpha) {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    Shifted<T>::check(around, problems);
+    needs::gradients("ef21_p", around, problems);
+    needs::unbiased("ef21_p", around, problems, "ef21 with the same [compressor.down]");
+    if (alpha_ > 0)
+      needs::at_most(
+          "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
+    if (around.downlink == "identity" || !needs::contracts(around.downlink_contract))
+      problems.push_back({"compressor.down.kind",
+                          "ef21_p sends compressed differences of models down: set [compressor.down] to a "
+                          "contraction such as top_k, is \"" +
+                              around.downlink + "\""});
+  }
+
+ private:
+  double alpha_;
+};
+
+FL_REGISTER_PART(Feedback, Ef21P, Ef21POptions,
+                 (PartInfo{"feedback", "ef21_p", "error feedback of models on the way down; DCGD or DIANA on the way up",
+                           "Gruntkowska, Tyurin, Richtarik, ICML 2023"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,114 @@
+// EF21+: each client sends the better of the compressed gradient and EF21's compressed difference.
+//
+//   client  m = h + C(g - h),  b = C(g);  h <- b where |b - g|^2 <= |m - g|^2, else m        sends C(g) or C(g - h)
+//   server  d_i = h_i(new) - h_i:  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
+// Two channels, of which every client leaves one silent (2 bits of choice): "model" is C(g - h), "restart" is C(g). C is a contraction,
+// deterministic in the source, alike for both channels ([compressor.up]). The server needs every client's h_i to replace one: N P numbers,
+// as in the source. unit "gradient" or "update". h_i [N,P] are kept while a client is absent.
+// Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better, and practically faster error feedback",
+// NeurIPS 2021 (EF21+).
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class Ef21Plus final : public Feedback<T> {
+ public:
+  explicit Ef21Plus(const NoOptions&) {}
+
+  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
+    return {{"model", local_vectors.front()}, {"restart", local_vectors.front()}};
+  }
+  // "restarts" holds 1 where the client's last message was C(g): what the server reads off the message.
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "shift", .owner = SlotOwner::client},
+            {.name = "restarts", .owner = SlotOwner::client, .length = 1},
+            {.name = "shift_mean", .owner = SlotOwner::server}};
+  }
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector("ef21_plus", around, problems);
+    needs::no_steps("ef21_plus", around, problems);
+    needs::own_messages("ef21_plus", around, problems);
+    needs::contraction("ef21_plus", around, problems);
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]);
+    if (channel == kDifference) send.input.add(T(-1), block.stored(*context.state, "shift"));
+    return send;
+  }
+
+  void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+                      const Exchange<T>& exchange) const override {
+    if (channel != kRestart) return;
+    const BatchView<T> shift = block.stored(*context.state, "shift"), restarts = block.stored(*context.state, "restarts");
+    Workspace::Frame frame(*exec.workspace);
+    T* room = frame.take<T>(context.P);
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const T* g = block.vectors[0].row(k);
+      const double of_restart = error_of(*block.messages[kRestart][k], exchange.channels[kRestart].scope, g, nullptr, context.P, room);
+      const double of_difference =
+          error_of(*block.messages[kDifference][k], exchange.channels[kDifference].scope, g, shift.row(k), context.P, room);
+      const bool is_restart = of_restart <= of_difference;
+      restarts.row(k)[0] = is_restart ? T(1) : T(0);
+      Payload<T>& worse = *block.messages[is_restart ? kDifference : kRestart][k];
+      worse.clear(worse.length);
+      worse.silent = true;
+    }
+  }
+
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    T* h = block.stored(*context.state, "shift").row(k);
+    const std::size_t channel = block.messages[kRestart][k]->silent ? kDifference : kRestart;
+    if (channel == kRestart) std::fill_n(h, context.P, T(0));
+    add_scaled(*block.messages[channel][k], exchange.channels[channel].scope, T(1), h);
+  }
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = context.state->server("shift_mean");
+    for (std::size_t j = 0; j < estimate.size(); ++j) {
+      estimate[j] = mean[j] + aggregates[kDifference].estimate[j] + aggregates[kRestart].estimate[j];
+      mean[j] += aggregates[kDifference].population[j] + aggregates[kRestart].population[j];
+    }
+    take_off_replaced(context, estimate, mean);
+  }
+
+ private:
+  static constexpr std::size_t kDifference = 0, kRestart = 1;
+
+  // |h + c - g|^2, h = 0 where it is null. room: [P]
+  static double error_of(const Payload<T>& message, const Scope& scope, const T* g, const T* h, std::size_t P, T* room) {
+    for (std::size_t j = 0; j < P; ++j) room[j] = h == nullptr ? -g[j] : h[j] - g[j];
+    add_scaled(message, scope, T(1), room);
+    return sum_of_squares(room, P);
+  }
+
+  // The shifts that C(g) replaces. Weight 0: the message never arrived.
+  static void take_off_replaced(const RoundContext<T>& context, std::span<double> estimate, std::span<double> mean) {
+    const auto M = static_cast<std::uint32_t>(context.cohort.size());
+    const BatchView<T> shift = context.state->stored("shift", 0, M), restarts = context.state->stored("restarts", 0, M);
+    for (std::uint32_t i = 0; i < M; ++i) {
+      if (context.cohort_weight[i] == 0 || restarts.row(i)[0] == T(0)) continue;
+      const T* h = shift.row(i);
+      for (std::size_t j = 0; j < mean.size(); ++j) {
+        estimate[j] -= context.cohort_weight[i] * static_cast<double>(h[j]);
+        mean[j] -= context.population_weight[i] * static_cast<double>(h[j]);
+      }
+    }
+  }
+};
+
+FL_REGISTER_PART(Feedback, Ef21Plus, NoOptions,
+                 (PartInfo{"feedback", "ef21_plus", "the better of the compressed gradient and EF21's difference, client by client",
+                           "Richtarik, Sokolov, Fatkhullin, NeurIPS 2021"}));
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,54 @@
+// The memory of dropped parts that EF14 and its kin share: p = e + u g, c = C(p), e <- p - c, estimate = mean c.
+//
+// e [N,P] is kept while a client is absent, unless participation.absent says otherwise.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class ErrorMemory : public Feedback<T> {
+ public:
+  explicit ErrorMemory(std::string name) : name_(std::move(name)) {}
+
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
+  [[nodiscard]] std::string error_slot() const override { return "error"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector(name_, around, problems);
+    for (std::size_t i = 0; i < around.contracts.size(); ++i) {
+      const Contract& contract = around.contracts[i];
+      if (contract.omega && *contract.omega > 0 && !contract.delta && !contract.kappa)
+        problems.push_back(
+            {"compressor.up.kind", name_ + " around the unscaled unbiased operator '" + around.operators[i] +
+                                       "' diverges: scale it by 1/(1+omega) (scaled = true where it has that, scaled = false for "
+                                       "random_k), or use feedback 'none' or 'diana'"});
+    }
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+    Send<T> send;
+    send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);
+    send.state = {StateRule::residual, block.vectors[0]};
+    return send;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    context.state->swap("error", block.first + k);
+  }
+  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
+  }
+
+ protected:
+  std::string name_;
+};
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,31 @@
+// FedPAQ: periodic averaging of quantised updates, without memory.
+//
+//   client  y = w after H local SGD steps,  c = Q(w - y)          server  estimate = sum_i weight_i c_i
+// Q is unbiased, the unit an update (local kind "sgd"), the cohort sampled or not; nobody keeps anything, so absence changes nothing. It is
+// feedback "none" with its partners checked: a biased operator without a memory need not converge.
+// Source: A. Reisizadeh, A. Mokhtari, H. Hassani, A. Jadbabaie, R. Pedarsani, "FedPAQ: a communication-efficient federated learning method
+// with periodic averaging and quantization", AISTATS 2020.
+#include "compressors/feedback/memoryless.hpp"
+#include "compressors/feedback/needs.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class FedPaq final : public Memoryless<T> {
+ public:
+  explicit FedPaq(const NoOptions&) {}
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector("fedpaq", around, problems);
+    needs::unbiased("fedpaq", around, problems, "ef14");
+    if (around.unit != Unit::update)
+      problems.push_back({"compressor.up.unit", "fedpaq quantises differences of models after local steps: use local kind \"sgd\""});
+  }
+};
+
+FL_REGISTER_PART(Feedback, FedPaq, NoOptions,
+                 (PartInfo{"feedback", "fedpaq", "unbiased quantisation of updates after local steps, without memory",
+                           "Reisizadeh, Mokhtari, Hassani, Jadbabaie, Pedarsani, AISTATS 2020"}));
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,25 @@
+// No memory: the input is the local vector in its unit, the estimate the mean of what arrived. Base of none, fedpaq and their kin.
+#pragma once
+
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+class Memoryless : public Feedback<T> {
+ public:
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    Send<T> send;
+    send.input.add(context.input_factor(), block.vectors[channel]);
+    return send;
+  }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
+  }
+};
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,88 @@
+// Power-EF: error feedback around a fast compressor, which compresses what it dropped p times over, and a perturbation of gradients.
+//
+//   client  e_0 = e + u (g + xi),  c_s = C(e_{s-1}),  e_s = e_{s-1} - c_s  for s = 1 .. p,  e <- e_p        sends c_1 .. c_p
+//   server  estimate = sum_i weight_i (c_1 + .. + c_p)
+// FCC_p(v) = c_1 + .. + c_p is a contraction with 1 - (1 - delta)^p; of Top-k it is Top-pk. xi ~ N(0, r^2/P I) is the same for all clients,
+// drawn from the run's seed, and leads away from saddle points; r = 0: none. p = 1 and r = 0 are ef14.
+// A channel for each c_s: "model" is c_1, then "power2" .. ; each may have an operator of its own, [compressor.up] serves the others.
+// C is a contraction or absolute; any unit. e [N,P], kept while a client is absent.
+// Source: S. Chen, Z. Li, Y. Chi, "Escaping saddle points in heterogeneous federated learning via distributed SGD with communication
+// compression", AISTATS 2024. The whole of its recursion was not at hand: this joins what it names (FCC, error feedback, perturbation) by
+// EF14's memory, and is checked by what FCC is of Top-k, and by p = 1.
+#include <cmath>
+
+#include "compressors/feedback/error_memory.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct PowerEfOptions {
+  std::int64_t steps = 2;
+  double perturbation = 0;
+};
+inline void describe(Schema& s, PowerEfOptions& o) {
+  s.field("steps", o.steps, "p: how often what was dropped is compressed again; 1 = ef14").at_least(1).at_most(16);
+  s.field("perturbation", o.perturbation, "r: the norm of the noise that is added to gradients, about; 0 = none").at_least(0);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class PowerEf final : public ErrorMemory<T> {
+ public:
+  explicit PowerEf(const PowerEfOptions& o) : ErrorMemory<T>("power_ef"), steps_(o.steps), radius_(o.perturbation) {}
+
+  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
+    std::vector<ChannelSpec> specs = {{"model", local_vectors.front()}};
+    for (std::int64_t s = 2; s <= steps_; ++s) specs.push_back({"power" + std::to_string(s), local_vectors.front()});
+    return specs;
+  }
+  void check(const Surroundings& around, Problems& problems) const override {
+    ErrorMemory<T>::check(around, problems);
+    needs::own_messages("power_ef", around, problems);
+  }
+
+  // Each channel leaves what it dropped over the local vector, where the next one finds it.
+  [[nodiscard]] Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    if (channel == 0 && radius_ > 0) perturb(exec, context, block);
+    Send<T> send;
+    if (channel == 0)
+      send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);
+    else
+      send.input.add(T(1), block.vectors[0]);
+    send.state = {StateRule::residual, block.vectors[0]};
+    return send;
+  }
+  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    std::fill(estimate.begin(), estimate.end(), 0.0);
+    for (const Aggregate& aggregate : aggregates)
+      for (std::size_t j = 0; j < estimate.size(); ++j) estimate[j] += aggregate.estimate[j];
+  }
+
+ private:
+  // g <- g + xi, the same xi for every client of the round.
+  void perturb(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) const {
+    constexpr std::uint32_t kNoise = 1;  // apart from the coin of a round
+    Workspace::Frame frame(*exec.workspace);
+    T* xi = frame.take<T>(context.P);
+    const double scale = radius_ / std::sqrt(static_cast<double>(context.P));
+    RandomSequence random(
+        RandomStream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round, kNoise));
+    for (std::size_t j = 0; j < context.P; ++j) xi[j] = static_cast<T>(scale * random.normal());
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      T* g = block.vectors[0].row(k);
+      for (std::size_t j = 0; j < context.P; ++j) g[j] += xi[j];
+    }
+  }
+
+  std::int64_t steps_;
+  double radius_;
+};
+
+FL_REGISTER_PART(Feedback, PowerEf, PowerEfOptions,
+                 (PartInfo{"feedback", "power_ef", "error feedback that compresses what was dropped again, p times; perturbed gradients",
+                           "Chen, Li, Chi, AISTATS 2024"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

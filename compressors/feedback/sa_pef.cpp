@@ -1,0 +1,52 @@
+// SA-PEF: clients compute ahead of the model by a share of their error, and carry the rest as error feedback does.
+//
+//   client  y = w - alpha e,  H local steps from there,  p = (1 - alpha) e + (w - y_H),  c = C(p),  e <- p - c
+//   server  estimate = sum_i weight_i c_i
+// w - y_H holds the alpha e that was stepped ahead, so p = e + u g: nothing is lost, as in ef14, and what differs is where gradients are
+// taken: nearer to the model that the server will have. alpha = 0 is ef14, alpha = 1 step-ahead error feedback (SAEF). u g is what the
+// local steps did (unit = update), or gamma g (unit = step). C is a contraction or absolute. e [N,P], kept while a client is absent.
+// Sources: D. K. Redie, R. Arablouei, S. Werner, "SA-PEF: step-ahead partial error feedback for efficient federated learning", TMLR 2026,
+// whose published implementation measures the update from the model received, and takes 0.85 for alpha; A. Xu, Z. Huo, H. Huang,
+// "Step-ahead error feedback for distributed training with compressed gradient", AAAI 2021 (SAEF).
+#include "compressors/feedback/error_memory.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct SaPefOptions {
+  double alpha = 0.85;
+};
+inline void describe(Schema& s, SaPefOptions& o) {
+  s.field("alpha", o.alpha, "share of the error by which clients step ahead; 0 = ef14, 1 = SAEF").at_least(0).at_most(1);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class SaPef final : public ErrorMemory<T> {
+ public:
+  explicit SaPef(const SaPefOptions& o) : ErrorMemory<T>("sa_pef"), alpha_(o.alpha) {}
+
+  [[nodiscard]] std::string offset_slot() const override { return "error"; }
+  [[nodiscard]] double offset_factor() const override { return alpha_; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    ErrorMemory<T>::check(around, problems);
+    if (!around.computes_anywhere)
+      problems.push_back({"feedback.up.kind", "sa_pef's clients compute at models of their own, which local kind '" + around.local_update +
+                                                  "' does not: use \"sgd\" or \"gradient\""});
+    if (around.unit == Unit::gradient)
+      problems.push_back({"compressor.up.unit", "sa_pef takes its error off the model: unit must be \"step\" or \"update\""});
+    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "sa_pef sends messages of one phase"});
+  }
+
+ private:
+  double alpha_;
+};
+
+FL_REGISTER_PART(Feedback, SaPef, SaPefOptions,
+                 (PartInfo{"feedback", "sa_pef", "step-ahead partial error feedback: a share of the error moves where clients compute",
+                           "Redie, Arablouei, Werner, TMLR 2026"}));
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

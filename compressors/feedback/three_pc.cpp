@@ -1,0 +1,197 @@
+// 3PC, three point compressors: C_{h,y}(x) of the gradient x, given the last gradient y and what was last known of it, h. One rule for
+// EF21, lazy aggregation and what lies between.
+//
+//   client  h_new = C_{h,y}(x),  sends what it takes to know it
+//   server  h_mean <- h_mean + mean_w (h_new - h),  estimate = h_mean
+//
+//   ef21    h + C(x - h)
+//   lag     x where |x - h|^2 > zeta |x - y|^2, else h (silent); C = identity
+//   clag    h + C(x - h) where |x - h|^2 > zeta |x - y|^2, else h (silent)
+//   v2      b + C(x - b),  b = h + Q(x - y);  channel "drift" is Q, unbiased
+//   v4      b + C(x - b),  b = h + C2(x - h);  channel "first" is C2
+//   v5      x with probability p, one coin for all, else h + C(x - y): a biased MARINA
+//   adacgd  h where |x - h|^2 <= zeta |x - y|^2, else h + C_j(x - h) with the first j that brings |h_new - x|^2 below zeta |x - y|^2, the
+//           last if none does;  channels "level1", "level2" .. and "model", the finest
+//
+// All satisfy |h_new - x|^2 <= (1 - A)|h - y|^2 + B |x - y|^2. [compressor.up] is C and stands for the operators of channels without one.
+// A client's first message is always sent; y = h = 0 before it. 3PCv1 and v3 are left out: v1 sends a dense y, v3 nests another 3PC.
+// unit "gradient". C, C2, C_j are contractions or absolute. h_i, y_i [N,P] are kept while a client is absent.
+// LAG's own trigger, by the model's movement, is feedback "lag".
+// Sources: P. Richtarik, I. Sokolov, I. Fatkhullin, E. Gasanov, Z. Li, E. Gorbunov, "3PC: three point compressors for
+// communication-efficient distributed training and a better theory for lazy aggregation", ICML 2022; M. Makarenko, E. Gasanov, R. Islamov,
+// A. Sadiev, P. Richtarik, "Adaptive compression for communication-efficient distributed training", 2022 (AdaCGD).
+#include <algorithm>
+
+#include "compressors/feedback/feedback.hpp"
+#include "compressors/feedback/needs.hpp"
+#include "fl_core/aliases.hpp"
+#include "fl_core/norms.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct ThreePcOptions {
+  enum class Variant { ef21, lag, clag, v2, v4, v5, adacgd } variant = Variant::clag;
+  double zeta = 1;
+  double p = 0.1;
+  std::int64_t levels = 3;
+};
+inline void describe(Schema& s, ThreePcOptions& o) {
+  using Variant = ThreePcOptions::Variant;
+  s.choice("variant", o.variant,
+           {{Variant::ef21, "ef21"},
+            {Variant::lag, "lag"},
+            {Variant::clag, "clag"},
+            {Variant::v2, "v2"},
+            {Variant::v4, "v4"},
+            {Variant::v5, "v5"},
+            {Variant::adacgd, "adacgd"}},
+           "the three point compressor");
+  s.field("zeta", o.zeta, "weight of the gradient's last change in the trigger (lag, clag, adacgd)").at_least(0);
+  s.field("p", o.p, "probability of a round with uncompressed gradients (v5)").above(0).at_most(1);
+  s.field("levels", o.levels, "number of operators to choose from (adacgd)").at_least(2).at_most(16);
+}
+
+namespace FL_DEVICE_NS {
+
+template <class T>
+class ThreePc final : public Feedback<T> {
+ public:
+  explicit ThreePc(const ThreePcOptions& o) : options_(o) {}
+
+  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
+    std::vector<ChannelSpec> specs;
+    for (std::int64_t level = 1; level < num_levels(); ++level) specs.push_back({"level" + std::to_string(level), local_vectors.front()});
+    if (is(Variant::v2)) specs.push_back({"drift", local_vectors.front()});
+    if (is(Variant::v4)) specs.push_back({"first", local_vectors.front()});
+    specs.push_back({"model", local_vectors.front()});
+    return specs;
+  }
+  // The shadow of "shift" is room for b.
+  [[nodiscard]] std::vector<SlotSpec> slots() const override {
+    return {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
+            {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
+            {.name = "shift_mean", .owner = SlotOwner::server}};
+  }
+  [[nodiscard]] std::string home_of(const std::string&) const override { return "last_gradient"; }
+
+  void check(const Surroundings& around, Problems& problems) const override {
+    needs::one_vector("three_pc", around, problems);
+    needs::gradients("three_pc", around, problems);
+    needs::own_messages("three_pc", around, problems);
+    Surroundings contracting = around;
+    if (is(Variant::v2) && !around.contracts.empty()) {
+      if (!around.contracts[0].omega)
+        problems.push_back({"compressor.up.drift.kind", "3PCv2 needs an unbiased operator here, '" + around.operators[0] + "' is not"});
+      contracting.contracts.erase(contracting.contracts.begin());
+      contracting.operators.erase(contracting.operators.begin());
+    }
+    needs::contraction("three_pc", contracting, problems);
+    if (is(Variant::lag) && around.operators.back() != "identity")
+      problems.push_back({"compressor.up.kind", "3PC's lag sends gradients as they are: use \"identity\", or variant \"clag\""});
+  }
+
+  void open_round(RoundContext<T>& context) const override {
+    if (!is(Variant::v5)) return;
+    const RandomStream stream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round);
+    context.coin = context.round == 1 || stream.template uniform<double>(0) < options_.p;
+  }
+
+  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
+                                std::size_t channel) const override {
+    Send<T> send;
+    send.input.add(T(1), block.vectors[0]);
+    const bool takes_off_gradient = (is(Variant::v2) && channel == 0) || (is(Variant::v5) && !context.coin);
+    if (takes_off_gradient)
+      send.input.add(T(-1), block.stored(*context.state, "last_gradient"));
+    else if (has_two_stages() && channel == 1)
+      send.input.add(T(-1), block.shadow(*context.state, "shift"));
+    else
+      send.input.add(T(-1), block.stored(*context.state, "shift"));
+    send.dense = context.coin && is(Variant::v5);
+    return send;
+  }
+
+  void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+                      const Exchange<T>& exchange) const override {
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      if (has_two_stages() && channel == 0) keep_stage(context, block, k, exchange);
+      if (has_trigger() && !speaks_now(exec, context, block, k, channel, exchange)) silence(*block.messages[channel][k]);
+    }
+  }
+
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                   const Exchange<T>& exchange) const override {
+    T* h = block.stored(*context.state, "shift").row(k);
+    for (std::size_t c = 0; c < block.messages.size(); ++c)
+      if (!block.messages[c][k]->silent) add_scaled(*block.messages[c][k], exchange.channels[c].scope, T(1), h);
+    context.state->swap("last_gradient", block.first + k);
+  }
+
+  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = context.state->server("shift_mean");
+    std::copy(mean.begin(), mean.end(), estimate.begin());
+    for (const Aggregate& aggregate : aggregates)
+      for (std::size_t j = 0; j < mean.size(); ++j) {
+        estimate[j] += aggregate.estimate[j];
+        mean[j] += aggregate.population[j];
+      }
+  }
+
+ private:
+  using Variant = ThreePcOptions::Variant;
+  [[nodiscard]] bool is(Variant variant) const { return options_.variant == variant; }
+  [[nodiscard]] bool has_two_stages() const { return is(Variant::v2) || is(Variant::v4); }
+  [[nodiscard]] bool has_trigger() const { return is(Variant::lag) || is(Variant::clag) || is(Variant::adacgd); }
+  [[nodiscard]] std::int64_t num_levels() const { return is(Variant::adacgd) ? options_.levels : 1; }
+
+  // b = h + the first message.
+  static void keep_stage(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) {
+    T* b = block.shadow(*context.state, "shift").row(k);
+    std::copy_n(block.stored(*context.state, "shift").row(k), context.P, b);
+    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), b);
+  }
+
+  // Whether this channel's message is the one that client k sends.
+  [[nodiscard]] bool speaks_now(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+                                std::size_t channel, const Exchange<T>& exchange) const {
+    const bool is_finest = channel + 1 == block.messages.size();
+    for (std::size_t c = 0; c < channel; ++c)
+      if (!block.messages[c][k]->silent) return false;
+    Workspace::Frame frame(*exec.workspace);
+    T* room = frame.take<T>(context.P);
+    const T* x = block.vectors[0].row(k);
+    const bool is_first = context.state->acknowledged(block.clients[k]) == 0;
+    const double bound = options_.zeta * distance_sq(x, block.stored(*context.state, "last_gradient").row(k), context.P, room);
+    const double change = distance_sq(x, block.stored(*context.state, "shift").row(k), context.P, room);  // room = x - h
+    if (!is_first && change <= bound) return false;
+    if (is_finest) return true;
+    add_scaled(*block.messages[channel][k], exchange.channels[channel].scope, T(-1), room);
+    return sum_of_squares(room, context.P) <= bound;
+  }
+
+  // |x - y|^2, and x - y in room.
+  static double distance_sq(const T* x, const T* y, std::size_t P, T* room) {
+    for (std::size_t j = 0; j < P; ++j) room[j] = x[j] - y[j];
+    return sum_of_squares(room, P);
+  }
+  static void silence(Payload<T>& message) {
+    message.clear(message.length);
+    message.silent = true;
+  }
+
+  ThreePcOptions options_;
+};
+
+FL_REGISTER_PART(Feedback, ThreePc, ThreePcOptions,
+                 (PartInfo{"feedback", "three_pc", "three point compressors: EF21, lazy aggregation and what lies between",
+                           "Richtarik, Sokolov, Fatkhullin, Gasanov, Li, Gorbunov, ICML 2022; Makarenko et al., 2022"}));
+
+const bool kClag =
+    add_alias({"feedback", "clag", "three_pc", {{"variant", Value{std::string("clag")}}}, "", "Richtarik et al., ICML 2022"});
+const bool kAdaCgd =
+    add_alias({"feedback", "adacgd", "three_pc", {{"variant", Value{std::string("adacgd")}}}, "", "Makarenko et al., 2022"});
+
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,54 @@
+// Unbiased sparsification of one vector: keep entry j with probability p_j = min(1, a |x_j|) and send x_j / p_j.
+//
+// The p_j of this form with sum p_j = k have the least variance sum x_j^2 / p_j of all, and entries with p_j < 1 all become +-1/a. What is
+// left to an operator is how it finds a.
+#pragma once
+
+#include <cstddef>
+
+#include "compressors/compressor.hpp"
+#include "compressors/dense_form.hpp"
+#include "compressors/thresholds.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl::FL_DEVICE_NS {
+
+// c_j of a segment, times `factor`; word j is that of parameter begin + j.
+template <class T>
+struct KeepWithProbability {
+  const T* p;
+  RandomStream stream;
+  std::size_t begin;
+  const double* a;
+  double factor;
+  T* c;
+  FL_HD void operator()(std::size_t j) const {
+    const double magnitude = static_cast<double>(p[j] < T(0) ? -p[j] : p[j]), probability = *a * magnitude;
+    const bool is_certain = probability >= 1;
+    const bool is_kept = is_certain || RandomStream::to_uniform<double>(stream.bits(begin + j)) < probability;
+    const double value = is_certain ? magnitude : 1 / *a;
+    const T sent = is_kept ? static_cast<T>(factor * value) : T(0);
+    c[j] = p[j] < T(0) ? -sent : sent;
+  }
+};
+
+// For every client and segment: find(p [n], n, a) fills *a, on the device; then what is drawn is sent, times factor[s].
+template <class T, class Find>
+void send_with_probability(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
+                           std::span<const double> factor, const StateWrite<T>& state, std::span<Payload<T>* const> messages, Find find) {
+  Workspace::Frame frame(*exec.workspace);
+  T *p = frame.take<T>(scope.P), *c = frame.take<T>(scope.P);
+  auto* a = frame.take<double>(1);
+  for (std::uint32_t k = 0; k < messages.size(); ++k) {
+    const RandomStream stream(context.random_key, context.clients[k], context.round);
+    for_each(exec, scope.P, LoadInput<T>{input, k, p});
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      const std::size_t begin = scope.segments[s].begin, n = scope.segments[s].size();
+      find(s, p + begin, n, a);
+      for_each(exec, n, KeepWithProbability<T>{p + begin, stream, begin, a, factor[s], c + begin});
+    }
+    send_nonzeros(exec, scope, p, c, state.slice(k, 1), messages.subspan(k, 1));
+  }
+}
+
+}  // namespace fl::FL_DEVICE_NS

@@ -1,0 +1,138 @@
+// L-GreCo: every layer takes one of several operators, so that the message is as short as it can be at the error of a reference operator.
+//
+//   choose c_s for every segment s:   minimise sum_s bits(c_s)   subject to   sum_s |C_{c_s}(x_s) - x_s|^2 <= alpha sum_s |C_ref(x_s) -
+//   x_s|^2
+//
+// by dynamic programming over segments and the error spent, in `steps` steps of the budget, each error rounded up, so that the bound holds
+// exactly; the reference is one of the candidates, and is what is used where the rounding leaves nothing else. Bits are those of the
+// encoding. So with alpha <= 1 the reference's delta holds for the whole message in every round in which a choice is made.
+//   compressor.up = { kind = "lgreco", scope = "tensor", reference = { kind = "top_k", ratio = 0.05 }, candidates = [
+//     { kind = "top_k", ratio = 0.01 }, { kind = "top_k", ratio = 0.1 }, { kind = "top_k", ratio = 0.2 } ] }
+// Every client chooses for itself, every `adjust_every` rounds; the operator remembers the S choices and the rounds since. Candidates must
+// send raw values of some entries, or factors. Published bits: 32 per number.
+// M. Alimohammadi, I. Markov, E. Frantar, D. Alistarh, "L-GreCo: Layerwise-adaptive gradient compression for efficient and accurate deep
+// learning", MLSys 2024: budgets over ranges around a default parameter, alpha = 1. There the choice is made on gradients that all workers
+// add up between adjustments, here on the client's input of the round.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "compressors/by_segment.hpp"
+#include "compressors/codec/codec.hpp"
+#include "compressors/compressor.hpp"
+#include "compressors/knapsack.hpp"
+#include "compressors/state_from_message.hpp"
+#include "compressors/wrapped.hpp"
+#include "fl_core/cpu/tile.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+struct LGreCoOptions {
+  NamedPart reference{"top_k", {}};
+  std::vector<NamedPart> candidates;
+  double alpha = 1;
+  std::int64_t adjust_every = 10, steps = 1000;
+};
+
+inline void describe(Schema& s, LGreCoOptions& o) {
+  part_field(s, "reference", "compressor", o.reference,
+             "the operator whose error, used for all segments, is allowed; one of the candidates");
+  part_field(s, "candidates", "compressor", o.candidates, "other operators that a segment may take");
+  s.field("alpha", o.alpha, "error allowed, as a part of the reference's").above(0).at_most(1e6);
+  s.field("adjust_every", o.adjust_every, "rounds of a client between choices").at_least(1).at_most(1000000).unit("rounds");
+  s.field("steps", o.steps, "into how many steps the allowed error is divided").at_least(1).at_most(1000000);
+}
+
+namespace FL_DEVICE_NS {
+namespace {
+
+template <class T>
+class LGreCo final : public Compressor<T> {
+ public:
+  explicit LGreCo(const LGreCoOptions& options) : options_(options) {
+    operators_.emplace_back(options.reference);
+    for (const NamedPart& candidate : options.candidates) operators_.emplace_back(candidate);
+  }
+
+  [[nodiscard]] Contract contract(const Scope& scope) const override {
+    std::vector<Contract> all;
+    for (const Wrapped<T>& op : operators_) all.push_back(op->contract(scope));
+    Contract contract = weakest(all);
+    contract.omega.reset();  // a choice by the error of a draw is no longer independent of the draw
+    if (options_.alpha <= 1 && options_.adjust_every == 1 && all.front().delta) {
+      contract.delta = all.front().delta;
+      contract.delta_holds = all.front().delta_holds;
+    }
+    return contract;
+  }
+  [[nodiscard]] Scope adapt(Scope scope) const override {
+    for (const Wrapped<T>& op : operators_) scope = op->adapt(std::move(scope));
+    return scope;
+  }
+  void check(const Scope& scope) const override {
+    for (const Wrapped<T>& op : operators_) {
+      op.check("lgreco", scope);
+      demand_joinable("lgreco", op, scope);
+    }
+  }
+  // [S] the operator of each segment, rounds since they were chosen (0: never met)
+  [[nodiscard]] std::size_t client_state_size(const Scope& scope) const override { return scope.segments.size() + 1; }
+
+  void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    Workspace::Frame frame(*exec.workspace);
+    T* x = frame.take<T>(scope.P);
+    const std::size_t S = scope.segments.size();
+    std::vector<Payload<T>> parts(S);
+    for (std::size_t k = 0; k < messages.size(); ++k) {
+      cpu::load_tile(input, k, 0, scope.P, x);
+      const T* before = context.remembered.row(k);
+      T* after = context.remember.row(k);
+      const bool is_due = before[S] == T(0) || static_cast<std::int64_t>(before[S]) >= options_.adjust_every;
+      std::copy_n(before, S, after);
+      after[S] = is_due ? T(1) : before[S] + T(1);
+      if (is_due) choose(exec, context, x, scope, k, after);
+      for (std::size_t s = 0; s < S; ++s)
+        compress_segment<T>(exec, context, operators_[static_cast<std::size_t>(after[s])], x, scope, s, k, parts[s]);
+      join_segments(scope, parts, *messages[k]);
+      write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
+    }
+  }
+
+ private:
+  // Tries every operator on every segment.
+  void choose(const Exec& exec, const CompressContext<T>& context, const T* x, const Scope& scope, std::size_t k, T* chosen) const {
+    const std::size_t S = scope.segments.size(), C = operators_.size();
+    std::vector<std::vector<double>> cost(S, std::vector<double>(C)), error = cost;
+    std::vector<T> sent(scope.P);
+    Payload<T> part;
+    double allowed = 0;
+    for (std::size_t s = 0; s < S; ++s) {
+      const Scope own = alone(scope, s);
+      const codec::Channel<T> channel{&part, &own};
+      for (std::size_t c = 0; c < C; ++c) {
+        compress_segment<T>(exec, context, operators_[c], x, scope, s, k, part);
+        cost[s][c] = static_cast<double>(codec::encoded_bits<T>(std::span(&channel, 1)));
+        write_dense(part, own, sent.data());
+        for (std::size_t j = own.segments[0].begin; j < own.segments[0].end; ++j)
+          error[s][c] += std::pow(static_cast<double>(x[j]) - static_cast<double>(sent[j]), 2);
+      }
+      allowed += options_.alpha * error[s][0];
+    }
+    const auto steps = static_cast<std::size_t>(options_.steps);
+    const std::vector<std::size_t> best = cheapest_within(cost, error, allowed, steps);
+    for (std::size_t s = 0; s < S; ++s) chosen[s] = static_cast<T>(best[s]);
+  }
+
+  LGreCoOptions options_;
+  std::vector<Wrapped<T>> operators_;  // the reference first
+};
+
+FL_REGISTER_HOST_PART(Compressor, LGreCo, LGreCoOptions,
+                      (PartInfo{"compressor", "lgreco", "an operator for each layer: the shortest message at the error of a reference",
+                                "Alimohammadi, Markov, Frantar, Alistarh, L-GreCo, MLSys 2024"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

@@ -1,0 +1,74 @@
+// Strom's threshold quantiser: where an entry exceeds tau its sign is sent, and stands for tau.
+//
+//   C(x)_j = tau sgn(x_j) if |x_j| > tau, else 0;     |C(x) - x|^2 = |x|^2 - sum over sent j of (2 tau |x_j| - tau^2)
+//
+// |C(x)| <= |x| and the error never grows, but no class holds for all x: |x_j| - tau is unbounded, and a small x sends nothing. Made for
+// error feedback (ef14), whose memory then gives tau away round by round. tau is in units of the input and chosen for the application.
+// On the wire: positions, and levels -1 and +1 in units of tau; tau is configuration. Published bits: 32 per entry, 31 for the position and
+// one for the sign. N. Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015.
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
+
+namespace fl {
+
+struct StromOptions {
+  double tau = 0.01;
+};
+inline void describe(Schema& s, StromOptions& o) {
+  s.field("tau", o.tau, "what every entry that is sent stands for, and the magnitude that it has to exceed").above(0).at_most(1e30);
+}
+
+namespace FL_DEVICE_NS {
+namespace {
+
+struct StromLevel {
+  template <class T>
+  FL_HD std::int32_t operator()(T p, T, std::uint32_t, std::size_t) const {
+    return p < T(0) ? -1 : 1;
+  }
+};
+
+template <class T>
+class Strom final : public Compressor<T> {
+ public:
+  explicit Strom(const StromOptions& options) : tau_(static_cast<T>(options.tau)) {}
+
+  [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
+
+  void check(const Scope&) const override {
+    if (!(tau_ > T(0))) throw ConfigError("strom: tau is 0 in the run's precision; choose a larger one");
+  }
+
+  void compress(const Exec& exec, const CompressContext<T>&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
+                std::span<Payload<T>* const> messages) override {
+    const AtLeast<T> exceeds{std::nextafter(tau_, std::numeric_limits<T>::infinity())};
+    select_rows(exec, input, scope, exceeds, kNativeWire<T>, state, messages);
+    LevelFormat format;
+    format.min_level = -1;
+    format.bits = bits_for(3);
+    format.unit = static_cast<double>(tau_);
+    format.has_scale = false;
+    encode_kept(exec, scope, format, LevelWidth::w8, static_cast<const T*>(nullptr), StromLevel{}, state, messages);
+  }
+
+  [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
+    return message.silent ? 0 : 32.0 * static_cast<double>(message.num_sent + message.excluded.size());
+  }
+
+ private:
+  T tau_;
+};
+
+FL_REGISTER_PART(Compressor, Strom, StromOptions,
+                 (PartInfo{"compressor", "strom", "the signs of what exceeds tau, each standing for tau; for error feedback",
+                           "Strom, Scalable distributed DNN training using commodity GPU cloud computing, INTERSPEECH 2015"}));
+
+}  // namespace
+}  // namespace FL_DEVICE_NS
+}  // namespace fl

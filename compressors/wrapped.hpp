@@ -1,0 +1,71 @@
+// An operator inside another one: named by an option (fl_core/part_field.hpp), made with it, and held to what all outer operators need.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/part_field.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+
+// The part with some of its options replaced.
+[[nodiscard]] inline NamedPart with_settings(const std::string& name, const std::vector<std::pair<std::string, Value>>& settings) {
+  NamedPart part = resolve_name("compressor", name);
+  Schema schema = part.options.schema();
+  for (const auto& [key, value] : settings) {
+    Field* field = schema.find(key);
+    if (field == nullptr) throw Error("compressor \"" + name + "\" has no option \"" + key + "\"");
+    if (const auto refused = field->assign(value)) throw ConfigError(name + ": " + key + " " + *refused);
+  }
+  return part;
+}
+
+template <class T>
+class Wrapped {
+ public:
+  explicit Wrapped(const NamedPart& part) : name_(part.part) {
+    const NamedPart full = with_options("compressor", part);
+    operator_ = make_part<Compressor<T>>("compressor", full.part, full.options, kThisDevice, kPrecisionOf<T>);
+  }
+
+  // One phase, and nothing that is remembered: the outer operator has one message and no place for the state of others.
+  void check(const std::string& owner, const Scope& scope) const {
+    const std::string who = owner + ": '" + name_ + "' ";
+    if (operator_->num_phases() > 1) throw ConfigError(who + "speaks in phases and cannot stand inside another operator");
+    if (operator_->client_state_size(scope) > 0 || operator_->cohort_state_size(scope) > 0)
+      throw ConfigError(who + "remembers earlier rounds and cannot stand inside another operator");
+    operator_->check(scope);
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Compressor<T>& operator*() const { return *operator_; }
+  [[nodiscard]] Compressor<T>* operator->() const { return operator_.get(); }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Compressor<T>> operator_;
+};
+
+// The context for one client of the block, with random numbers of the inner operator's own.
+template <class T>
+[[nodiscard]] CompressContext<T> inner_context(const CompressContext<T>& context, std::size_t k, std::uint64_t salt) {
+  CompressContext<T> inner = context;
+  inner.clients = context.clients.subspan(k, 1);
+  inner.random_key = hash64(context.random_key, salt);
+  inner.remembered = {};
+  inner.remember = {};
+  return inner;
+}
+
+// One vector [P] as an operator's input.
+template <class T>
+[[nodiscard]] Affine<T> vector_input(const T* x, std::size_t P) {
+  Affine<T> input;
+  input.add(T(1), BatchView<const T>{x, nullptr, 1, P, P});
+  return input;
+}
+
+}  // namespace fl

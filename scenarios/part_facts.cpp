@@ -1,0 +1,196 @@
+#include "scenarios/part_facts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "clients/local_update.hpp"
+#include "compressors/compressor.hpp"
+#include "compressors/feedback/feedback.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void add_once(std::vector<std::string>& words, const std::string& word) {
+  if (std::ranges::find(words, word) == words.end()) words.push_back(word);
+}
+
+template <class Interface>
+std::unique_ptr<Interface> make_default(const std::string& role, const std::string& name) {
+  return make_part<Interface>(role, name, Registry::instance().default_options(role, name), Device::cpu, Precision::float64);
+}
+
+std::string text_of(const Contract& contract) {
+  std::string text;
+  const auto claim = [&text](const std::string& what, bool in_expectation) {
+    text += (text.empty() ? "" : "; ") + what + (in_expectation ? " in expectation" : "");
+  };
+  const auto is_mean = [](Contract::Holds holds) { return holds == Contract::Holds::in_expectation; };
+  if (contract.kappa) claim("absolute, kappa = " + number(*contract.kappa), is_mean(contract.kappa_holds));
+  if (contract.delta) claim("contraction, delta = " + number(*contract.delta), is_mean(contract.delta_holds));
+  if (contract.omega) claim("unbiased, omega = " + number(*contract.omega), false);
+  if (text.empty()) text = "nothing";
+  if (contract.linear) text += "; linear";
+  if (!contract.no_memory.empty()) text += "; no feedback keeps its error";
+  return contract.domain.empty() ? text : text + "; " + contract.domain;
+}
+
+// ---- feedbacks: every combination of surroundings is tried -----------------------------------------------------------------------
+
+struct Operator {
+  const char* name;
+  Contract contract;
+};
+const std::vector<Operator>& operators() {
+  static const std::vector<Operator> all = [] {
+    Contract contraction, absolute, unbiased;
+    contraction.delta = 0.5;
+    absolute.kappa = 1;
+    unbiased.omega = 9;
+    return std::vector<Operator>{{"contraction", contraction}, {"absolute", absolute}, {"unbiased", unbiased}, {"without a promise", {}}};
+  }();
+  return all;
+}
+
+struct Local {
+  std::string name;
+  std::unique_ptr<LocalUpdate<double>> part;
+};
+std::vector<Local> locals_for(const std::string& feedback) {
+  std::vector<Local> locals;
+  for (const std::string& name : Registry::instance().names("local_update")) {
+    Local local{name, make_default<LocalUpdate<double>>("local_update", name)};
+    const std::vector<std::string> needed = local.part->needs_feedback();
+    if (needed.empty() || std::ranges::find(needed, feedback) != needed.end()) locals.push_back(std::move(local));
+  }
+  return locals;
+}
+
+struct Found {
+  std::vector<std::pair<std::string, std::vector<std::string>>> operators;  // by channel
+  std::vector<std::string> units, locals;
+  bool works = false, with_absent = false, with_plain_downlink = false, with_phases = false;
+};
+
+// What an option may be tuned to is no obstacle.
+bool accepts(const Feedback<double>& feedback, const Surroundings& around) {
+  Problems problems;
+  feedback.check(around, problems);
+  return std::ranges::all_of(problems,
+                             [](const Problem& p) { return p.where.starts_with("feedback.up.") && p.where != "feedback.up.kind"; });
+}
+
+// What surrounds a feedback beside the operators of its channels.
+std::vector<Surroundings> settings_for(const Local& local) {
+  std::vector<Surroundings> all;
+  for (const Unit unit : local.part->units())
+    for (const bool full : {true, false})
+      for (const bool plain : {true, false})
+        for (const int phases : {1, 2})
+          for (const bool subtracts : {false, true}) {
+            if (subtracts != local.part->needs_optimum() && local.name != "gradient") continue;
+            Contract down;
+            down.delta = plain ? 1 : 0.5;
+            if (plain) down.kappa = 0;
+            all.push_back({.local_update = local.name,
+                           .unit = unit,
+                           .full_participation = full,
+                           .channels = local.part->vectors(),
+                           .contracts = {},
+                           .operators = {},
+                           .num_phases = phases,
+                           .computes_anywhere = local.part->computes_anywhere(),
+                           .subtracts_optimum = subtracts,
+                           .downlink = plain ? "identity" : "top_k",
+                           .downlink_contract = down});
+          }
+  return all;
+}
+
+void note(const Surroundings& around, Found& found) {
+  found.works = true;
+  for (std::size_t c = 0; c < around.operators.size(); ++c) add_once(found.operators[c].second, around.operators[c]);
+  add_once(found.units, to_string(around.unit));
+  add_once(found.locals, around.local_update + (around.subtracts_optimum ? " with subtract = \"optimum\"" : ""));
+  found.with_absent = found.with_absent || around.full_participation == false;
+  found.with_plain_downlink = found.with_plain_downlink || around.downlink == "identity";
+  found.with_phases = found.with_phases || around.num_phases > 1;
+}
+
+// Every operator on every channel.
+void try_operators(const Feedback<double>& feedback, Surroundings around, std::size_t channels, Found& found) {
+  if (around.operators.size() == channels) {
+    if (accepts(feedback, around)) note(around, found);
+    return;
+  }
+  for (const Operator& op : operators()) {
+    Surroundings more = around;
+    more.operators.emplace_back(op.name);
+    more.contracts.push_back(op.contract);
+    try_operators(feedback, std::move(more), channels, found);
+  }
+}
+
+void try_all(const Feedback<double>& feedback, const Local& local, Found& found) {
+  const auto channels = feedback.channels(local.part->vectors());
+  for (const ChannelSpec& channel : channels)
+    if (std::ranges::none_of(found.operators, [&](const auto& known) { return known.first == channel.name; }))
+      found.operators.push_back({channel.name, {}});
+  if (found.operators.size() > channels.size()) return;  // fewer channels than with another local update
+  for (const Surroundings& around : settings_for(local)) try_operators(feedback, around, channels.size(), found);
+}
+
+}  // namespace
+
+std::string promise_of_compressor(const std::string& name) {
+  LayerTable table;
+  table.layers.push_back({"weight", 0, 40, 25});
+  for (const ScopeKind kind : {ScopeKind::model, ScopeKind::tensor}) {
+    try {
+      const auto part = make_default<Compressor<double>>("compressor", name);
+      const Scope scope = part->adapt(make_scope(table, kind, 0, {}));
+      part->check(scope);
+      return text_of(part->contract(scope));
+    } catch (const Error&) {  // an option that has to be given, or a matrix that is needed
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> needs_of_feedback(const std::string& name) {
+  Found found;
+  try {
+    const auto part = make_default<Feedback<double>>("feedback", name);
+    for (const Local& local : locals_for(name)) try_all(*part, local, found);
+  } catch (const Error&) {  // an option that has to be given
+    return {};
+  }
+  if (!found.works) return {};
+  // With the plain gradient there is no need to say that it may be less the one at the optimum.
+  if (std::ranges::find(found.locals, "gradient") != found.locals.end())
+    std::erase_if(found.locals, [](const std::string& local) { return local.starts_with("gradient with"); });
+  std::vector<std::string> lines;
+  for (const auto& [channel, names] : found.operators)
+    lines.push_back("operators" + (found.operators.size() > 1 ? " of " + channel : "") + ": " + joined(names) +
+                    (found.with_phases ? "; in phases too" : ""));
+  lines.push_back("units: " + joined(found.units));
+  lines.push_back("local updates: " + joined(found.locals));
+  if (!found.with_absent) lines.push_back("participation: every client in every round");
+  if (!found.with_plain_downlink) lines.push_back("downlink: a compressor");
+  return lines;
+}
+
+}  // namespace fl

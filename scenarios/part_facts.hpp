@@ -1,0 +1,18 @@
+// What a compressor promises and what a feedback goes together with, found by asking the parts themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fl_core/device.hpp"
+
+namespace fl {
+
+// Of 1,000 parameters, 40 x 25, with the default options: "contraction, delta = 0.01; ...", "nothing" or "" where the options have no
+// usable defaults.
+[[nodiscard]] FL_API std::string promise_of_compressor(const std::string& name);
+
+// The lines under a feedback's name: operators, units, local updates; and what else it asks for.
+[[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
+
+}  // namespace fl

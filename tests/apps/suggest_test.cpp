@@ -1,0 +1,53 @@
+// `fedbits suggest`: k to lambda and back, from numbers or from a scenario.
+#include <gmock/gmock.h>
+
+#include "tests/support/binary.hpp"
+
+namespace fl {
+namespace {
+
+using test::Outcome;
+using testing::HasSubstr;
+
+class SuggestTest : public test::BinaryTest {};
+
+TEST_F(SuggestTest, TurnsKIntoLambdaAndBack) {
+  const Outcome there = fedbits({"suggest", "--k", "11174", "--d", "11173962"});
+  EXPECT_EQ(there.code, 0) << there.err;
+  EXPECT_THAT(there.out, HasSubstr("lambda = 0.00473 "));
+  EXPECT_THAT(there.out, HasSubstr("k = 11174 }"));
+  const Outcome back = fedbits({"suggest", "--lambda", "0.00473", "--d", "11173962"});
+  EXPECT_THAT(back.out, HasSubstr("0.1% of the parameters"));
+  const Outcome error = fedbits({"suggest", "--epsilon", "5e-12", "--d", "500", "--gamma", "3.3564e-8"});
+  EXPECT_THAT(error.out, HasSubstr("lambda = 2.979 "));
+}
+
+// What it prints for a scenario is accepted by that scenario.
+TEST_F(SuggestTest, ReadsDimensionStepSizeAndHeterogeneityFromAScenario) {
+  write_small("[feedback.up]\nkind = 'ef14'\n");
+  const Outcome outcome = fedbits({"suggest", "small.toml", "--ratio", "0.05"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("d = 113 parameters"));
+  EXPECT_THAT(outcome.out, HasSubstr("(zeta measured at the start)"));
+  const std::string mark = "in a scenario:  ";
+  const std::string part = outcome.out.substr(outcome.out.find(mark) + mark.size());
+  write_small("[feedback.up]\nkind = 'ef14'\n[compressor]\nup = " + part);
+  EXPECT_EQ(fedbits({"plan", "small.toml"}).code, 0) << part;
+}
+
+TEST_F(SuggestTest, SaysWhatIsMissingOrWrong) {
+  const auto refused = [this](const std::vector<std::string>& arguments, const char* why) {
+    const Outcome outcome = fedbits(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  };
+  refused({"suggest"}, "say what is known");
+  refused({"suggest", "--ratio", "0.1"}, "--d: the number of parameters is needed");
+  refused({"suggest", "--epsilon", "1e-3", "--d", "10"}, "--gamma: the step size is needed");
+  refused({"suggest", "--k", "20", "--d", "10"}, "--k: must be at most d = 10");
+  refused({"suggest", "--lambda", "-1"}, "--lambda: must be a positive number");
+  refused({"suggest", "--k", "2", "--sigma", "-1"}, "--sigma");
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,37 @@
+// What `fedbits list` says of compressors and feedbacks, as it is found by asking them.
+#include "scenarios/part_facts.hpp"
+
+#include <gmock/gmock.h>
+
+#include "fl_core/registry.hpp"
+
+namespace fl {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(PartFacts, CompressorsOfAThousandParameters) {
+  EXPECT_EQ(promise_of_compressor("top_k"), "contraction, delta = 0.01");
+  EXPECT_EQ(promise_of_compressor("random_k"), "contraction, delta = 0.01 in expectation");
+  EXPECT_THAT(promise_of_compressor("hard_threshold"), StartsWith("absolute, kappa = 0.3162"));  // sqrt(1000) 0.01
+  EXPECT_THAT(promise_of_compressor("powersgd"), HasSubstr("linear"));
+  for (const std::string& name : Registry::instance().names("compressor")) EXPECT_THAT(promise_of_compressor(name), Not(IsEmpty())) << name;
+}
+
+TEST(PartFacts, FeedbacksSayWhatTheyWorkWith) {
+  EXPECT_THAT(needs_of_feedback("ef14"), Contains("operators: contraction, absolute, without a promise; in phases too"));
+  EXPECT_THAT(needs_of_feedback("diana"), Contains("operators: unbiased"));
+  EXPECT_THAT(needs_of_feedback("marina"), Contains("participation: every client in every round"));
+  EXPECT_THAT(needs_of_feedback("scaffold"), Contains("local updates: scaffold"));
+  EXPECT_THAT(needs_of_feedback("ec_diana"), Contains(StartsWith("operators of shift: unbiased")));
+  EXPECT_THAT(needs_of_feedback("ef21_p"), Contains("downlink: a compressor"));
+  EXPECT_THAT(needs_of_feedback("ec_gd_star"), Contains("local updates: gradient with subtract = \"optimum\""));
+  for (const std::string& name : Registry::instance().names("feedback")) EXPECT_THAT(needs_of_feedback(name), Not(IsEmpty())) << name;
+}
+
+}  // namespace
+}  // namespace fl
