@@ -12,7 +12,6 @@
 // T. Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -24,10 +23,7 @@ namespace {
 
 template <class T>
 struct LargestScale {
-  FL_HD T operator()(double largest, std::size_t) const {
-    const T scale = static_cast<T>(largest);
-    return scale < std::numeric_limits<T>::min() ? T(0) : scale;
-  }
+  FL_HD T operator()(double largest, std::size_t) const { return usable_scale<T>(largest); }
 };
 
 // Entry m = 1 .. 127 is the nearest one from middle[m-1] on.

@@ -13,7 +13,6 @@
 // Yan, Huang, Lan, Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "compressors/compressor.hpp"
@@ -49,8 +48,7 @@ struct DynamicScale {
   FL_HD void operator()(std::size_t i) const {
     const double norm = sqrt(squares[i]), wanted = ceil(c * norm);
     const double s = wanted < 1 ? 1 : wanted < max_levels ? wanted : max_levels;
-    const T step = static_cast<T>(norm / s);
-    scale[i] = step < std::numeric_limits<T>::min() ? T(0) : step;
+    scale[i] = usable_scale<T>(norm / s);
   }
 };
 

@@ -12,7 +12,6 @@
 // and the scale. Published bits: the same, 32 per segment. Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
 // One-bit distributed mean estimation", NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -42,9 +41,8 @@ struct DriveScale {
   const double *squares, *magnitudes, *size;
   T* scale;
   FL_HD void operator()(std::size_t s) const {
-    const double l1 = magnitudes[s], value = rule == RotationScale::unbiased ? squares[s] / l1 : l1 / size[s];
-    const bool is_number = l1 > 0 && value <= static_cast<double>(std::numeric_limits<T>::max());
-    scale[s] = is_number ? static_cast<T>(value) : T(0);
+    const double l1 = magnitudes[s];
+    scale[s] = usable_scale<T>(rule == RotationScale::unbiased ? squares[s] / l1 : l1 / size[s]);
   }
 };
 

@@ -13,7 +13,6 @@
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "EDEN: Communication-efficient and robust distributed mean estimation
 // for federated learning", ICML 2022; J. Max, "Quantizing for minimum distortion", 1960. The centroids are held against Max's table.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -108,8 +107,7 @@ struct EdenScales {
   FL_HD void operator()(std::size_t s) const {
     const double norm = sqrt(squares[s]), root = sqrt(size[s]);
     const double value = rule == EdenScale::unbiased ? norm * root / products[s] : norm / root * (products[s] / centroids[s]);
-    const bool is_number = norm > 0 && value >= 0 && value <= static_cast<double>(std::numeric_limits<T>::max());
-    scale[s] = is_number ? static_cast<T>(value) : T(0);
+    scale[s] = usable_scale<T>(value);
   }
 };
 

@@ -9,7 +9,6 @@
 // Published bits: 8 per coordinate and 32 per scale. fp16 and bf16 are other names of identity with their format.
 // Micikevicius et al., "FP8 formats for deep learning", 2022; OCP 8-bit floating point specification (OFP8), rev. 1.0, 2023.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -37,10 +36,7 @@ namespace {
 template <class T>
 struct Fp8Scale {
   double largest_number;
-  FL_HD T operator()(double largest, std::size_t) const {
-    const T scale = static_cast<T>(largest / largest_number);
-    return scale < std::numeric_limits<T>::min() ? T(0) : scale;
-  }
+  FL_HD T operator()(double largest, std::size_t) const { return usable_scale<T>(largest / largest_number); }
 };
 
 template <class T, LevelMap kMap>

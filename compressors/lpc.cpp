@@ -11,7 +11,6 @@
 // Yu, Wu, Huang, "Exploring fast and communication-efficient algorithms in large-scale distributed networks" (LPC-SVRG), AISTATS 2019;
 // Yu, Wu, Huang, "Double quantization for communication-efficient distributed optimization", NeurIPS 2019.
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -38,10 +37,7 @@ namespace {
 template <class T>
 struct LpcStep {
   double factor;  // lambda / (2^(b-1) - 1)
-  FL_HD T operator()(double largest, std::size_t) const {
-    const T step = static_cast<T>(largest * factor);
-    return step < std::numeric_limits<T>::min() ? T(0) : step;
-  }
+  FL_HD T operator()(double largest, std::size_t) const { return usable_scale<T>(largest * factor); }
 };
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "compressors/compressor.hpp"
@@ -46,6 +47,19 @@ template <class T>
   for (const std::uint32_t client : context.clients)
     streams.emplace_back(context.random_key, client, context.round, static_cast<std::uint32_t>(context.phase));
   return streams;
+}
+
+// Normal numbers of T.
+template <class T>
+struct NormalRange {
+  static constexpr T kSmallest = std::numeric_limits<T>::min(), kLargest = std::numeric_limits<T>::max();
+};
+
+// A scale in T; 0 where it is no normal number, so that the segment is sent as zeros.
+template <class T>
+[[nodiscard]] FL_HD inline T usable_scale(double scale) {
+  const T value = static_cast<T>(scale), smallest = NormalRange<T>::kSmallest, largest = NormalRange<T>::kLargest;
+  return value >= smallest && value <= largest ? value : T(0);
 }
 
 namespace FL_DEVICE_NS {

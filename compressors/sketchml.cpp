@@ -10,7 +10,6 @@
 // and keys as differences; quantiles are exact here, where it sketches them. Checked against a plain sort in tests/compressors. Jiang, Fu,
 // Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <type_traits>
 

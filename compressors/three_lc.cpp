@@ -9,7 +9,6 @@
 // Lim, Andersen, Kaminsky, "3LC: Lightweight and effective traffic compression for distributed machine learning", MLSys 2019. The packing
 // is from memory of the paper: 3^5 = 243 values leave 13 of a byte, which is as many as runs of 2 .. 14.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -32,10 +31,7 @@ namespace {
 template <class T>
 struct MultipliedLargest {
   double s;
-  FL_HD T operator()(double largest, std::size_t) const {
-    const T scale = static_cast<T>(s * largest);
-    return scale < std::numeric_limits<T>::min() || scale > std::numeric_limits<T>::max() ? T(0) : scale;
-  }
+  FL_HD T operator()(double largest, std::size_t) const { return usable_scale<T>(s * largest); }
 };
 
 template <class T>

@@ -10,7 +10,6 @@
 // Gandikota, Kane, Maity, Mazumdar, "vqSGD: Vector quantized stochastic gradient descent", AISTATS 2021.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
@@ -62,9 +61,7 @@ struct DrawVertices {
       prefix[j] = sum;
     }
     const double norm = sqrt(squares), root = sqrt(static_cast<double>(n));
-    const bool is_usable = norm > 0 && norm * root <= static_cast<double>(std::numeric_limits<T>::max());
-    *scale = is_usable ? static_cast<T>(norm * root * factor) : T(0);
-    if (*scale < std::numeric_limits<T>::min()) *scale = T(0);
+    *scale = usable_scale<T>(norm * root * factor);
     if (*scale == T(0)) return;
     for (std::size_t i = 0; i < repetitions; ++i) draw(i, sum / (norm * root), sum);
   }

@@ -436,15 +436,14 @@ TEST(Eden, OfOneBitIsDrive) {
   }
 }
 TEST(Eden, ErrsAsNormalNumbersDo) {
-  Vector x(256, 0.0);
-  x[3] = 1, x[100] = -2, x[200] = 0.3;
-  for (std::size_t j = 0; j < 256; ++j) x[j] += 0.001 * static_cast<double>(j % 7);
+  Vector x(256);  // dense: the rotation of a few entries takes a few values, which levels may happen to meet
+  for (std::size_t j = 0; j < 256; ++j) x[j] = std::sin(1.0 + static_cast<double>(j * j));
   const double published[] = {0.3634, 0.1175, 0.03454, 0.009497};
   for (std::int64_t bits = 2; bits <= 4; ++bits) {
     const auto op = make_operator<double>("eden", {{"bits", whole(bits)}, {"scale", text("min_error")}});
     const double seen = relative_error(*op, x, 300);
-    EXPECT_LT(seen, 1.5 * published[bits - 1]) << bits;
-    EXPECT_GT(seen, 0.3 * published[bits - 1]) << bits;
+    EXPECT_LT(seen, 1.2 * published[bits - 1]) << bits;
+    EXPECT_GT(seen, 0.8 * published[bits - 1]) << bits;
   }
 }
 
