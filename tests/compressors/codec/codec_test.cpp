@@ -326,6 +326,16 @@ TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
   EXPECT_EQ(reason(ternary(3)), "channel 0: segment 0: a level lies outside -1 .. 1");
   EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 3 << 1 | 3 << 4 | 5 << 6, 9); })), "channel 0: unknown map of levels");
   EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 7 << 1, 4); })), "channel 0: unknown format of values");
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(1 | 5 << 1, 4); })), "channel 0: unknown format of values") << "factors of a list";
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) { w.put(0 | 6 << 1 | 6 << 5, 8); })), "channel 0: unknown format of values")
+      << "a sum inside a sum";
+  // Factors of rank 9, which no segment here has.
+  EXPECT_EQ(reason(write([](codec::BitWriter& w) {
+              w.put(0 | 5 << 1, 4);
+              w.put_gamma(9 + 1);
+              w.put(0, 60);
+            })),
+            "channel 0: segment 0: a rank that the matrix cannot have");
   EXPECT_EQ(reason(write([](codec::BitWriter& w) {
               w.put(1, 4);
               w.put_gamma(5 + 1);
