@@ -74,9 +74,10 @@ TEST_F(ReportTest, AStoreOfARealSweepOpensInABrowser) {
   const test::Seen seen = test::open_page(folder_ / "report.html");
   EXPECT_EQ(seen.console, "");
   EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));
-  EXPECT_EQ(test::count_of(seen.dom, "<div class=\"plot"), 14u);
-  EXPECT_EQ(test::count_of(seen.dom, "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink"), 14u);
+  EXPECT_EQ(test::count_of(seen.dom, "<div class=\"plot"), 16u);
+  EXPECT_EQ(test::count_of(seen.dom, "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink"), 16u);
   EXPECT_THAT(seen.dom, HasSubstr("Which compressor is better at equal bits?"));
+  EXPECT_THAT(seen.dom, HasSubstr("Theory beside measurement"));
   EXPECT_THAT(seen.dom, HasSubstr("4 clients, 2 classes; from no rows (pale) to"));
   EXPECT_THAT(seen.dom, HasSubstr("18 runs · 3 methods (compressor.up) · 2 levels of partition.kind · 3 paired seeds"));
 }

@@ -59,6 +59,7 @@ const std::map<std::string, Partners>& partners() {
       {"scaffold", {.local = "kind = 'scaffold'" + kSteps, .theirs = "control", .ours = "control_sum"}},
       {"scafcom", {.local = "kind = 'scallion'" + kSteps, .theirs = "control", .ours = "control_sum"}},
       {"scallion", {.local = "kind = 'scallion'" + kSteps, .up = kNatural, .theirs = "control", .ours = "control_sum"}},
+      {"signum", {.theirs = kNone, .ours = kNone}},
       {"three_pc", {.keys = "variant = 'adacgd'\nzeta = 4.0"}},
   };
   return table;
