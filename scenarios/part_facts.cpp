@@ -5,9 +5,13 @@
 #include <memory>
 
 #include "clients/local_update.hpp"
+#include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/payload_ops.hpp"
+#include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/workspace.hpp"
 
 namespace fl {
 namespace {
@@ -29,9 +33,93 @@ void add_once(std::vector<std::string>& words, const std::string& word) {
 }
 
 template <class Interface>
-std::unique_ptr<Interface> make_default(const std::string& role, const std::string& name) {
-  return make_part<Interface>(role, name, Registry::instance().default_options(role, name), Device::cpu, Precision::float64);
+std::unique_ptr<Interface> make_default(const std::string& role, const std::string& name, Precision precision = Precision::float64) {
+  return make_part<Interface>(role, name, Registry::instance().default_options(role, name), Device::cpu, precision);
 }
+
+// answer(operator, scope) for 40 x 25 parameters as a vector or, where it asks for a matrix, as one; "" where an option has to be given.
+template <class T, class Answer>
+std::string ask_compressor(const std::string& name, const Answer& answer) {
+  LayerTable table;
+  table.layers.push_back({"weight", 0, 40, 25});
+  for (const ScopeKind kind : {ScopeKind::model, ScopeKind::tensor}) {
+    try {
+      const auto part = make_default<Compressor<T>>("compressor", name, kPrecisionOf<T>);
+      const Scope scope = part->adapt(make_scope(table, kind, 0, {}));
+      part->check(scope);
+      return answer(*part, scope);
+    } catch (const Error&) {  // an option that has to be given, or a matrix that is needed
+    }
+  }
+  return "";
+}
+
+// Positions and values of a message, in words.
+template <class T>
+std::string form_of(const Payload<T>& message) {
+  std::string text = message.positions == Positions::list ? "positions and " : message.positions == Positions::factors ? "factors, " : "";
+  if (message.values == WireValue::levels)
+    text += "levels of " + std::to_string(message.level_format.bits) + (message.level_format.bits == 1 ? " bit" : " bits");
+  else
+    text += "raw values";
+  return message.rest == nullptr ? text : text + " and " + form_of(*message.rest);
+}
+
+// One client's conversation of all phases.
+class Talk {
+ public:
+  Talk(Compressor<float>& op, const Scope& scope)
+      : op_(op), scope_(scope), shared_(op.cohort_state_size(scope)), memory_(op.client_state_size(scope)), next_(memory_.size()) {
+    RandomSequence random(1, Purpose::synthetic_data);
+    for (float& x : x_) x = static_cast<float>(random.normal());
+    if (!shared_.empty()) op.init_cohort_state(1, scope, shared_.data());
+  }
+  std::string messages() {
+    std::string text;
+    for (int phase = 0; phase < op_.num_phases(); ++phase) {
+      const Payload<float>& message = send(phase);
+      const Scope plain{
+          .kind = ScopeKind::model, .segments = {{0, message.length, message.length, 1}}, .excluded = {}, .P = message.length};
+      const codec::Channel<float> channel{&message.on_wire(), op_.num_phases() > 1 ? &plain : &scope_};
+      const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
+      text += (phase > 0 ? ", then " : "") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
+    }
+    return text;
+  }
+
+ private:
+  const Payload<float>& send(int phase) {
+    Workspace workspace;
+    Exec exec;
+    exec.workspace = &workspace;
+    const std::uint32_t client = 0;
+    CompressContext<float> context;
+    context.round = 1;
+    context.phase = phase;
+    context.random_key = 1;
+    context.clients = {&client, 1};
+    context.shared = shared_.data();
+    context.remembered = shared_view<const float>(memory_.data(), 1, memory_.size());
+    context.remember = shared_view(next_.data(), 1, next_.size());
+    Affine<float> input;
+    input.add(1.0f, shared_view<const float>(x_.data(), 1, x_.size()));
+    message_.clear(op_.message_length(phase, scope_));
+    Payload<float>* const messages[] = {&message_};
+    op_.compress(exec, context, input, scope_, {}, messages);
+    if (phase + 1 < op_.num_phases()) {
+      std::vector<float> mean(message_.length), estimate(x_.size());
+      const Scope plain{.kind = ScopeKind::model, .segments = {{0, mean.size(), mean.size(), 1}}, .excluded = {}, .P = mean.size()};
+      write_dense(message_, plain, mean.data());
+      op_.absorb_mean(phase, scope_, mean, shared_.data(), estimate.data());
+    }
+    return message_;
+  }
+
+  Compressor<float>& op_;
+  const Scope& scope_;
+  std::vector<float> x_ = std::vector<float>(1000), shared_, memory_, next_;
+  Payload<float> message_;
+};
 
 std::string text_of(const Contract& contract) {
   std::string text;
@@ -156,18 +244,11 @@ void try_all(const Feedback<double>& feedback, const Local& local, Found& found)
 }  // namespace
 
 std::string promise_of_compressor(const std::string& name) {
-  LayerTable table;
-  table.layers.push_back({"weight", 0, 40, 25});
-  for (const ScopeKind kind : {ScopeKind::model, ScopeKind::tensor}) {
-    try {
-      const auto part = make_default<Compressor<double>>("compressor", name);
-      const Scope scope = part->adapt(make_scope(table, kind, 0, {}));
-      part->check(scope);
-      return text_of(part->contract(scope));
-    } catch (const Error&) {  // an option that has to be given, or a matrix that is needed
-    }
-  }
-  return "";
+  return ask_compressor<double>(name, [](const Compressor<double>& op, const Scope& scope) { return text_of(op.contract(scope)); });
+}
+
+std::string message_of_compressor(const std::string& name) {
+  return ask_compressor<float>(name, [](Compressor<float>& op, const Scope& scope) { return Talk(op, scope).messages(); });
 }
 
 std::vector<std::string> needs_of_feedback(const std::string& name) {

@@ -12,6 +12,9 @@ namespace fl {
 // usable defaults.
 [[nodiscard]] FL_API std::string promise_of_compressor(const std::string& name);
 
+// What it sends of 1,000 normal numbers in float32 in round 1, exactly: "positions and raw values, 435 bits"; several phases with "then".
+[[nodiscard]] FL_API std::string message_of_compressor(const std::string& name);
+
 // The lines under a feedback's name: operators, units, local updates; and what else it asks for.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 

@@ -22,6 +22,16 @@ TEST(PartFacts, CompressorsOfAThousandParameters) {
   for (const std::string& name : Registry::instance().names("compressor")) EXPECT_THAT(promise_of_compressor(name), Not(IsEmpty())) << name;
 }
 
+// identity: 8 bits of header and 1,000 floats.
+TEST(PartFacts, MessagesOfAThousandNumbers) {
+  EXPECT_EQ(message_of_compressor("identity"), "raw values, 32008 bits");
+  EXPECT_THAT(message_of_compressor("top_k"), StartsWith("positions and raw values, "));
+  EXPECT_THAT(message_of_compressor("ef_sign"), StartsWith("levels of 1 bit, 10"));
+  EXPECT_THAT(message_of_compressor("powersgd"), HasSubstr(", then raw values, "));
+  for (const std::string& name : Registry::instance().names("compressor"))
+    EXPECT_THAT(message_of_compressor(name), HasSubstr(" bits")) << name;
+}
+
 TEST(PartFacts, FeedbacksSayWhatTheyWorkWith) {
   EXPECT_THAT(needs_of_feedback("ef14"), Contains("operators: contraction, absolute, without a promise; in phases too"));
   EXPECT_THAT(needs_of_feedback("diana"), Contains("operators: unbiased"));

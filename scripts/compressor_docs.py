@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Prints docs/compressors.md: the head of every operator's and feedback's file, with what `fedbits list` finds out by asking the part.
+
+Usage: python3 scripts/compressor_docs.py build/fedbits > docs/compressors.md
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GROUPS = {
+    "Sparsifiers": "top_k random_k hard_threshold strom aji_dropping dgc_sampled dryden sidco wangni variance_based sketched_sgd",
+    "Quantisers": "identity fp8 qsgd adaqs dqsgd terngrad one_bit sign ef_sign natural natural_dithering dettmers8 stochastic_rounding "
+    "absolute_rounding scaled_integer lpc vqsgd sketchml three_lc inceptionn drive eden",
+    "Low rank": "powersgd gradzip rank_r_svd absolute_low_rank atomo",
+    "Hybrids, and operators around operators": "qsparse stc induced schedule accordion lgreco",
+}
+INTRO = """# Compressors and feedbacks
+
+What each method computes, what it promises and what it sends. Written by `scripts/compressor_docs.py` from the head of each part's file and
+from `fedbits list`, which asks the parts themselves: promises and messages are those of 1,000 parameters (40 x 25) with the default options,
+messages of normal numbers in float32. Options with their defaults are in [scenario-reference.md](scenario-reference.md), the wire format in
+compressors/codec/codec.hpp, classes and notation in [maths.md](maths.md).
+"""
+
+
+def head_of(path):
+    """The comment a file begins with, without its slashes."""
+    lines = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("//"):
+            break
+        lines.append(line[2:].removeprefix(" "))
+    return lines
+
+
+def markdown(lines):
+    """Indented lines are formulas; the rest is text, a paragraph up to an empty line or a formula. Stars and bars are no markup."""
+    blocks, kind = [], None
+    for line in lines:
+        if not line.strip():
+            kind = None
+            continue
+        now = "formula" if line.startswith("  ") else "text"
+        if now != kind:
+            blocks.append((now, []))
+        blocks[-1][1].append(line.rstrip())
+        kind = now
+    for kind, block in blocks:
+        if kind == "formula":
+            yield "```text\n" + "\n".join(line[2:] for line in block) + "\n```"
+        else:
+            yield re.sub(r"([*_<>|])", r"\\\1", "\n".join(block))
+
+
+def parts_of(fedbits, what):
+    """name -> (summary, what was found out, also called, source) from `fedbits list`."""
+    parts, facts = {}, None
+    for line in subprocess.run([fedbits, "list", what], capture_output=True, text=True, check=True).stdout.splitlines():
+        if match := re.fullmatch(r"  (\w+) \[.*?\]  (.*)", line):
+            facts = []
+            parts[match[1]] = (match[2], facts)
+        elif facts is not None and re.match(r"      (promises|sends|operators|units|local updates|participation|downlink|also called)", line):
+            facts.append(line.strip())
+    return parts
+
+
+def describe(name, path, part):
+    facts = part[1]
+    yield f"### {name}\n"
+    yield from (block + "\n" for block in markdown(head_of(path)))
+    yield "".join(f"- {fact}\n" for fact in facts)
+    yield f"File: {path.relative_to(ROOT)}\n"
+
+
+def file_of(folder, name):
+    for path in folder.glob("*.cpp"):
+        if re.search(rf'PartInfo\{{"\w+",\s*"{name}"', path.read_text()):
+            return path
+    sys.exit(f"no file in {folder} registers {name}")
+
+
+def main():
+    fedbits = sys.argv[1]
+    operators, feedbacks = parts_of(fedbits, "compressors"), parts_of(fedbits, "feedbacks")
+    grouped = [name for names in GROUPS.values() for name in names.split()]
+    if wrong := set(grouped) ^ set(operators):
+        sys.exit(f"GROUPS in {sys.argv[0]} and the registry differ in: {', '.join(sorted(wrong))}")
+    print(INTRO)
+    for title, names in GROUPS.items():
+        print(f"## {title}\n")
+        for name in names.split():
+            print("\n".join(describe(name, file_of(ROOT / "compressors", name), operators[name])))
+    print("## Feedbacks\n")
+    for name in feedbacks:
+        print("\n".join(describe(name, file_of(ROOT / "compressors/feedback", name), feedbacks[name])))
+
+
+if __name__ == "__main__":
+    main()
