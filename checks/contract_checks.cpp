@@ -50,7 +50,7 @@ bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p)
   static const std::set<std::string> kNormal = {"accordion", "adaqs",   "atomo",    "dqsgd", "induced",           "natural",
                                                 "qsgd",      "qsparse", "terngrad", "lpc",   "natural_dithering", "fp8",
                                                 "dettmers8", "vqsgd",   "drive",    "eden",  "rank_r_svd"};
-  if (kNormal.contains(c.name)) return largest == 0 || largest > 1e8 * static_cast<double>(std::numeric_limits<T>::min());
+  if (kNormal.contains(c.name)) return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
   if (extra_options().contains(c.name) || contract.domain.empty()) return true;
   return largest == 0 || (largest > 1e-3 && largest < 1e3);
 }

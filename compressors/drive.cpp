@@ -9,7 +9,9 @@
 // <C(x), x> = |x|^2, so C(x) - x is orthogonal to x, and for a uniform rotation its mean is 0 by symmetry; for Hadamard's it is nearly.
 // omega = 3: E|C(x)-x|^2 <= 2.92 |x|^2 is what the source proves of uniform rotations for every d (pi/2 - 1 in the limit). The rotation is
 // drawn anew for each client and round; the receiver draws it too and undoes it (Compressor::reconstruct). Encoding: one bit per coordinate
-// and the scale. Published bits: the same, 32 per segment. Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
+// and the scale. Published bits: the same, 32 per segment.
+//
+// Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
 // One-bit distributed mean estimation", NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
 #include <cmath>
 #include <type_traits>

@@ -5,7 +5,9 @@
 // for C with |C(x) - x|^2 <= (1 - delta) |x|^2 (in expectation suffices) and Q unbiased with omega, drawn independently: the error is that
 // of Q on x - C(x). An alternative to error feedback: no memory, and a smaller omega than Q alone.
 //   compressor.up = { kind = "induced", biased = { kind = "top_k", ratio = 0.01 }, unbiased = { kind = "natural" } }
-// On the wire: one message of two parts. Published bits: those of the parts. S. Horvath, P. Richtarik, "A better alternative to error
+// On the wire: one message of two parts. Published bits: those of the parts.
+//
+// S. Horvath, P. Richtarik, "A better alternative to error
 // feedback for communication-efficient distributed learning", ICLR 2021.
 #include <algorithm>
 

@@ -7,8 +7,9 @@
 // delta: where one bucket holds everything and its mean is 0 (few values, many ties) nothing is left.
 // Encoding: ceil(log2 q) bits for a bucket, and the q means of each segment as a table; a segment of fewer entries than q has as many
 // buckets as the largest segment has entries. Published bits: the same, 32 per mean. The source codes buckets further, with a MinMax sketch
-// and keys as differences; quantiles are exact here, where it sketches them. Checked against a plain sort in tests/compressors. Jiang, Fu,
-// Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
+// and keys as differences; quantiles are exact here, where it sketches them. Checked against a plain sort in tests/compressors.
+//
+// Jiang, Fu, Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
 #include <algorithm>
 #include <string>
 #include <type_traits>

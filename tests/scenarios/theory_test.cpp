@@ -85,6 +85,29 @@ TEST_F(TheoryOfRuns, WhatLosesNothingHasTheBoundOfGradientDescent) {
   expect_bounded(exact, 300);
 }
 
+// gamma = 0.1, L = 2, f(x_0) - f* = 3: the bounds after two rounds, worked out by hand.
+TEST(BoundedMean, HasTheConstantsOfTheTheorems) {
+  std::vector<RoundRow> rows(3);
+  rows[0].train_loss = 4;
+  rows[0].zeta_sq = 5, rows[1].zeta_sq = 7, rows[2].zeta_sq = 100;  // the last is met after the rounds that are bounded
+  rows[1].global_grad_norm_sq = 6, rows[2].global_grad_norm_sq = 2;
+  const auto after_two = [&](double theorem, const char* name, double value) {
+    RunRecord record;
+    record.f_star = 1;
+    record.constants = {{"gamma", 0.1}, {"theorem", theorem}, {"theorem_L", 2.0}, {name, value}};
+    const BoundedMean mean = bounded_mean(record, rows);
+    EXPECT_EQ(mean.measured, (std::vector<double>{6, 4}));
+    return mean.bound.at(1);
+  };
+  EXPECT_DOUBLE_EQ(after_two(8, "unused", 0), 30);                                         // 2 * 3 / (0.1 * 2)
+  EXPECT_DOUBLE_EQ(after_two(6, "theorem_kappa", 3), 60 + 0.72);                           // 4 * 3 / 0.2 + 2 * 0.01 * 4 * 9
+  EXPECT_DOUBLE_EQ(after_two(7, "theorem_delta", 0.5), 120 + 16 * 0.04 * 7 * 0.5 / 0.25);  // 8 * 3 / 0.2 + ...
+  rows[1].global_grad_norm_sq = kNotMeasured;
+  RunRecord record;
+  record.constants = {{"gamma", 0.1}, {"theorem", 8.0}, {"theorem_L", 2.0}};
+  EXPECT_TRUE(bounded_mean(record, rows).bound.empty()) << "a round that was not measured";
+}
+
 TEST_F(TheoryOfRuns, NothingIsSaidWhereAnAssumptionFails) {
   const auto none = [](const test::ScenarioText& s, const char* why) {
     const Outcome outcome = run(s);

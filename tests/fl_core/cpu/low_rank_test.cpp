@@ -1,0 +1,114 @@
+// Products of an affine matrix with thin factors against plain loops: shapes of one tile and of many, ranks of one chunk of columns and of
+// several.
+#include "fl_core/cpu/low_rank.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "fl_core/random.hpp"
+#include "fl_core/workspace.hpp"
+
+namespace fl::cpu {
+namespace {
+
+struct Shape {
+  std::size_t rows, cols, rank;
+};
+constexpr Shape kShapes[] = {{1, 1, 1}, {7, 5, 2}, {8, 512, 4}, {9, 513, 5}, {19, 1100, 6}, {40, 16, 9}, {3, 700, 3}};
+constexpr std::size_t kBefore = 3, kClients = 2;  // parameters in front of the matrix
+
+template <class T>
+class LowRank : public testing::Test {
+ protected:
+  LowRank() { exec_.workspace = &workspace_; }
+  std::vector<T> noise(std::size_t n, std::uint32_t which) {
+    RandomSequence random(which, Purpose::start);
+    std::vector<T> x(n);
+    for (T& v : x) v = static_cast<T>(random.normal());
+    return x;
+  }
+  // p = e + g / 4 of both clients, the second of which is asked.
+  void take(const Shape& shape) {
+    P_ = kBefore + shape.rows * shape.cols + 2;
+    segment_ = {kBefore, kBefore + shape.rows * shape.cols, shape.rows, shape.cols};
+    e_ = noise(kClients * P_, 1), g_ = noise(kClients * P_, 2);
+    left_ = noise(shape.rows * shape.rank, 3), right_ = noise(shape.cols * shape.rank, 4);
+  }
+  BatchView<T> view(std::vector<T>& x) { return {x.data(), nullptr, kClients, P_, P_}; }
+  Affine<T> input() {
+    Affine<T> input;
+    input.add(T(1), view(e_)).add(T(0.25), view(g_));
+    return input;
+  }
+  double entry(std::size_t i, std::size_t j) {
+    const std::size_t at = P_ + kBefore + i * segment_.cols + j;
+    return static_cast<double>(e_[at]) + 0.25 * static_cast<double>(g_[at]);
+  }
+  double sent(const Shape& shape, std::size_t i, std::size_t j) {
+    double sum = 0;
+    for (std::size_t c = 0; c < shape.rank; ++c)
+      sum += static_cast<double>(left_[i * shape.rank + c]) * static_cast<double>(right_[j * shape.rank + c]);
+    return sum;
+  }
+  static constexpr double kTolerance = sizeof(T) == 4 ? 2e-5 : 1e-13;
+
+  Workspace workspace_;
+  Exec exec_;
+  std::size_t P_ = 0;
+  Segment segment_;
+  std::vector<T> e_, g_, left_, right_;
+};
+using Precisions = testing::Types<float, double>;
+TYPED_TEST_SUITE(LowRank, Precisions);
+
+TYPED_TEST(LowRank, ProductsAreThoseOfPlainLoops) {
+  using T = TypeParam;
+  for (const Shape& shape : kShapes) {
+    this->take(shape);
+    std::vector<T> by_rows(shape.rows * shape.rank, T(9)), by_columns(shape.cols * shape.rank, T(9));
+    affine_times(this->exec_, this->input(), 1, this->segment_, this->right_.data(), shape.rank, by_rows.data());
+    affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), shape.rank, by_columns.data());
+    for (std::size_t c = 0; c < shape.rank; ++c) {
+      for (std::size_t i = 0; i < shape.rows; ++i) {
+        double sum = 0;
+        for (std::size_t j = 0; j < shape.cols; ++j) sum += this->entry(i, j) * static_cast<double>(this->right_[j * shape.rank + c]);
+        ASSERT_NEAR(static_cast<double>(by_rows[i * shape.rank + c]), sum, this->kTolerance * (1 + std::sqrt(shape.cols)))
+            << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
+      }
+      for (std::size_t j = 0; j < shape.cols; ++j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < shape.rows; ++i) sum += this->entry(i, j) * static_cast<double>(this->left_[i * shape.rank + c]);
+        ASSERT_NEAR(static_cast<double>(by_columns[j * shape.rank + c]), sum, this->kTolerance * (1 + std::sqrt(shape.rows)))
+            << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
+      }
+    }
+  }
+}
+
+// The state lies over a term of the input; what is beside the matrix, and the other client, stay as they are.
+TYPED_TEST(LowRank, TheStateIsWhatTheProductLeaves) {
+  using T = TypeParam;
+  for (const Shape& shape : kShapes) {
+    this->take(shape);
+    std::vector<T> product(shape.rows * shape.cols, T(9));
+    low_rank_product(this->exec_, this->segment_, this->left_.data(), this->right_.data(), shape.rank, product.data());
+    std::vector<T> expected = this->e_;
+    for (std::size_t i = 0; i < product.size(); ++i) {
+      const std::size_t at = this->P_ + kBefore + i;
+      ASSERT_NEAR(static_cast<double>(product[i]), this->sent(shape, i / shape.cols, i % shape.cols), this->kTolerance * 10);
+      expected[at] = T(1) * this->e_[at] + T(0.25) * this->g_[at] - product[i];
+    }
+    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), shape.rank,
+                         StateWrite<T>{StateRule::residual, this->view(this->e_)});
+    ASSERT_EQ(this->e_, expected) << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
+    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), shape.rank,
+                         StateWrite<T>{StateRule::zero_where_sent, this->view(this->e_)});
+    for (std::size_t i = 0; i < product.size(); ++i) expected[this->P_ + kBefore + i] = T(0);
+    ASSERT_EQ(this->e_, expected);
+  }
+}
+
+}  // namespace
+}  // namespace fl::cpu
