@@ -28,146 +28,8 @@ namespace fl::checks {
 
 using Settings = std::vector<std::pair<std::string, Value>>;
 
-inline Value text(const char* s) { return Value{std::string(s)}; }
-inline Value whole(std::int64_t n) { return Value{n}; }
-// { kind = name, key = value, ... }
-inline Value inner(const char* name, const Settings& settings = {}) {
-  Value::Table table = {{"kind", text(name)}};
-  for (const auto& setting : settings) table.push_back(setting);
-  Value value;
-  value.data = std::move(table);
-  return value;
-}
-inline Value list_of(std::initializer_list<Value> values) {
-  Value value;
-  value.data = Value::List(values);
-  return value;
-}
-inline Value rounds(std::initializer_list<std::int64_t> values) {
-  Value::List list;
-  for (const std::int64_t x : values) list.push_back(Value{x});
-  Value value;
-  value.data = std::move(list);
-  return value;
-}
-inline Value numbers(std::initializer_list<double> values) {
-  Value::List list;
-  for (const double x : values) list.push_back(Value{x});
-  Value value;
-  value.data = std::move(list);
-  return value;
-}
-
-// Option sets beside the defaults.
-inline const std::map<std::string, std::vector<Settings>>& extra_options() {
-  static const std::map<std::string, std::vector<Settings>> table = {
-      {"identity", {{{"format", text("fp16")}}, {{"format", text("bf16")}}, {{"format", text("fp32")}}}},
-      {"top_k",
-       {{{"ratio", Value{0.25}}},
-        {{"ratio", Value{0.25}}, {"ties", text("all")}},
-        {{"ratio", Value{0.5}}, {"value_format", text("fp16")}},
-        {{"ratio", Value{0.5}}, {"value_format", text("bf16")}}}},
-      {"random_k",
-       {{{"ratio", Value{0.25}}, {"scaled", Value{false}}},
-        {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
-        {{"ratio", Value{0.5}}, {"scaled", Value{false}}, {"value_format", text("fp16")}}}},
-      {"hard_threshold",
-       {{{"threshold", Value{0.5}}},
-        {{"threshold", Value{0.25}}, {"value_format", text("fp16")}},
-        {{"threshold", Value{0.25}}, {"value_format", text("bf16")}}}},
-      {"qsgd",
-       {{{"levels", whole(1)}},
-        {{"levels", whole(4)}, {"scaled", Value{true}}},
-        {{"levels", whole(16)}, {"norm", text("max")}},
-        {{"levels", whole(1)}, {"norm", text("max")}, {"scaled", Value{true}}},
-        {{"levels", whole(1000)}},
-        {{"levels", whole(100000)}}}},
-      {"natural", {{{"rounding", text("nearest")}}}},
-      {"natural_dithering",
-       {{{"levels", whole(1)}},
-        {{"levels", whole(4)}, {"norm", text("l1")}},
-        {{"levels", whole(20)}, {"norm", text("max")}},
-        {{"levels", whole(3)}, {"scaled", Value{true}}}}},
-      {"adaqs",
-       {{{"levels", whole(2)}, {"double_every", whole(2)}},
-        {{"levels", whole(3)}, {"double_every", whole(1)}, {"max_levels", whole(20)}, {"scaled", Value{true}}}}},
-      {"dqsgd", {{{"levels_per_unit", Value{0.25}}}, {{"levels_per_unit", Value{50.0}}, {"rule", text("lambda")}}}},
-      {"terngrad",
-       {{{"clip", Value{0.0}}}, {{"clip", Value{1.0}}}, {{"clip", Value{0.0}}, {"scaled", Value{true}}}, {{"scaled", Value{true}}}}},
-      {"lpc", {{{"bits", whole(2)}}, {{"bits", whole(4)}, {"clip", Value{0.5}}}, {{"bits", whole(12)}, {"scaled", Value{true}}}}},
-      {"three_lc", {{{"sparsity", Value{1.5}}}, {{"sparsity", Value{1.9}}}}},
-      {"fp8", {{{"format", text("e5m2")}}, {{"scaled", Value{false}}}, {{"format", text("e5m2")}, {"scaled", Value{false}}}}},
-      {"dettmers8", {}},
-      {"vqsgd", {{{"repetitions", whole(1)}}, {{"repetitions", whole(7)}, {"scaled", Value{true}}}}},
-      {"sketchml", {{{"buckets", whole(4)}}}},
-      {"drive", {{{"scale", text("min_error")}}}},
-      {"eden",
-       {{{"bits", whole(1)}}, {{"bits", whole(4)}, {"scale", text("min_error")}}, {{"bits", whole(8)}}, {{"scale", text("min_error")}}}},
-      {"stochastic_rounding",
-       {{{"integer_bits", whole(4)}, {"fraction_bits", whole(3)}},
-        {{"integer_bits", whole(12)}, {"fraction_bits", whole(20)}, {"rounding", text("nearest")}}}},
-      {"inceptionn", {{{"error_bits", whole(3)}}, {{"error_bits", whole(15)}}}},
-      {"absolute_rounding",
-       {{{"step", Value{0.5}}},
-        {{"step", Value{0.5}}, {"rounding", text("nearest")}},
-        {{"step", Value{0.25}}, {"deadzone", Value{0.75}}},
-        {{"step", Value{1.0}}, {"deadzone", Value{2.0}}, {"rounding", text("nearest")}, {"rule", text("lambda")}},
-        {{"step", text("2*sqrt(epsilon/d)")}, {"epsilon", Value{0.5}}}}},
-      {"scaled_integer",
-       {{{"alpha", Value{8.0}}, {"bits", whole(8)}},
-        {{"alpha", Value{1000.0}}, {"bits", whole(16)}, {"rounding", text("stochastic")}},
-        {{"rounding", text("stochastic")}}}},
-      {"powersgd", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"warm_start", Value{false}}}}},
-      {"aji_dropping", {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}}, {{"ratio", Value{0.25}}, {"exact", Value{true}}}}},
-      {"dgc_sampled",
-       {{{"ratio", Value{0.25}}, {"sample", Value{0.5}}},
-        {{"ratio", Value{0.1}}, {"rounds", whole(0)}},
-        {{"warmup", numbers({0.5, 0.25})}, {"warmup_rounds", whole(3)}}}},
-      {"sidco",
-       {{{"ratio", Value{0.1}}, {"stages", whole(1)}},
-        {{"ratio", Value{0.1}}, {"fit", text("pareto")}, {"stages", whole(3)}},
-        {{"ratio", Value{0.1}}, {"fit", text("gamma_pareto")}, {"stages", whole(2)}},
-        {{"ratio", Value{0.25}}, {"fit", text("gamma_pareto")}, {"update_every", whole(1)}}}},
-      {"variance_based", {{{"alpha", Value{0.5}}}}},
-      {"dryden", {{{"ratio", Value{0.25}}}}},
-      {"rank_r_svd", {{{"rank", whole(1)}}, {{"rank", whole(5)}}}},
-      {"absolute_low_rank", {{{"threshold", Value{1.0}}}, {{"threshold", Value{3.0}}, {"rule", text("lambda")}}}},
-      {"atomo",
-       {{{"ratio", Value{0.25}}},
-        {{"ratio", Value{0.25}}, {"scaled", Value{true}}},
-        {{"atoms", text("singular")}, {"rank", whole(2)}},
-        {{"atoms", text("singular")}, {"rank", whole(1)}, {"scaled", Value{true}}}}},
-      {"gradzip", {{{"rank", whole(1)}}, {{"rank", whole(4)}, {"ridge", Value{0.1}}}}},
-      {"sketched_sgd", {{{"ratio", Value{0.1}}, {"rows", whole(3)}, {"columns", whole(20)}}}},
-      {"induced",
-       {{{"biased", inner("top_k", {{"ratio", Value{0.25}}})},
-         {"unbiased", inner("random_k", {{"ratio", Value{0.25}}, {"scaled", Value{true}}})}},
-        {{"biased", inner("random_k", {{"ratio", Value{0.5}}})}, {"unbiased", inner("qsgd", {{"levels", whole(4)}})}}}},
-      {"schedule",
-       {{{"stages", list_of({inner("top_k", {{"ratio", Value{0.5}}}), inner("top_k", {{"ratio", Value{0.25}}})})},
-         {"from", rounds({1, 5})}},
-        {{"stages", list_of({inner("identity"), inner("ef_sign")})}, {"from", rounds({1, 20})}}}},
-      {"accordion",
-       {{{"critical", inner("top_k", {{"ratio", Value{0.5}}})},
-         {"otherwise", inner("top_k", {{"ratio", Value{0.1}}})},
-         {"window", whole(2)}},
-        {{"critical", inner("rank_r_svd", {{"rank", whole(3)}})}, {"otherwise", inner("rank_r_svd", {{"rank", whole(1)}})}}}},
-      {"lgreco",
-       {{{"reference", inner("top_k", {{"ratio", Value{0.2}}})},
-         {"candidates", list_of({inner("top_k", {{"ratio", Value{0.05}}}), inner("top_k", {{"ratio", Value{0.5}}})})},
-         {"adjust_every", whole(1)},
-         {"steps", whole(100)}}}},
-      {"strom", {{{"tau", Value{0.5}}}}},
-      {"wangni",
-       {{{"ratio", Value{0.25}}}, {{"ratio", Value{0.25}}, {"scaled", Value{true}}}, {{"ratio", Value{0.5}}, {"corrections", whole(0)}}}},
-      {"qsparse",
-       {{{"ratio", Value{0.25}}, {"levels", whole(1)}},
-        {{"ratio", Value{0.25}}, {"levels", whole(8)}, {"scaled", Value{false}}},
-        {{"ratio", Value{0.5}}, {"levels", whole(1000)}},
-        {{"ratio", Value{0.25}}, {"quantizer", text("sign")}}}},
-  };
-  return table;
-}
+// Sets of options of the built-in compressors, beside their defaults.
+const std::map<std::string, std::vector<Settings>>& extra_options();
 
 // A registered compressor with one set of options.
 struct Case {
@@ -175,24 +37,8 @@ struct Case {
   Options options;
 };
 
-inline std::vector<Case> cases_of(const std::string& name) {
-  const Options defaults = Registry::instance().default_options("compressor", name);
-  std::vector<Case> cases = {{name, name, defaults}};
-  const auto extra = extra_options().find(name);
-  if (extra == extra_options().end()) return cases;
-  for (const Settings& settings : extra->second) {
-    Case c{name, name, defaults};
-    for (const auto& [key, value] : settings) {
-      Schema schema = c.options.schema();
-      Field* field = schema.find(key);
-      if (field == nullptr) throw Error("the table names an option that does not exist: " + name + "." + key);
-      if (const auto refused = field->assign(value)) throw Error(name + "." + key + " " + *refused);
-      c.label += " " + key + "=" + to_string(value);
-    }
-    cases.push_back(std::move(c));
-  }
-  return cases;
-}
+// The defaults first, then the sets of the table.
+std::vector<Case> cases_of(const std::string& name);
 
 template <class T>
 std::unique_ptr<Compressor<T>> make(const Case& c) {
@@ -200,33 +46,14 @@ std::unique_ptr<Compressor<T>> make(const Case& c) {
 }
 
 // A small model: matrices, vectors, a scalar.
-inline LayerTable small_table() {
-  LayerTable table;
-  std::size_t begin = 0;
-  for (const auto& [name, rows, cols] : std::initializer_list<std::tuple<const char*, std::size_t, std::size_t>>{
-           {"first", 5, 13}, {"bias", 13, 1}, {"scalar", 1, 1}, {"second", 8, 9}, {"head", 7, 3}}) {
-    table.layers.push_back({name, begin, rows, cols});
-    begin += rows * cols;
-  }
-  return table;
-}
+LayerTable small_table();
 
 struct NamedScope {
   std::string label;
   Scope scope;
 };
 
-inline std::vector<NamedScope> all_scopes() {
-  const LayerTable table = small_table();
-  LayerTable one;
-  one.layers.push_back({"only", 0, 1, 1});
-  return {{"model", make_scope(table, ScopeKind::model, 0, {})},
-          {"tensor", make_scope(table, ScopeKind::tensor, 0, {})},
-          {"bucket of 16", make_scope(table, ScopeKind::bucket, 16, {})},
-          {"tensor but bias and head", make_scope(table, ScopeKind::tensor, 0, {"bias", "head"})},
-          {"model but first", make_scope(table, ScopeKind::model, 0, {"first"})},
-          {"one element", make_scope(one, ScopeKind::model, 0, {})}};
-}
+std::vector<NamedScope> all_scopes();
 
 // The scope as the operator serves it; nothing where it does not.
 template <class T>

@@ -106,7 +106,7 @@ void untouched(const std::string& part, Findings& findings) {
 }
 
 // The messages of the same block from a compressor of its own, and in blocks of one and of two clients.
-void blocks(const std::string& part, Findings& findings) {
+void compressor_blocks(const std::string& part, Findings& findings) {
   constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
   for_each_input(part, findings, kSome, [](const auto& s, Shape shape) {
     using T = NumberOf<decltype(s)>;
@@ -211,7 +211,7 @@ const std::vector<Check>& compressor_checks() {
       {"residual", "the new state is the input minus the decoded message, bit for bit", residual},
       {"zero_where_sent", "momentum factor masking clears what was sent and nothing else", zeroed},
       {"untouched", "the input is not written to, nor a state that nobody asked for", untouched},
-      {"blocks", "messages and state do not depend on blocks, and are the same a second time", blocks},
+      {"blocks", "messages and state do not depend on blocks, and are the same a second time", compressor_blocks},
       {"bits", "the counted bits are those of the encoded bytes, and decoding gives the same numbers", bits},
       {"both_ends", "fifty rounds of feedback leave client and server with the same numbers", both_ends},
       {"nan", "NaN and infinity in the input leave the message well-formed", nan},

@@ -218,7 +218,7 @@ void check_block(const ModelCase& c, const Place& place) {
   }
 }
 
-void blocks(const std::string& part, Findings& findings) {
+void model_blocks(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, const Place& place) {
     check_block<double>(c, place.inside("float64"));
     check_block<float>(c, place.inside("float32"));
@@ -299,7 +299,7 @@ const std::vector<Check>& model_checks() {
       {"gradient", "the gradient is the derivative of the loss, by finite differences", gradient},
       {"loss", "the loss is the mean over rows plus the regulariser", loss},
       {"mean", "the gradient over rows is the mean of those of single rows", mean},
-      {"blocks", "a block of clients gives what each gives alone, bit for bit", blocks},
+      {"blocks", "a block of clients gives what each gives alone, bit for bit", model_blocks},
       {"precision", "float32 follows float64", precision},
       {"hessian", "the Hessian, where there is one, is the derivative of the gradient", hessian},
       {"second_order", "second_order() and gradient() are about the same loss", second_order},

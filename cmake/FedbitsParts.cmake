@@ -7,7 +7,7 @@ add_library(fedbits_flags INTERFACE)
 target_include_directories(fedbits_flags INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(fedbits_flags INTERFACE FL_VERSION="${PROJECT_VERSION}" THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP)
 target_compile_options(fedbits_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fopenmp-simd -fno-trapping-math>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow> -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fopenmp-simd -fno-trapping-math>)
 if(FL_NATIVE)
   set(FL_LEVEL -march=native)
 else()

@@ -127,7 +127,7 @@ class Sidco final : public Compressor<T> {
       const int stages = options_.stages > 0 ? static_cast<int>(options_.stages) : 1 + static_cast<int>(context.remembered.row(k)[0]);
       for (const Segment& segment : scope.segments) select(p + segment.begin, segment.size(), stages, c + segment.begin);
       send_nonzeros(exec, scope, p, c, state.slice(k, 1), messages.subspan(k, 1));
-      if (options_.stages == 0) adapt(context.remembered.row(k), *messages[k], scope, context.remember.row(k));
+      if (options_.stages == 0) next_stages(context.remembered.row(k), *messages[k], scope, context.remember.row(k));
     }
   }
 
@@ -147,7 +147,7 @@ class Sidco final : public Compressor<T> {
   }
 
   // before, after: stages - 1, sum of sent/wanted, rounds since the last revision
-  void adapt(const T* before, const Payload<T>& message, const Scope& scope, T* after) const {
+  void next_stages(const T* before, const Payload<T>& message, const Scope& scope, T* after) const {
     double size = 0, stages = static_cast<double>(before[0]) + 1;
     for (const Segment& segment : scope.segments) size += static_cast<double>(segment.size());
     const double sum = static_cast<double>(before[1]) + static_cast<double>(message.num_sent) / size / options_.ratio;

@@ -113,6 +113,7 @@ void Dataset<T>::expand_pixels() {
   pixels = {};
 }
 
+template class Buffer<std::uint8_t>;  // clang++ 14 leaves its destructor out otherwise
 template struct Dataset<float>;
 template struct Dataset<double>;
 

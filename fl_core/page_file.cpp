@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kPage = 4096;          // bytes
+constexpr std::size_t kDiskPage = 4096;      // bytes
 constexpr std::size_t kLargeRecord = 16384;  // bytes; from here on records begin on pages, so that none is read to write its neighbour
 constexpr const char* kMark = ".pages-";
 
 std::size_t stride_of(std::size_t record_bytes) {
-  return record_bytes < kLargeRecord ? record_bytes : (record_bytes + kPage - 1) / kPage * kPage;
+  return record_bytes < kLargeRecord ? record_bytes : (record_bytes + kDiskPage - 1) / kDiskPage * kDiskPage;
 }
 
 bool has_name(int file) {

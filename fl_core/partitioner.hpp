@@ -43,7 +43,7 @@ class FL_API Partitioner {
 // Partitioners have no device and no precision: registered with Device::cpu, Precision::float64.
 //   FL_REGISTER_PARTITIONER(Contiguous, ContiguousOptions, "contiguous", "summary", "source");
 #define FL_REGISTER_PARTITIONER(Class, OptionsStruct, name, summary, source)                                         \
-  static const bool FL_JOIN(partitioner_, __LINE__) = [] {                                                           \
+  static const bool FL_JOIN(partitioner_, __COUNTER__) = [] {                                                        \
     auto& registry = ::fl::Registry::instance();                                                                     \
     registry.describe({"partitioner", name, summary, source}, ::fl::Options::of<OptionsStruct>());                   \
     registry.add("partitioner", name, ::fl::Device::cpu, ::fl::Precision::float64,                                   \

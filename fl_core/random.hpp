@@ -5,6 +5,10 @@
 // A number depends on what it is for and never on time, thread or order, so any block size, thread count or device draws the same bits.
 #pragma once
 
+// Philox needs none of the intrinsics, whose header takes longer to compile than the rest.
+#ifndef R123_USE_SSE
+#define R123_USE_SSE 0
+#endif
 #include <Random123/philox.h>
 
 #include <cstdint>

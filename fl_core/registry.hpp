@@ -80,7 +80,7 @@ struct Registration {
 #define FL_JOIN_INNER(a, b) a##b
 #define FL_JOIN(a, b) FL_JOIN_INNER(a, b)
 #define FL_REGISTER_PART(Interface, Part, OptionsStruct, ...) \
-  static const ::fl::Registration<Interface, Part, OptionsStruct> FL_JOIN(registration_, __LINE__)(__VA_ARGS__)
+  static const ::fl::Registration<Interface, Part, OptionsStruct> FL_JOIN(registration_, __COUNTER__)(__VA_ARGS__)
 
 // The same for a part whose work is irregular and belongs to the host: no second copy of its file is compiled for CUDA.
 #define FL_REGISTER_HOST_PART(Interface, Part, OptionsStruct, ...) FL_REGISTER_PART(Interface, Part, OptionsStruct, __VA_ARGS__)

@@ -5,7 +5,7 @@
 namespace fl {
 namespace {
 
-constexpr std::size_t kAlignment = 64;                       // bytes
+constexpr std::size_t kTakeAlignment = 64;                   // bytes
 constexpr std::size_t kFirstChunk = std::size_t{256} << 10;  // bytes
 
 }  // namespace
@@ -19,7 +19,7 @@ std::size_t Workspace::capacity_bytes() const {
 // Memory that is in use never moves: a request that does not fit opens a further chunk. Once everything has been given back the chunks
 // are joined, so that a round settles on one chunk of the size that it needs.
 void* Workspace::take_bytes(std::size_t bytes) {
-  bytes = std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+  bytes = std::max((bytes + kTakeAlignment - 1) / kTakeAlignment * kTakeAlignment, kTakeAlignment);
   const bool unused = chunk_ == 0 && used_ == 0;
   if (unused && chunks_.size() > 1) {
     const std::size_t joined = std::max(capacity_bytes(), bytes);

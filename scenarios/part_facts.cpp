@@ -16,7 +16,7 @@
 namespace fl {
 namespace {
 
-std::string number(double value) {
+std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
@@ -127,9 +127,9 @@ std::string text_of(const Contract& contract) {
     text += (text.empty() ? "" : "; ") + what + (in_expectation ? " in expectation" : "");
   };
   const auto is_mean = [](Contract::Holds holds) { return holds == Contract::Holds::in_expectation; };
-  if (contract.kappa) claim("absolute, kappa = " + number(*contract.kappa), is_mean(contract.kappa_holds));
-  if (contract.delta) claim("contraction, delta = " + number(*contract.delta), is_mean(contract.delta_holds));
-  if (contract.omega) claim("unbiased, omega = " + number(*contract.omega), false);
+  if (contract.kappa) claim("absolute, kappa = " + short_number(*contract.kappa), is_mean(contract.kappa_holds));
+  if (contract.delta) claim("contraction, delta = " + short_number(*contract.delta), is_mean(contract.delta_holds));
+  if (contract.omega) claim("unbiased, omega = " + short_number(*contract.omega), false);
   if (text.empty()) text = "nothing";
   if (contract.linear) text += "; linear";
   if (!contract.no_memory.empty()) text += "; no feedback keeps its error";

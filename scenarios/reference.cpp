@@ -58,7 +58,7 @@ std::string cell(const std::string& text) {
 
 std::string code(const std::string& text) { return std::string("`").append(cell(text)).append("`"); }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined_code(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + code(name);
   return text;
@@ -71,7 +71,7 @@ std::string default_of(const Field& field) {
 }
 
 std::string row(const Field& field) {
-  const std::string type = field.choices.empty() ? cell(field.type) : "one of " + joined(field.choices);
+  const std::string type = field.choices.empty() ? cell(field.type) : "one of " + joined_code(field.choices);
   return "| " + code(field.name) + " | " + type + " | " + default_of(field) + " | " + cell(field.constraint()) + " | " +
          cell(field.unit_text) + " | " + cell(field.doc) + " |\n";
 }
@@ -125,7 +125,7 @@ std::string describe_section(Section& section) {
                              : kind.empty()                                  ? "required"
                                                                              : code(to_string(Value{kind}));
   text += table(section.keys,
-                "| `kind` | one of " + joined(names) + " | " + preset + " | | | the part; its own keys stand in the same table |\n");
+                "| `kind` | one of " + joined_code(names) + " | " + preset + " | | | the part; its own keys stand in the same table |\n");
   if (section.path == "compressor.down") return text + "\nThe kinds are those of `[compressor.up]`.\n";
   for (const std::string& name : names) text += describe_part(name, section);
   return text;

@@ -7,6 +7,8 @@ fl_jobs="${FEDBITS_JOBS:-$(nproc)}"
 # One compiler cache for every clone, but not for every processor: the same -march=native means other instructions there.
 CCACHE_NAMESPACE="$(grep -m1 '^flags' /proc/cpuinfo | cksum | cut -d' ' -f1)"
 export CCACHE_NAMESPACE CCACHE_BASEDIR="$fl_root" CCACHE_NOHASHDIR=true
+# What a precompiled header and __DATE__ would keep out of the cache otherwise.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 # step TITLE COMMAND...: a headed step; the script ends where the command fails.
 step() {

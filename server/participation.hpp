@@ -63,7 +63,7 @@ FL_API void weigh(std::span<const double> weights, CohortEstimate estimate, doub
 // Participations have no device and no precision.
 //   FL_REGISTER_PARTICIPATION(Uniform, UniformOptions, "uniform", "summary", "source");
 #define FL_REGISTER_PARTICIPATION(Class, OptionsStruct, name, summary, source)                                           \
-  static const bool FL_JOIN(participation_, __LINE__) = [] {                                                             \
+  static const bool FL_JOIN(participation_, __COUNTER__) = [] {                                                          \
     auto& registry = ::fl::Registry::instance();                                                                         \
     registry.describe({"participation", name, summary, source}, ::fl::Options::of<OptionsStruct>());                     \
     registry.add("participation", name, ::fl::Device::cpu, ::fl::Precision::float64,                                     \

@@ -1,7 +1,6 @@
 #include "apps/fedbits/live_table.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <ostream>
 
 #include "apps/fedbits/numbers.hpp"
@@ -10,14 +9,12 @@ namespace fl {
 
 namespace {
 
-constexpr double kRedraw_s = 0.1, kPlain_s = 5;
-constexpr std::size_t kBarCells = 16;
+constexpr double kTableRedraw_s = 0.1, kTablePlain_s = 5;
+constexpr std::size_t kSmallBarCells = 16;
 
-double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-std::string bar(double fraction) {
-  const auto full = static_cast<std::size_t>(std::min(1.0, fraction) * static_cast<double>(kBarCells));
-  return "[" + std::string(full, '=') + std::string(kBarCells - full, ' ') + "]";
+std::string small_bar(double fraction) {
+  const auto full = static_cast<std::size_t>(std::min(1.0, fraction) * static_cast<double>(kSmallBarCells));
+  return "[" + std::string(full, '=') + std::string(kSmallBarCells - full, ' ') + "]";
 }
 
 }  // namespace
@@ -60,7 +57,7 @@ std::string LiveTable::summary(double now) const {
 std::string LiveTable::line_of(const Row& row) const {
   if (!row.busy) return "  -";
   const double done = row.rounds == 0 ? 0 : static_cast<double>(row.round) / static_cast<double>(row.rounds);
-  return "  " + bar(done) + " " + std::to_string(row.round) + "/" + std::to_string(row.rounds) + "  " + row.title +
+  return "  " + small_bar(done) + " " + std::to_string(row.round) + "/" + std::to_string(row.rounds) + "  " + row.title +
          (row.text.empty() ? "" : "  " + row.text);
 }
 
@@ -79,8 +76,8 @@ void LiveTable::erase() {
 
 void LiveTable::tick() {
   const double now = clock_();
-  if (style_ == ProgressStyle::bar && now - drawn_s_ >= kRedraw_s) draw(now);
-  if (style_ == ProgressStyle::plain && now - drawn_s_ >= kPlain_s) {
+  if (style_ == ProgressStyle::bar && now - drawn_s_ >= kTableRedraw_s) draw(now);
+  if (style_ == ProgressStyle::plain && now - drawn_s_ >= kTablePlain_s) {
     out_ << summary(now) << std::endl;
     drawn_s_ = now;
   }

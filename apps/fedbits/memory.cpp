@@ -19,7 +19,7 @@ namespace fl {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double kMostBytes = 1e18;
+constexpr double kMostAllowedBytes = 1e18;
 
 // The number after a name in lines such as "MemAvailable:  8 kB" or "inactive_file 8".
 std::optional<std::uint64_t> entry_of(const fs::path& file, const std::string& name) {
@@ -82,7 +82,7 @@ std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
     if (unit.size() > end_of_unit.size() && unit.ends_with(end_of_unit)) unit.resize(unit.size() - end_of_unit.size());
   const auto found = kUnits.find(unit);
   const double bytes = found == kUnits.end() ? 0 : number * found->second;
-  if (error != std::errc() || !(bytes >= 1) || bytes > kMostBytes)
+  if (error != std::errc() || !(bytes >= 1) || bytes > kMostAllowedBytes)
     throw ConfigError(option + ": must be a size such as 8G or 500M (units K, M, G, T), is '" + text + "'");
   return static_cast<std::uint64_t>(bytes);
 }

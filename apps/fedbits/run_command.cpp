@@ -68,9 +68,11 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
                    CellRunner& runner, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
+  const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
   if (!arguments.again) {
     if (std::optional<RunRecord> stored = stored_record(hash, used, store)) {
       spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
+      remove_checkpoint(checkpoint);  // of a process that was killed before it could
       for (const RoundRow& row : store.rows(hash)) log.add(hash, row);
       return *std::move(stored);
     }
@@ -84,7 +86,6 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (row.round > 0) progress.update(row.round, text);
     return caught_signal() == 0;
   };
-  const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
   RunResult result = runner.run(cell, show, checkpoint);
   progress.finish();
   if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));

@@ -28,7 +28,7 @@ std::string two_digits(double value) {
 }
 
 // The largest client's bar is full; every client's shows.
-std::string bar(std::size_t rows, std::size_t most) {
+std::string client_bar(std::size_t rows, std::size_t most) {
   static const std::vector<std::string> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const std::size_t eighths = std::max<std::size_t>(1, rows * kBarColumns * 8 / std::max<std::size_t>(1, most));
   std::string text;
@@ -89,7 +89,7 @@ void draw(const SplitStatistics& split, std::ostream& out) {
   out << '\n';
   for (std::size_t i = 0; i < std::min(split.clients.size(), kMostShownClients); ++i) {
     const ClientSkew& client = split.clients[i];
-    out << padded(std::to_string(i), 6) << padded(std::to_string(client.num_rows), 9) << ' ' << bar(client.num_rows, skew.max_rows);
+    out << padded(std::to_string(i), 6) << padded(std::to_string(client.num_rows), 9) << ' ' << client_bar(client.num_rows, skew.max_rows);
     if (cells.count > 0)
       out << padded(two_digits(client.emd), 6) << padded(two_digits(client.entropy), 6) << "  " << class_line(client, cells);
     out << '\n';

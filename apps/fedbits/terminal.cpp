@@ -22,8 +22,6 @@ constexpr double kPlainAtMost_s = 5;   // between plain lines, however slow the 
 constexpr std::size_t kBarCells = 20;
 constexpr const char* kEraseLine = "\r\x1b[K";
 
-double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 std::string bar(double fraction) {
   const auto full = static_cast<std::size_t>(fraction * static_cast<double>(kBarCells));
   std::string cells(kBarCells, ' ');
@@ -33,6 +31,8 @@ std::string bar(double fraction) {
 }
 
 }  // namespace
+
+double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 ProgressStyle stderr_style() {
   const char* terminal = std::getenv("TERM");

@@ -17,6 +17,9 @@ namespace fl {
 
 enum class ProgressStyle { silent, plain, bar };
 
+// Seconds since some moment; never goes back.
+[[nodiscard]] double steady_seconds();
+
 // How stderr can be written to: a bar on a terminal that understands escape sequences, plain lines otherwise.
 [[nodiscard]] ProgressStyle stderr_style();
 // Columns of the terminal at stderr; 80 where there is none.

@@ -249,7 +249,7 @@ void encode(std::span<const Channel<T>> channels, std::vector<std::byte>& out) {
 
 namespace {
 
-constexpr const char* kTooShort = "the message ends inside a header";
+constexpr const char* kHeaderTooShort = "the message ends inside a header";
 
 // Makes room for `count` more entries.
 template <class T>
@@ -325,7 +325,7 @@ std::string read_channel_header(BitReader& reader, Payload<T>& message, const Sc
     if (std::string wrong = read_format(reader, message.level_format, header.coding); !wrong.empty()) return wrong;
     message.level_width = narrowest_width(message.level_format);
   }
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kHeaderTooShort : "";
 }
 
 // Room for what the header announces, where the bytes that are left can hold it.
@@ -409,7 +409,7 @@ std::string read_channels(BitReader& reader, std::span<const Scope* const> scope
 
 // Nothing is left but zeros up to the whole byte.
 std::string read_end(BitReader& reader) {
-  if (reader.past_end()) return kTooShort;
+  if (reader.past_end()) return kHeaderTooShort;
   const std::uint64_t left = reader.remaining();
   if (left >= 8) return std::to_string(left / 8) + " bytes follow the end of the message";
   return reader.get(static_cast<unsigned>(left)) == 0 ? "" : "the padding of the last byte is not zero";

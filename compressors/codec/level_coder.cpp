@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kLeastPrecision = 8, kMostPrecision = 16, kPrecisionBits = 4;
 constexpr unsigned kDirectExponent = 8, kKept = 5;             // of wide levels
 constexpr std::uint64_t kLeastState = std::uint64_t{1} << 31;  // the state is below 2^63
-constexpr unsigned kUnitBits = 24;                             // lengths are added up in units of 2^-24 bit
+constexpr unsigned kLengthUnitBits = 24;                       // lengths are added up in units of 2^-24 bit
 
 // ---- tokens ----
 
@@ -163,17 +163,18 @@ std::uint64_t model_bits(const LevelModel& model) {
 
 // log2(M/f) in units, upwards.
 std::uint64_t token_cost(std::uint32_t frequency, unsigned precision) {
-  if (std::has_single_bit(frequency)) return std::uint64_t{precision + 1 - static_cast<unsigned>(std::bit_width(frequency))} << kUnitBits;
-  return static_cast<std::uint64_t>(std::ceil((precision - std::log2(static_cast<double>(frequency))) * (1U << kUnitBits))) + 1;
+  if (std::has_single_bit(frequency))
+    return std::uint64_t{precision + 1 - static_cast<unsigned>(std::bit_width(frequency))} << kLengthUnitBits;
+  return static_cast<std::uint64_t>(std::ceil((precision - std::log2(static_cast<double>(frequency))) * (1U << kLengthUnitBits))) + 1;
 }
 
 std::uint64_t words_for(std::span<const std::uint64_t> count, std::uint64_t n, const LevelModel& model) {
   constexpr std::uint64_t kLevelsPerWord = 32 * kLevelsPerBit;
   const unsigned r = model.precision;
   // The state is rounded up by 2^(r-31) log2 e < 1.5 * 2^(r-31) bits per level; a single token leaves it as it is.
-  std::uint64_t units = count.size() > 1 ? n * ((std::uint64_t{3} << r) >> (32 - kUnitBits)) : 0;
+  std::uint64_t units = count.size() > 1 ? n * ((std::uint64_t{3} << r) >> (32 - kLengthUnitBits)) : 0;
   for (std::size_t i = 0; i < count.size(); ++i) units += count[i] * token_cost(model.frequency[i], r);
-  return std::max((units >> (kUnitBits + 5)) + 2, (n + kLevelsPerWord - 1) / kLevelsPerWord);
+  return std::max((units >> (kLengthUnitBits + 5)) + 2, (n + kLevelsPerWord - 1) / kLevelsPerWord);
 }
 
 // The model with the shortest result among all precisions; `extra` bits are needed anyway.
@@ -326,7 +327,7 @@ void write_coded_levels(BitWriter& writer, const LevelPlan& plan, const Payload<
 
 namespace {
 
-constexpr const char* kTooShort = "the message ends inside the coded levels";
+constexpr const char* kLevelsTooShort = "the message ends inside the coded levels";
 constexpr const char* kBadModel = "a model of levels whose frequencies do not add up";
 
 bool read_width(BitReader& reader, int& width) {
@@ -339,7 +340,7 @@ bool read_width(BitReader& reader, int& width) {
 std::string read_tokens(BitReader& reader, std::size_t limit, LevelModel& model) {
   const std::uint64_t p = reader.get_gamma();
   if (p == 0 || p > limit) return "a model of " + std::to_string(p) + " levels where 1 .. " + std::to_string(limit) + " are possible";
-  if (p > reader.remaining()) return kTooShort;
+  if (p > reader.remaining()) return kLevelsTooShort;
   model.token.resize(static_cast<std::size_t>(p));
   std::uint64_t next = 0;
   for (std::uint16_t& token : model.token) {
@@ -364,7 +365,7 @@ std::string read_frequencies(BitReader& reader, LevelModel& model) {
     left -= frequency;
   }
   model.frequency.back() = static_cast<std::uint32_t>(left);
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kLevelsTooShort : "";
 }
 
 std::string read_model(BitReader& reader, std::size_t limit, LevelModel& model) {
@@ -427,7 +428,7 @@ std::string read_extra(BitReader& reader, L* level, std::size_t n, const LevelFo
     if (wide < format.min_level || wide > max_level(format)) return level_outside(format);
     level[i] = static_cast<L>(wide);
   }
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kLevelsTooShort : "";
 }
 
 template <class L>
@@ -454,7 +455,7 @@ std::string read_coded_levels(BitReader& reader, Payload<T>& payload) {
   LevelModel model;
   if (std::string wrong = read_model(reader, num_tokens(format), model); !wrong.empty()) return wrong;
   const std::uint64_t words = reader.get_gamma();
-  if (words < 2 || words > reader.remaining() / 32) return kTooShort;
+  if (words < 2 || words > reader.remaining() / 32) return kLevelsTooShort;
   return with_levels(payload, [&](auto* level) { return read_levels_with(reader, level, payload.num_sent, format, words, model); });
 }
 

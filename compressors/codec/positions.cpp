@@ -423,11 +423,11 @@ void write_positions(BitWriter& writer, const PositionPlan& plan, std::span<cons
 namespace {
 
 constexpr unsigned kPeekBits = 57;
-constexpr const char* kTooShort = "the message ends inside the positions";
+constexpr const char* kPositionsTooShort = "the message ends inside the positions";
 
 // What is wrong with a code word that was not there or led out of the segment.
 std::string bad_gap(const BitReader& reader, const Segment& segment) {
-  if (reader.past_end()) return kTooShort;
+  if (reader.past_end()) return kPositionsTooShort;
   return "a position lies behind the end of the segment, parameter " + std::to_string(segment.end);
 }
 
@@ -462,7 +462,7 @@ std::string get_rice(BitReader& shared, const Segment& segment, std::size_t coun
   }
   shared = reader;
   shared_next = next;
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kPositionsTooShort : "";
 }
 
 std::string get_blocks(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
@@ -501,7 +501,7 @@ std::string get_golomb(BitReader& shared, const Segment& segment, std::size_t co
     index[i] = static_cast<std::uint32_t>(segment.begin + next++);
   }
   shared = reader;
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kPositionsTooShort : "";
 }
 
 std::string get_gamma(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index) {
@@ -524,11 +524,11 @@ std::string get_gamma(BitReader& shared, const Segment& segment, std::size_t cou
     index[i] = static_cast<std::uint32_t>(segment.begin + next - 1);
   }
   shared = reader;
-  return reader.past_end() ? kTooShort : "";
+  return reader.past_end() ? kPositionsTooShort : "";
 }
 
 std::string get_bitmap(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index) {
-  if (shared.remaining() < segment.size()) return kTooShort;
+  if (shared.remaining() < segment.size()) return kPositionsTooShort;
   BitReader reader = shared;
   std::size_t found = 0;
   for (std::size_t at = segment.begin; at < segment.end; at += kPutBits) {
@@ -547,7 +547,7 @@ std::string get_bitmap(BitReader& shared, const Segment& segment, std::size_t co
 
 std::string get_fixed(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
   const unsigned width = fixed_width(segment);
-  if (reader.remaining() < static_cast<std::uint64_t>(count) * width) return kTooShort;
+  if (reader.remaining() < static_cast<std::uint64_t>(count) * width) return kPositionsTooShort;
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t offset = reader.get(width);

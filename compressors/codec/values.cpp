@@ -185,7 +185,7 @@ std::string read_format(BitReader& reader, LevelFormat& format, LevelCoding& cod
 
 namespace {
 
-constexpr const char* kTooShort = "the message ends inside the values";
+constexpr const char* kValuesTooShort = "the message ends inside the values";
 
 template <class T>
 [[nodiscard]] std::uint64_t wire_bits(T value, WireValue format) {
@@ -251,7 +251,7 @@ void write_raw(BitWriter& writer, const T* value, std::size_t count, WireValue f
 template <class T>
 std::string read_raw(BitReader& reader, T* value, std::size_t count, WireValue format) {
   const std::uint64_t bits = static_cast<std::uint64_t>(count) * static_cast<unsigned>(bits_of(format));
-  if (reader.remaining() < bits) return kTooShort;
+  if (reader.remaining() < bits) return kValuesTooShort;
   if (format == kNativeWire<T> && reader.position() % 8 == 0 && count > 0) {
     std::memcpy(value, reader.bytes(), count * sizeof(T));
     reader.skip(bits);
@@ -329,7 +329,7 @@ void write_levels(BitWriter& writer, const Payload<T>& payload, std::size_t firs
 template <class T>
 std::string read_levels(BitReader& reader, Payload<T>& payload, std::size_t first, std::size_t count) {
   const LevelFormat& format = payload.level_format;
-  if (reader.remaining() < static_cast<std::uint64_t>(count) * format.bits) return kTooShort;
+  if (reader.remaining() < static_cast<std::uint64_t>(count) * format.bits) return kValuesTooShort;
   switch (payload.level_width) {
     case LevelWidth::w8: return get_levels(reader, payload.template levels<std::int8_t>() + first, count, format);
     case LevelWidth::w16: return get_levels(reader, payload.template levels<std::int16_t>() + first, count, format);

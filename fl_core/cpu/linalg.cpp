@@ -26,7 +26,7 @@ ConstMatrix<T> matrix(const T* data, std::size_t rows, std::size_t cols) {
 }
 
 // Columns in double, one after another: [cols][rows].
-struct Columns {
+struct DoubleColumns {
   double* data;
   std::size_t rows, cols;
   [[nodiscard]] double* operator[](std::size_t j) const { return data + j * rows; }
@@ -39,13 +39,13 @@ double dot(const double* x, const double* y, std::size_t n) {
 }
 
 // One Jacobi rotation of columns p and q of W and V; false when they are orthogonal already.
-bool rotate(const Columns& W, const Columns& V, std::size_t p, std::size_t q) {
+bool rotate(const DoubleColumns& W, const DoubleColumns& V, std::size_t p, std::size_t q) {
   const double a = dot(W[p], W[p], W.rows), b = dot(W[q], W[q], W.rows), c = dot(W[p], W[q], W.rows);
   if (!(std::fabs(c) > 1e-15 * std::sqrt(a) * std::sqrt(b))) return false;
   const double zeta = (b - a) / (2 * c);
   const double tangent = (zeta >= 0 ? 1.0 : -1.0) / (std::fabs(zeta) + std::sqrt(1 + zeta * zeta));
   const double cosine = 1 / std::sqrt(1 + tangent * tangent), sine = cosine * tangent;
-  for (const Columns* M : {&W, &V}) {
+  for (const DoubleColumns* M : {&W, &V}) {
     double *x = (*M)[p], *y = (*M)[q];
     for (std::size_t i = 0; i < M->rows; ++i) {
       const double xi = x[i];
@@ -57,7 +57,7 @@ bool rotate(const Columns& W, const Columns& V, std::size_t p, std::size_t q) {
 }
 
 // W [tall] becomes U diag(S) in place, V gathers the rotations. Sweeps are bounded, so that NaN cannot hang.
-void jacobi(const Columns& W, const Columns& V) {
+void jacobi(const DoubleColumns& W, const DoubleColumns& V) {
   constexpr int kMaxSweeps = 60;
   for (std::size_t i = 0; i < V.cols; ++i)
     for (std::size_t j = 0; j < V.rows; ++j) V[i][j] = i == j ? 1 : 0;
@@ -94,7 +94,7 @@ void gemm(const Exec&, Transpose transpose_a, Transpose transpose_b, std::size_t
 template <class T>
 void orthogonalize(const Exec& exec, T* A, std::size_t n, std::size_t r) {
   Workspace::Frame frame(*exec.workspace);
-  const Columns Q{frame.take<double>(n * r), n, r};
+  const DoubleColumns Q{frame.take<double>(n * r), n, r};
   for (std::size_t j = 0; j < r; ++j)
     for (std::size_t i = 0; i < n; ++i) Q[j][i] = static_cast<double>(A[i * r + j]);
   // What is left of a dependent column is rounding: of the input, carried through n additions.
@@ -121,7 +121,7 @@ void svd_small(const Exec& exec, const T* A, std::size_t m, std::size_t n, T* U,
   Workspace::Frame frame(*exec.workspace);
   const bool tall = m >= n;
   const std::size_t rows = tall ? m : n, cols = tall ? n : m;
-  const Columns W{frame.take<double>(rows * cols), rows, cols}, R{frame.take<double>(cols * cols), cols, cols};
+  const DoubleColumns W{frame.take<double>(rows * cols), rows, cols}, R{frame.take<double>(cols * cols), cols, cols};
   for (std::size_t j = 0; j < cols; ++j)
     for (std::size_t i = 0; i < rows; ++i) W[j][i] = static_cast<double>(tall ? A[i * n + j] : A[j * n + i]);
   jacobi(W, R);

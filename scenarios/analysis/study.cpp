@@ -68,12 +68,12 @@ std::size_t index_of(std::vector<std::string>& names, const std::string& name) {
 }
 
 // Where a cell of the grid belongs: its method, and the panel of its other labels.
-struct Place {
+struct GridPlace {
   std::string method, level, rest;
 };
 
-Place place_of(const Grid& grid, const GridCell& cell, const Study& study) {
-  Place place;
+GridPlace place_of(const Grid& grid, const GridCell& cell, const Study& study) {
+  GridPlace place;
   for (std::size_t axis = 0; axis < grid.keys.size(); ++axis) {
     const std::string &key = grid.keys[axis], &label = cell.labels[axis];
     if (key == study.method_key)
@@ -97,7 +97,7 @@ void add_runs(StudyCell& cell, const GridCell& from, const RunRecord* first) {
 void arrange(Study& study, const Grid& grid, const RunRecord* first) {
   std::map<std::pair<std::string, std::string>, std::size_t> panels;
   for (const GridCell& from : grid.cells) {
-    const Place place = place_of(grid, from, study);
+    const GridPlace place = place_of(grid, from, study);
     const auto [at, is_new] = panels.try_emplace({place.rest, place.level}, study.panels.size());
     if (is_new) study.panels.push_back({.level = place.level, .rest = place.rest, .cells = {}});
     StudyCell cell{.method = index_of(study.methods, place.method), .panel = at->second, .runs = {}, .num_repeated = 0};

@@ -53,11 +53,11 @@ double first_at_half(const std::vector<Step>& curve, double Step::*member) {
 }  // namespace
 
 ReachSummary reach_summary(std::span<const ReachTime> runs) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNotReached = std::numeric_limits<double>::quiet_NaN();
   ReachSummary summary{.count = runs.size(),
                        .reached = static_cast<std::size_t>(std::ranges::count_if(runs, &ReachTime::reached)),
-                       .median = kNone,
-                       .interval = {kNone, kNone}};
+                       .median = kNotReached,
+                       .interval = {kNotReached, kNotReached}};
   if (runs.empty()) return summary;
   const std::vector<Step> curve = survival_curve(runs);
   summary.median = first_at_half(curve, &Step::survival);

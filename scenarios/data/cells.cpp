@@ -13,7 +13,7 @@ CellReader::CellReader(std::string_view text, const std::filesystem::path& file,
   if (text_.starts_with(kByteOrderMark)) at_ = line_begin_ = kByteOrderMark.size();
 }
 
-void CellReader::fail(const Cell& cell, const std::string& why) const {
+void CellReader::fail(const TextCell& cell, const std::string& why) const {
   throw DataError(file_.string() + ":" + std::to_string(cell.line) + ":" + std::to_string(cell.column) + ": " + why);
 }
 
@@ -27,7 +27,7 @@ void CellReader::end_line() {
   line_begin_ = at_;
 }
 
-bool CellReader::next(std::vector<Cell>& cells) {
+bool CellReader::next(std::vector<TextCell>& cells) {
   cells.clear();
   for (skip_blanks(); at_ < text_.size() && at_line_end(); skip_blanks()) end_line();
   if (at_ == text_.size()) return false;
@@ -41,7 +41,7 @@ bool CellReader::next(std::vector<Cell>& cells) {
   return true;
 }
 
-Cell CellReader::plain_cell() {
+TextCell CellReader::plain_cell() {
   const std::size_t first = at_;
   while (!at_line_end() && text_.compare(at_, separator_.size(), separator_) != 0) ++at_;
   std::string_view cell = text_.substr(first, at_ - first);
@@ -49,8 +49,8 @@ Cell CellReader::plain_cell() {
   return {cell, line_, first - line_begin_ + 1};
 }
 
-Cell CellReader::quoted_cell() {
-  Cell cell{{}, line_, at_ - line_begin_ + 1};
+TextCell CellReader::quoted_cell() {
+  TextCell cell{{}, line_, at_ - line_begin_ + 1};
   const std::size_t first = ++at_;
   bool has_quotes = false;
   for (;; ++at_) {

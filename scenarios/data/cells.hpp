@@ -11,7 +11,7 @@
 
 namespace fl {
 
-struct Cell {
+struct TextCell {
   std::string_view text;
   std::size_t line = 0, column = 0;  // of its first character, from 1; columns count bytes
 };
@@ -23,13 +23,13 @@ class CellReader {
   CellReader(std::string_view text, const std::filesystem::path& file, std::string separator = ",");
 
   // The next line's cells, or false at the end. Throws DataError for a quote that does not end or ends in the middle of a cell.
-  bool next(std::vector<Cell>& cells);
+  bool next(std::vector<TextCell>& cells);
 
-  [[noreturn]] void fail(const Cell& cell, const std::string& why) const;  // DataError "file:line:column: why"
+  [[noreturn]] void fail(const TextCell& cell, const std::string& why) const;  // DataError "file:line:column: why"
 
  private:
-  Cell quoted_cell();
-  Cell plain_cell();
+  TextCell quoted_cell();
+  TextCell plain_cell();
   [[nodiscard]] bool at_line_end() const { return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
   void skip_blanks();
   void end_line();

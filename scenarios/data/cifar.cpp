@@ -32,19 +32,14 @@ Records records_of(const fs::path& folder, const std::string& label) {
   throw ConfigError("data.label_column: must be \"fine\" or \"coarse\" for CIFAR-100, is \"" + label + "\"");
 }
 
-fs::path need_file(const fs::path& file) {
-  if (const auto found = find_plain_or_packed(file)) return *found;
-  throw DataError(file.string() + ": this file of the data set is missing");
-}
-
 std::vector<fs::path> training_files(const fs::path& folder) {
-  if (!find_plain_or_packed(folder / "data_batch_1.bin")) return {need_file(folder / "train.bin")};
+  if (!find_plain_or_packed(folder / "data_batch_1.bin")) return {need_plain_or_packed(folder / "train.bin")};
   constexpr int kBatches = 5;
   const auto batch = [&folder](int i) { return folder / ("data_batch_" + std::to_string(i) + ".bin"); };
   int last = kBatches;
   while (!find_plain_or_packed(batch(last))) --last;
   std::vector<fs::path> files;
-  for (int i = 1; i <= last; ++i) files.push_back(need_file(batch(i)));
+  for (int i = 1; i <= last; ++i) files.push_back(need_plain_or_packed(batch(i)));
   return files;
 }
 
@@ -126,7 +121,7 @@ LoadedData<T> load_cifar(const fs::path& folder, const FileDataOptions& options)
   data.train_where = folder.string();
   if (options.test == "none") return data;
   const fs::path test = folder / (records.num_labels == 1 ? "test_batch.bin" : "test.bin");
-  data.test = read<T>({need_file(test)}, records, 0, options.name + ".t");
+  data.test = read<T>({need_plain_or_packed(test)}, records, 0, options.name + ".t");
   data.test->class_names = data.train.class_names;
   data.test_where = folder.string();
   return data;

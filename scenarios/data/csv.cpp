@@ -18,7 +18,7 @@ using Names = std::map<std::string, std::size_t, std::less<>>;  // name -> numbe
 // The cells of a file, row after row, each as its text.
 struct Table {
   Table(const fs::path& path, std::size_t rows) : file(path), text(read_data_file(path)), reader(text, path) {
-    std::vector<Cell> line;
+    std::vector<TextCell> line;
     if (!reader.next(header)) throw DataError(path.string() + ": has no header line");
     while (reader.next(line)) {
       if (line.size() != header.size())
@@ -28,9 +28,9 @@ struct Table {
     if (cells.empty()) throw DataError(path.string() + ": has no line after the header");
     num_rows = rows_kept(rows, cells.size() / header.size(), path);
   }
-  [[nodiscard]] const Cell& cell(std::size_t row, std::size_t column) const { return cells[row * header.size() + column]; }
+  [[nodiscard]] const TextCell& cell(std::size_t row, std::size_t column) const { return cells[row * header.size() + column]; }
   [[nodiscard]] double number(std::size_t row, std::size_t column) const {
-    const Cell& at = cell(row, column);
+    const TextCell& at = cell(row, column);
     if (const auto number = number_in(at.text)) return *number;
     reader.fail(at, "\"" + std::string(at.text) + "\" is not a number, as the first cell of column \"" + std::string(header[column].text) +
                         "\" is; if its numbers are names, add the column to data.categories");
@@ -46,14 +46,14 @@ struct Table {
   }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const Cell& name : header) names.emplace_back(name.text);
+    for (const TextCell& name : header) names.emplace_back(name.text);
     return names;
   }
 
   fs::path file;
   std::string text;
   CellReader reader;
-  std::vector<Cell> header, cells;
+  std::vector<TextCell> header, cells;
   std::size_t num_rows = 0;
 };
 

@@ -23,6 +23,11 @@ std::optional<fs::path> find_plain_or_packed(const fs::path& path) {
   return std::nullopt;
 }
 
+fs::path need_plain_or_packed(const fs::path& path) {
+  if (const auto found = find_plain_or_packed(path)) return *found;
+  throw DataError(path.string() + ": this file of the data set is missing");
+}
+
 std::optional<fs::path> find_ending(const fs::path& folder, const std::string& ending) {
   std::optional<fs::path> found;
   std::error_code error;

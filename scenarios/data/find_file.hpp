@@ -15,6 +15,9 @@ namespace fl {
 // The plain or the packed file, when either is there.
 [[nodiscard]] FL_API std::optional<std::filesystem::path> find_plain_or_packed(const std::filesystem::path& path);
 
+// The same; DataError "FILE: this file of the data set is missing" when neither is.
+[[nodiscard]] FL_API std::filesystem::path need_plain_or_packed(const std::filesystem::path& path);
+
 // The file in `folder` whose name, without .gz, ends with `ending`; the first in the alphabet.
 [[nodiscard]] FL_API std::optional<std::filesystem::path> find_ending(const std::filesystem::path& folder, const std::string& ending);
 

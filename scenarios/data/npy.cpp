@@ -190,23 +190,18 @@ Dataset<T> read_pair(const fs::path& features_file, const fs::path& labels_file,
   return data;
 }
 
-fs::path need_file(const fs::path& file) {
-  if (const auto found = find_plain_or_packed(file)) return *found;
-  throw DataError(file.string() + ": this file of the data set is missing");
-}
-
 }  // namespace
 
 template <class T>
 LoadedData<T> load_npy(const fs::path& folder, const FileDataOptions& options) {
   std::vector<double> classes;
   LoadedData<T> data;
-  data.train = read_pair<T>(need_file(folder / "features.npy"), need_file(folder / "labels.npy"), static_cast<std::size_t>(options.rows),
-                            options.name, options.labels, classes);
+  data.train = read_pair<T>(need_plain_or_packed(folder / "features.npy"), need_plain_or_packed(folder / "labels.npy"),
+                            static_cast<std::size_t>(options.rows), options.name, options.labels, classes);
   data.train_where = folder.string();
   if (options.test == "none" || !find_plain_or_packed(folder / "test_features.npy")) return data;
-  const fs::path test = need_file(folder / "test_features.npy");
-  data.test = read_pair<T>(test, need_file(folder / "test_labels.npy"), 0, options.name + ".t", options.labels, classes);
+  const fs::path test = need_plain_or_packed(folder / "test_features.npy");
+  data.test = read_pair<T>(test, need_plain_or_packed(folder / "test_labels.npy"), 0, options.name + ".t", options.labels, classes);
   data.test_where = folder.string();
   if (data.test->num_features != data.train.num_features || data.test->shape != data.train.shape ||
       data.test->has_pixels() != data.train.has_pixels())

@@ -19,7 +19,7 @@ struct Rating {
   std::int64_t time = 0;  // s
 };
 
-std::int64_t whole_number(const CellReader& reader, const Cell& cell, const char* what) {
+std::int64_t whole_number(const CellReader& reader, const TextCell& cell, const char* what) {
   constexpr double kMost = 0x1p53;
   const auto number = number_in(cell.text);
   if (!number || *number != std::floor(*number) || *number < 0 || *number > kMost)
@@ -32,7 +32,7 @@ std::vector<Rating> read_ratings(const fs::path& file) {
   const std::string name = file.filename().string(), text = read_data_file(file);
   const bool has_header = name.starts_with("ratings.csv");
   CellReader reader(text, file, has_header ? "," : name.starts_with("ratings.dat") ? "::" : "\t");
-  std::vector<Cell> cells;
+  std::vector<TextCell> cells;
   if (has_header) static_cast<void>(reader.next(cells));
   std::vector<Rating> ratings;
   while (reader.next(cells)) {

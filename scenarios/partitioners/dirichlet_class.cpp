@@ -104,7 +104,7 @@ class DirichletClass final : public Partitioner {
 FL_REGISTER_PARTITIONER(DirichletClass, DirichletClassOptions, "dirichlet_class",
                         "each class is shared over the clients by a Dirichlet; unequal sizes",
                         "Li, Diao, Chen, He, Federated Learning on Non-IID Data Silos, ICDE 2022");
-const bool kAlias = add_alias({"partitioner", "noniid-labeldir", "dirichlet_class", {}, "", "NIID-Bench"});
+const bool kDirichletClassAlias = add_alias({"partitioner", "noniid-labeldir", "dirichlet_class", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

@@ -80,7 +80,7 @@ class NClasses final : public Partitioner {
 
 FL_REGISTER_PARTITIONER(NClasses, NClassesOptions, "n_classes", "rows of exactly so many classes for each client",
                         "Li, Diao, Chen, He, Federated Learning on Non-IID Data Silos, ICDE 2022");
-const bool kAlias = add_alias({"partitioner", "noniid-#label#", "n_classes", {}, "classes", "NIID-Bench"});
+const bool kNClassesAlias = add_alias({"partitioner", "noniid-#label#", "n_classes", {}, "classes", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

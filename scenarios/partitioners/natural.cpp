@@ -32,7 +32,7 @@ class Natural final : public Partitioner {
 };
 
 FL_REGISTER_PARTITIONER(Natural, NoOptions, "natural", "the partition that data comes with: roles, users, synthetic clients", "");
-const bool kAlias = add_alias({"partitioner", "real", "natural", {}, "", "NIID-Bench"});
+const bool kNaturalAlias = add_alias({"partitioner", "real", "natural", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

@@ -36,7 +36,7 @@ class QuantitySkew final : public Partitioner {
 
 FL_REGISTER_PARTITIONER(QuantitySkew, QuantitySkewOptions, "quantity_skew", "client sizes by a Dirichlet, rows dealt at random",
                         "Li, Diao, Chen, He, Federated Learning on Non-IID Data Silos, ICDE 2022");
-const bool kAlias =
+const bool kQuantitySkewAlias =
     add_alias({"partitioner", "iid-diff-quantity", "quantity_skew", {{"min_rows", Value{std::int64_t{10}}}}, "", "NIID-Bench"});
 
 }  // namespace

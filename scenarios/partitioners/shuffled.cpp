@@ -16,7 +16,7 @@ class Shuffled final : public Partitioner {
 };
 
 FL_REGISTER_PARTITIONER(Shuffled, NoOptions, "shuffled", "a random permutation of all rows, cut evenly", "");
-const bool kAlias = add_alias({"partitioner", "homo", "shuffled", {}, "", "NIID-Bench"});
+const bool kShuffledAlias = add_alias({"partitioner", "homo", "shuffled", {}, "", "NIID-Bench"});
 
 }  // namespace
 }  // namespace fl

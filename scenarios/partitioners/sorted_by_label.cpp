@@ -57,7 +57,7 @@ class SortedByLabel final : public Partitioner {
 
 FL_REGISTER_PARTITIONER(SortedByLabel, SortedByLabelOptions, "sorted_by_label", "rows sorted by class, cut evenly; few classes per client",
                         "McMahan, Moore, Ramage, Hampson, Aguera y Arcas, Communication-Efficient Learning of Deep Networks, AISTATS 2017");
-const bool kAlias =
+const bool kSortedByLabelAlias =
     add_alias({"partitioner", "shards", "sorted_by_label", {{"pieces_per_client", Value{std::int64_t{2}}}}, "", "McMahan et al."});
 
 }  // namespace

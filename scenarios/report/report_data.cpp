@@ -18,7 +18,7 @@ constexpr std::array kKeys = {"round", "up", "both"};  // of kAgainst
 const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
 
 // A number with as many significant digits as a chart can show; null when unknown; "inf" for a time that was never reached.
-Json number(double value, int digits = 5) {
+Json rounded(double value, int digits = 5) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char text[40];
@@ -26,10 +26,10 @@ Json number(double value, int digits = 5) {
   return std::strtod(text, nullptr);
 }
 
-Json interval(const Interval& interval) { return Json::array({number(interval.low), number(interval.high)}); }
+Json interval(const Interval& interval) { return Json::array({rounded(interval.low), rounded(interval.high)}); }
 
 Json estimate(const Estimate& estimate) {
-  return {{"n", estimate.count}, {"mean", number(estimate.mean)}, {"t", interval(estimate.student)}, {"b", interval(estimate.bootstrap)}};
+  return {{"n", estimate.count}, {"mean", rounded(estimate.mean)}, {"t", interval(estimate.student)}, {"b", interval(estimate.bootstrap)}};
 }
 
 // ---- curves --------------------------------------------------------------------------------------------------------------------
@@ -39,11 +39,11 @@ Json line(std::size_t method, const std::vector<CurvePoint>& curve, const std::v
   const auto from = std::ranges::find(grid, curve.front().x) - grid.begin();
   Json y = Json::array(), low = Json::array(), high = Json::array();
   for (const CurvePoint& point : curve) {
-    y.push_back(number(point.y.mean, 4));
-    low.push_back(number(point.y.mean - point.y.half_width, 4));
-    high.push_back(number(point.y.mean + point.y.half_width, 4));
+    y.push_back(rounded(point.y.mean, 4));
+    low.push_back(rounded(point.y.mean - point.y.half_width, 4));
+    high.push_back(rounded(point.y.mean + point.y.half_width, 4));
   }
-  Json result = {{"m", method}, {"from", from}, {"end", number(curve.back().x, 6)}, {"y", std::move(y)}};
+  Json result = {{"m", method}, {"from", from}, {"end", rounded(curve.back().x, 6)}, {"y", std::move(y)}};
   if (std::isnan(curve.front().y.half_width)) return result;
   result["lo"] = std::move(low);
   result["hi"] = std::move(high);
@@ -54,7 +54,7 @@ template <class TracesOf>
 Json panel_curves(const Study& study, const Panel& panel, Against against, std::size_t points, TracesOf traces_of) {
   const std::vector<double> grid = curve_grid(study, panel, against, points);
   Json lines = Json::array(), xs = Json::array();
-  for (const double x : grid) xs.push_back(number(x, 6));
+  for (const double x : grid) xs.push_back(rounded(x, 6));
   for (const std::size_t index : panel.cells) {
     const std::vector<const RunTrace*> traces = traces_of(study.cells[index]);
     const std::vector<CurvePoint> curve = mean_curve(traces, against, grid);
@@ -83,16 +83,16 @@ Json comparisons(const Study& study, std::size_t measure, Against against) {
   Json all = Json::array();
   for (const EqualBitsComparison& c : compare_at_equal_bits(study, measure, against)) {
     Json differences = Json::array();
-    for (std::size_t i = 0; i < c.seeds.size(); ++i) differences.push_back(Json::array({c.seeds[i], number(c.differences[i])}));
+    for (std::size_t i = 0; i < c.seeds.size(); ++i) differences.push_back(Json::array({c.seeds[i], rounded(c.differences[i])}));
     all.push_back({{"panel", c.panel},
                    {"method", c.method},
                    {"difference", estimate(c.paired.difference)},
-                   {"p", number(c.paired.p_value, 4)},
-                   {"holm", number(c.paired.p_holm, 4)},
+                   {"p", rounded(c.paired.p_value, 4)},
+                   {"holm", rounded(c.paired.p_holm, 4)},
                    {"value", estimate(c.value)},
                    {"base", estimate(c.baseline_value)},
-                   {"budget", number(c.budget_bits.mean)},
-                   {"share", number(c.measured_share, 3)},
+                   {"budget", rounded(c.budget_bits.mean)},
+                   {"share", rounded(c.measured_share, 3)},
                    {"pairs", std::move(differences)},
                    {"verdict", to_string(c.verdict)},
                    {"why", c.why}});
@@ -106,8 +106,8 @@ Json common(const Study& study, std::size_t measure, Against against, Budget bud
     all.push_back({{"panel", at.panel},
                    {"method", at.method},
                    {"value", estimate(at.value)},
-                   {"budget", number(at.budget_bits.mean)},
-                   {"share", number(at.measured_share, 3)}});
+                   {"budget", rounded(at.budget_bits.mean)},
+                   {"share", rounded(at.measured_share, 3)}});
   return all;
 }
 
@@ -118,7 +118,7 @@ Json reach(const Study& study, std::size_t measure, Against against, double targ
                    {"method", to.method},
                    {"count", to.bits.count},
                    {"reached", to.bits.reached},
-                   {"median", number(to.bits.median)},
+                   {"median", rounded(to.bits.median)},
                    {"interval", interval(to.bits.interval)}});
   return all;
 }
@@ -128,7 +128,7 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
   const double target = is_given ? *options.target : default_target(study, measure);
   Json data = {{"name", study.measures[measure]},
                {"lower", direction_of(study.measures[measure]) == Direction::lower_is_better},
-               {"target", number(target, 4)},
+               {"target", rounded(target, 4)},
                {"targetGiven", is_given}};
   for (const Against against : kAgainst)
     data["curves"][key_of(against)] = curves(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); });
@@ -145,7 +145,7 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
 // What the operator claims, from the constants that a run was resolved to; null where it claims nothing or an old run did not say.
 Json promised(const RunRecord& record, const std::string& name) {
   const auto found = std::ranges::find(record.constants, "promised_" + name, &ResolvedConstant::name);
-  return found == record.constants.end() ? Json(nullptr) : number(found->value);
+  return found == record.constants.end() ? Json(nullptr) : rounded(found->value);
 }
 
 Json cell_data(const Study& study, const StudyCell& cell) {
@@ -172,13 +172,20 @@ Json runs_data(const Study& study) {
   Json all = Json::array();
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const RunRecord& record = study.runs[i].record;
-    Json row = {record.run,    nullptr,        nullptr,          record.seed,           to_string(record.status),
-                record.rounds, record.bits_up, record.bits_down, number(record.zeta_sq)};
+    Json row = {record.run,
+                nullptr,
+                nullptr,
+                record.seed,
+                to_string(record.status),
+                record.rounds,
+                record.bits_up,
+                record.bits_down,
+                rounded(record.zeta_sq)};
     if (cell_of[i] != nullptr) {
       row[1] = cell_of[i]->panel;
       row[2] = cell_of[i]->method;
     }
-    for (const RunTrace& trace : study.runs[i].traces) row.push_back(trace.value.empty() ? Json(nullptr) : number(trace.value.back()));
+    for (const RunTrace& trace : study.runs[i].traces) row.push_back(trace.value.empty() ? Json(nullptr) : rounded(trace.value.back()));
     all.push_back(std::move(row));
   }
   return all;

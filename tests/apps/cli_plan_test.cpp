@@ -6,6 +6,7 @@
 #include "apps/fedbits/numbers.hpp"
 #include "server/run_store.hpp"
 #include "tests/support/binary.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -96,7 +97,7 @@ double peak_megabytes(pid_t process) {
 }
 
 TEST_F(PlanTest, PredictsTheMemoryOfAWorkerWithinFifteenPercent) {
-#if defined(__SANITIZE_ADDRESS__)
+#if FL_SANITIZED
   GTEST_SKIP() << "a sanitizer's own memory is not predicted";
 #endif
   write("large.toml",

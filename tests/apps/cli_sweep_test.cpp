@@ -94,7 +94,7 @@ TEST_F(SweepTest, RunsNoMoreAtATimeThanFit) {
     EXPECT_THAT(outcome.err, HasSubstr("--memory: must be a size such as 8G or 500M (units K, M, G, T), is '" + wrong + "'"));
   }
   EXPECT_FALSE(exists("out"));
-#if !defined(__SANITIZE_ADDRESS__)
+#if !FL_SANITIZED
   const Outcome none = sweep({"--memory", "1M"}, "none");
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("memory: one run of study, compressor.up = "));

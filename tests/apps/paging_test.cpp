@@ -173,6 +173,18 @@ TEST_F(Paging, LeftoversOfAKilledProcessGoWithTheNextStart) {
   EXPECT_TRUE(pages("out/checkpoints").empty());
 }
 
+// As if the process had been killed between storing its result and taking its checkpoint away.
+TEST_F(Paging, TheCheckpointOfAStoredRunGoesWithTheNextStart) {
+  write_study(4000);
+  kill_after_a_checkpoint("out", {"--state-memory", kLittle});
+  fs::copy(folder_ / "out" / "checkpoints", folder_ / "saved", fs::copy_options::recursive);
+  ASSERT_EQ(run("out", {"--resume", "--state-memory", kLittle}).code, 0);
+  fs::copy(folder_ / "saved", folder_ / "out" / "checkpoints", fs::copy_options::recursive);
+  ASSERT_FALSE(pages("out/checkpoints").empty());
+  ASSERT_EQ(run("out", {"--resume"}).code, 0);
+  EXPECT_TRUE(fs::is_empty(folder_ / "out" / "checkpoints"));
+}
+
 // A start without --resume does not spoil the checkpoint that is there before it has one of its own.
 TEST_F(Paging, AFolderOfOnesOwnHoldsOnlyThePages) {
   write_study(4000);

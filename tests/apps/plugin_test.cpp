@@ -7,6 +7,7 @@
 #include "scenarios/data/sha256.hpp"
 #include "server/run_store.hpp"
 #include "tests/support/binary.hpp"
+#include "tests/support/sanitized.hpp"
 
 // Not defined in a build without a shared library, which has no plug-ins.
 #if !defined(FL_PLUGINS)
@@ -133,8 +134,8 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {FL_BINARY, "not a plug-in of fedbits"},
     {"version.so", "built for fedbits 0.0.9, but this is fedbits "},
     {"library.so", "built for compiler ABI libunknown"},
-#if !defined(__SANITIZE_ADDRESS__)  // which reports the crash at length
-    {"cut.so", "it c"},             // cannot be loaded, or crashes in the attempt
+#if !FL_SANITIZED        // which reports the crash at length
+    {"cut.so", "it c"},  // cannot be loaded, or crashes in the attempt
 #endif
     {plugin("throws"), "it threw while it was loaded: no licence was found"},
     {plugin("crashes"), "it crashed while it was loaded: Killed"},

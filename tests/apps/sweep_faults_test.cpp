@@ -267,7 +267,7 @@ std::string fake_clock_library() {
 }
 
 TEST_F(SweepFaults, AClockThatGoesBackIsNotNoticed) {
-#if defined(__SANITIZE_ADDRESS__)
+#if FL_SANITIZED
   GTEST_SKIP() << "libfaketime would be loaded before the sanitizer";
 #endif
   const std::string library = fake_clock_library();
@@ -313,7 +313,7 @@ TEST_F(SweepFaults, AFolderThatVanishesEndsTheSweep) {
 
 // The longest run keeps room for its rows, which is more than a worker may have.
 TEST_F(SweepFaults, ARunWithoutMemoryFailsAlone) {
-#if defined(__SANITIZE_ADDRESS__)
+#if FL_SANITIZED
   GTEST_SKIP() << "the sanitizer's shadow is larger than any limit";
 #endif
   write(

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 
-#include "checks/compressor_cases.hpp"
 #include "compressors/knapsack.hpp"
 #include "tests/compressors/operator_case.hpp"
 
@@ -13,15 +12,30 @@ namespace fl {
 namespace {
 
 using namespace fl::test;
-using checks::inner;
-using checks::list_of;
-using checks::rounds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Vector = std::vector<double>;
 
 Value integer(std::int64_t i) { return Value{i}; }
 Value real(double x) { return Value{x}; }
+// { kind = name, key = value, ... }
+Value inner(const char* name, const std::vector<std::pair<std::string, Value>>& settings = {}) {
+  Value::Table table = {{"kind", Value{std::string(name)}}};
+  table.insert(table.end(), settings.begin(), settings.end());
+  Value value;
+  value.data = std::move(table);
+  return value;
+}
+Value list_of(Value::List values) {
+  Value value;
+  value.data = std::move(values);
+  return value;
+}
+Value rounds(const std::vector<std::int64_t>& values) {
+  Value::List list;
+  for (const std::int64_t value : values) list.push_back(Value{value});
+  return list_of(std::move(list));
+}
 
 Scope two_layers() {
   LayerTable table;

@@ -1,9 +1,17 @@
 // What a test may do less of under the sanitizers, which take ten times as long and look for other faults.
 #pragma once
 
+#if defined(__SANITIZE_ADDRESS__)  // g++
+#define FL_SANITIZED 1
+#elif defined(__has_feature)  // clang++
+#define FL_SANITIZED __has_feature(address_sanitizer)
+#else
+#define FL_SANITIZED 0
+#endif
+
 namespace fl::test {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if FL_SANITIZED
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;

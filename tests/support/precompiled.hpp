@@ -1,0 +1,26 @@
+// What most tests include; compiled once for all of them (cmake/FedbitsPrecompiled.cmake). A test names what it uses all the same.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
