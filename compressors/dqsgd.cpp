@@ -98,7 +98,8 @@ class Dqsgd final : public Compressor<T> {
       T* scale = frame.take<T>(S);
       for_each(exec, S, DynamicScale<T>{own_squares, c, max_levels, scale});
       const double largest = std::sqrt(*std::max_element(squares.begin() + k * S, squares.begin() + (k + 1) * S));
-      const double most = std::clamp(std::ceil(c * largest), 1.0, max_levels);
+      const double wanted = std::ceil(c * largest);
+      const double most = wanted >= 1 ? std::min(wanted, max_levels) : 1;  // 1 of NaN as well
       quantize_rows(exec, input.slice(k, 1), scope, random_levels_format(static_cast<std::int64_t>(most), 1),
                     width_of(static_cast<std::int64_t>(most)), scale, StepLevel<T>{most}, std::span(streams).subspan(k, 1),
                     state.slice(k, 1), messages.subspan(k, 1));

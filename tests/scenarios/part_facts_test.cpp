@@ -28,8 +28,10 @@ TEST(PartFacts, MessagesOfAThousandNumbers) {
   EXPECT_THAT(message_of_compressor("top_k"), StartsWith("positions and raw values, "));
   EXPECT_THAT(message_of_compressor("ef_sign"), StartsWith("levels of 1 bit, 10"));
   EXPECT_THAT(message_of_compressor("powersgd"), HasSubstr(", then raw values, "));
-  for (const std::string& name : Registry::instance().names("compressor"))
+  for (const std::string& name : Registry::instance().names("compressor")) {
+    if (name.starts_with("test_")) continue;  // of other tests of this program
     EXPECT_THAT(message_of_compressor(name), HasSubstr(" bits")) << name;
+  }
 }
 
 TEST(PartFacts, FeedbacksSayWhatTheyWorkWith) {
