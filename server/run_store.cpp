@@ -149,9 +149,11 @@ std::string schema() {
 
 // False when the file holds nothing yet, as after a crash before the first commit.
 bool holds_our_schema(Database& database, const fs::path& file) {
+  // The tables first: another process may commit them, and both numbers with them, between two of these questions.
+  const bool has_tables = database.integer("SELECT count(*) FROM sqlite_master") > 0;
   const std::uint64_t version = database.integer("PRAGMA user_version");
   const std::uint64_t application = database.integer("PRAGMA application_id");
-  if (version == 0 && application == 0 && database.integer("SELECT count(*) FROM sqlite_master") == 0) return false;
+  if (!has_tables && version == 0 && application == 0) return false;
   if (application != kApplicationId)
     throw StoreError(file.string() + " is an SQLite file but not a fedbits store; choose another file, or another folder with --out");
   if (version != static_cast<std::uint64_t>(RunStore::kVersion))
