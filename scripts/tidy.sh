@@ -30,18 +30,22 @@ sources() {
   esac
 }
 
-# Sources outside the build (the fuzz target's driver, say) have no flags to check them with.
+# Sources outside the build (the fuzz target's driver, say) have no flags to check them with; tests that are compiled several at a time get
+# those of a neighbour.
 check_source() {
-  grep -q "/$1\"" build/compile_commands.json || return 0
+  grep -q "/$1\"" "$FL_TIDY_FLAGS/compile_commands.json" || [[ "$1" == tests/*_test.cpp ]] || return 0
   [ "$(date +%s)" -lt "$FL_TIDY_END" ] || { echo "$1" >>"$FL_TIDY_LEFT"; return 0; }
-  clang-tidy -p build --quiet "$1" 2> >(grep -v 'warnings generated' >&2)
+  clang-tidy -p "$FL_TIDY_FLAGS" --quiet "$1" 2> >(grep -v 'warnings generated' >&2)
 }
 export -f check_source
 
 FL_TIDY_LEFT="$(mktemp)"
-trap 'rm -f "$FL_TIDY_LEFT"' EXIT
+FL_TIDY_FLAGS="$(mktemp -d)"
+trap 'rm -rf "$FL_TIDY_LEFT" "$FL_TIDY_FLAGS"' EXIT
+# The build's flags without its precompiled header, which only its own compiler reads.
+sed -E 's/-fpch-preprocess|-Winvalid-pch|-include [^ ]*cmake_pch\.hxx//g' build/compile_commands.json >"$FL_TIDY_FLAGS/compile_commands.json"
 FL_TIDY_END=$(($(date +%s) + ${FEDBITS_TIDY_SECONDS:-86400}))
-export FL_TIDY_LEFT FL_TIDY_END
+export FL_TIDY_LEFT FL_TIDY_FLAGS FL_TIDY_END
 
 files=$(sources "$@")
 status=0
