@@ -1,4 +1,4 @@
-# A precompiled header for tests: a quarter of the compiler's time. The library's own files do without, so that one that leans on what
+# A precompiled header for tests: a sixth of the compiler's time. The library's own files do without, so that one that leans on what
 # another file included is found.
 #
 # fedbits_precompile(TARGET VARIANT) gives TARGET the header tests/support/precompiled.hpp, which is compiled once for all targets that name
