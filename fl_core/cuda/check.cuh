@@ -18,7 +18,7 @@ FL_API void check(cudaError_t status, const char* expression, const char* file, 
 
 [[nodiscard]] inline cudaStream_t stream_of(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(FL_CUDA_EMULATOR)
 inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 
@@ -34,7 +34,12 @@ class Launch {
   void operator()(void (*kernel)(P...), std::type_identity_t<P>... arguments) const {
     if (blocks_ == 0) return;
     constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
-    kernel<<<static_cast<unsigned>(std::min(blocks_, kMostBlocks)), threads_, 0, stream_>>>(arguments...);
+    const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
+#if defined(FL_CUDA_EMULATOR)
+    emulator::launch(kernel, blocks, static_cast<unsigned>(threads_), arguments...);
+#else
+    kernel<<<blocks, threads_, 0, stream_>>>(arguments...);
+#endif
     check(cudaGetLastError(), name_, place_.file_name(), static_cast<int>(place_.line()));
   }
 

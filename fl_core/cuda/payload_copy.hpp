@@ -28,6 +28,15 @@ void copy_payload(const Payload<T>& from, Payload<T>& to, void* stream) {
   copy_buffer(from.level_bytes, to.level_bytes, stream);
   copy_buffer(from.scale, to.scale, stream);
   copy_buffer(from.excluded, to.excluded, stream);
+  if (from.rest != nullptr) {
+    to.rest = std::make_unique<Payload<T>>();
+    to.rest->place_on(to.index.device());
+    copy_payload(*from.rest, *to.rest, stream);
+  }
+  if (&from.on_wire() == &from) return;
+  Payload<T>& code = to.code();
+  code.place_on(to.index.device());
+  copy_payload(from.on_wire(), code, stream);
 }
 
 }  // namespace fl::cuda

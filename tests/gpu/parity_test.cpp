@@ -1,5 +1,6 @@
 // Operators on the GPU against the same operators on the CPU: the same message and the same state, byte for byte, on sizes that end in the
 // middle of everything, on zeros, ties, denormal numbers and infinities, for one to five clients. Without a GPU everything is skipped.
+// With FL_CUDA_EMULATOR kernels run on the CPU, threads in ascending order and in descending order: one that forgot to wait shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,20 @@
 #include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/registry.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
+#if defined(FL_CUDA_EMULATOR)
+#include "tests/emulator/block.hpp"
+#endif
 
 namespace fl {
 namespace {
 
 using test::Pattern;
+
+#if defined(FL_CUDA_EMULATOR)
+constexpr bool kEmulated = true;
+#else
+constexpr bool kEmulated = false;
+#endif
 
 // What one device made of a block of clients, brought to the host.
 template <class T>
@@ -109,18 +120,29 @@ bool same_bytes(const Buffer<U>& a, const Buffer<U>& b) {
 }
 
 template <class T>
+void expect_same(const Payload<T>& a, const Payload<T>& b) {
+  ASSERT_EQ(a.num_sent, b.num_sent);
+  EXPECT_EQ(a.length, b.length);
+  EXPECT_EQ(a.positions, b.positions);
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.level_width, b.level_width);
+  EXPECT_TRUE(same_bytes(a.counts, b.counts)) << "counts";
+  EXPECT_TRUE(same_bytes(a.index, b.index)) << "positions";
+  EXPECT_TRUE(same_bytes(a.value, b.value)) << "values";
+  EXPECT_TRUE(same_bytes(a.level_bytes, b.level_bytes)) << "levels";
+  EXPECT_TRUE(same_bytes(a.scale, b.scale)) << "scales";
+  EXPECT_TRUE(same_bytes(a.excluded, b.excluded)) << "excluded values";
+  ASSERT_EQ(a.rest == nullptr, b.rest == nullptr);
+  if (a.rest != nullptr) expect_same(*a.rest, *b.rest);
+  ASSERT_EQ(&a.on_wire() == &a, &b.on_wire() == &b);
+  if (&a.on_wire() != &a) expect_same(a.on_wire(), b.on_wire());
+}
+
+template <class T>
 void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
   for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
-    const Payload<T>&a = cpu.messages[k], &b = gpu.messages[k];
-    ASSERT_EQ(a.num_sent, b.num_sent) << "client " << k;
-    EXPECT_EQ(a.positions, b.positions) << "client " << k;
-    EXPECT_EQ(a.values, b.values) << "client " << k;
-    EXPECT_EQ(a.level_width, b.level_width) << "client " << k;
-    EXPECT_TRUE(same_bytes(a.counts, b.counts)) << "counts of client " << k;
-    EXPECT_TRUE(same_bytes(a.index, b.index)) << "positions of client " << k;
-    EXPECT_TRUE(same_bytes(a.value, b.value)) << "values of client " << k;
-    EXPECT_TRUE(same_bytes(a.level_bytes, b.level_bytes)) << "levels of client " << k;
-    EXPECT_TRUE(same_bytes(a.scale, b.scale)) << "scales of client " << k;
+    SCOPED_TRACE(testing::Message() << "client " << k);
+    expect_same(cpu.messages[k], gpu.messages[k]);
   }
   EXPECT_TRUE(same_bytes(cpu.state.data(), gpu.state.data(), cpu.state.size())) << "state";
 }
@@ -150,14 +172,25 @@ class GpuParity : public testing::TestWithParam<std::string> {
         if (rule == StateRule::zero_where_sent && GetParam() == "stc") continue;
         SCOPED_TRACE(testing::Message() << GetParam() << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", P = " << P
                                         << ", segments " << scope.segments.size() << ", rule " << static_cast<int>(rule));
-        expect_same(compress_on(Device::cpu, GetParam(), scope, rule, block), compress_on(Device::cuda, GetParam(), scope, rule, block));
+        if (kEmulated && P > kLongestEmulated && rule != StateRule::residual) continue;
+        const Outcome<T> cpu = compress_on(Device::cpu, GetParam(), scope, rule, block);
+        expect_same(cpu, compress_on(Device::cuda, GetParam(), scope, rule, block));
+#if defined(FL_CUDA_EMULATOR)
+        emulator::set_order(emulator::Order::descending);
+        SCOPED_TRACE("threads in descending order");
+        expect_same(cpu, compress_on(Device::cuda, GetParam(), scope, rule, block));
+        emulator::set_order(emulator::Order::ascending);
+#endif
       }
   }
+  // Of all that is asked of it; with an error memory a little more.
+  static constexpr std::size_t kLongestEmulated = 3000;
 };
 
 TEST_P(GpuParity, SameBytesOnOddSizes) {
   std::uint32_t K = 0;
   for (const std::size_t P : test::kOddSizes) {
+    if (kEmulated && P > 20 * kLongestEmulated) continue;
     K = K % 5 + 1;
     compare<float>(Pattern::uniform, K, P);
     compare<double>(Pattern::uniform, K, P);
@@ -171,21 +204,29 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
   }
 }
 
+// Of these the work is irregular and done by the host; a run on a GPU brings it their input.
+const std::set<std::string>& host_operators() {
+  static const std::set<std::string> names = {"absolute_low_rank", "accordion", "atomo", "gradzip",      "induced",       "lgreco",
+                                              "rank_r_svd",        "schedule",  "sidco", "sketched_sgd", "variance_based"};
+  return names;
+}
+
 std::vector<std::string> operators_with_the_same_bytes() {
   std::vector<std::string> names;
   for (const std::string& name : Registry::instance().names("compressor"))
-    if (name != "powersgd") names.push_back(name);
+    if (name != "powersgd" && !host_operators().contains(name)) names.push_back(name);
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Operators, GpuParity, testing::ValuesIn(operators_with_the_same_bytes()),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
+TEST(GpuRegistry, EveryCompressorExistsOnBothDevicesUnlessItIsTheHosts) {
   const Registry& registry = Registry::instance();
   for (const std::string& name : registry.names("compressor"))
-    for (const Device device : {Device::cpu, Device::cuda})
-      for (const Precision precision : {Precision::float32, Precision::float64})
-        EXPECT_TRUE(registry.contains("compressor", name, device, precision)) << name << " on " << to_string(device);
+    for (const Precision precision : {Precision::float32, Precision::float64}) {
+      EXPECT_TRUE(registry.contains("compressor", name, Device::cpu, precision)) << name;
+      EXPECT_EQ(registry.contains("compressor", name, Device::cuda, precision), !host_operators().contains(name)) << name;
+    }
 }
 
 // Both phases on one matrix [37,21]: matrix products differ by rounding alone.

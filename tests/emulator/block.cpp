@@ -1,0 +1,227 @@
+#include "tests/emulator/block.hpp"
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/sanitized.hpp"
+
+#if FL_SANITIZED
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace fl::emulator {
+namespace {
+
+namespace context = boost::context;
+
+constexpr std::size_t kStackBytes = 256 * 1024;  // mapped as it is used
+
+// Tells the address sanitizer which stack is in use.
+class StackSwitch {
+ public:
+#if FL_SANITIZED
+  void leave(const void* bottom, std::size_t bytes) { __sanitizer_start_switch_fiber(&fake_, bottom, bytes); }
+  void arrive(const void** from = nullptr, std::size_t* bytes = nullptr) { __sanitizer_finish_switch_fiber(fake_, from, bytes); }
+
+ private:
+  void* fake_ = nullptr;
+#else
+  void leave(const void*, std::size_t) {}
+  void arrive(const void** = nullptr, std::size_t* = nullptr) {}
+#endif
+};
+
+enum class Waits { nothing, block, warp, ended };
+
+struct Thread {
+  Waits waits = Waits::nothing;
+  WarpOperation operation = WarpOperation::sync;
+  unsigned mask = 0;
+  std::uint64_t given = 0;
+  std::size_t fiber = 0;  // that it runs on, once begun
+  bool begun = false;
+};
+
+// A stack and whoever runs on it; when a thread has ended the next one begins there.
+struct Fiber {
+  context::fiber fiber, caller;
+  StackSwitch own, of_caller;
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+};
+
+class Machine {
+ public:
+  static Machine& here() {
+    static thread_local Machine machine;
+    return machine;
+  }
+
+  void run(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument) {
+    call_ = thread;
+    argument_ = argument;
+    grid_size = {blocks, 1, 1};
+    block_size = {threads, 1, 1};
+    for (unsigned b = 0; b < blocks; ++b) {
+      block_index = {in_order(b, blocks), 0, 0};
+      run_block(threads);
+    }
+  }
+
+  void sync_block() {
+    threads_[running_].waits = Waits::block;
+    yield();
+  }
+  const std::uint64_t* exchange(WarpOperation operation, unsigned mask, std::uint64_t value) {
+    Thread& thread = threads_[running_];
+    thread.waits = Waits::warp;
+    thread.operation = operation;
+    thread.mask = mask;
+    thread.given = value;
+    yield();
+    return given_.data() + thread_index.x / kWarpLanes * kWarpLanes;
+  }
+  [[noreturn]] void report(const char* what) {
+    fault_ = what;
+    for (;;) yield();
+  }
+  Order order = Order::ascending;
+
+ private:
+  [[nodiscard]] unsigned in_order(unsigned i, unsigned count) const { return order == Order::ascending ? i : count - 1 - i; }
+
+  void run_block(unsigned threads) {
+    threads_.assign(threads, {});
+    given_.assign((threads + kWarpLanes - 1) / kWarpLanes * kWarpLanes, 0);
+    for (unsigned ended = 0; ended < threads;) {
+      for (unsigned i = 0; i < threads; ++i) {
+        const unsigned t = in_order(i, threads);
+        if (threads_[t].waits != Waits::nothing) continue;
+        resume(t);
+        if (threads_[t].waits == Waits::ended) ++ended;
+      }
+      if (ended < threads) release(threads);
+    }
+  }
+
+  // Nobody can go on: warps whose lanes have all arrived are let go, else the whole block.
+  void release(unsigned threads) {
+    bool released = false;
+    for (unsigned t = 0; t < threads; ++t)
+      if (threads_[t].waits == Waits::warp) released = release_warp(t, threads) || released;
+    if (released) return;
+    for (const Thread& thread : threads_)
+      if (thread.waits == Waits::warp) fail("some threads of a block wait for their warp, others for the block or for nothing any more");
+    for (Thread& thread : threads_)
+      if (thread.waits == Waits::block) thread.waits = Waits::nothing;
+  }
+
+  // The lanes that thread t waits for, if they are all there.
+  bool release_warp(unsigned t, unsigned threads) {
+    const Thread& first = threads_[t];
+    const unsigned warp = t / kWarpLanes * kWarpLanes;
+    if ((first.mask >> (t % kWarpLanes) & 1) == 0) fail("a lane is not in the mask that it gives");
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if ((first.mask >> lane & 1) == 0) continue;
+      if (warp + lane >= threads || threads_[warp + lane].waits == Waits::ended) fail("a warp waits for a lane that has ended");
+      const Thread& other = threads_[warp + lane];
+      if (other.waits != Waits::warp) return false;
+      if (other.mask != first.mask || other.operation != first.operation) fail("the lanes of a warp ask for different things");
+    }
+    const unsigned mask = first.mask;
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if ((mask >> lane & 1) == 0) continue;
+      threads_[warp + lane].waits = Waits::nothing;
+      given_[warp + lane] = threads_[warp + lane].given;
+    }
+    return true;
+  }
+
+  void resume(unsigned t) {
+    Thread& thread = threads_[t];
+    if (!thread.begun) {
+      thread.begun = true;
+      thread.fiber = free_fiber();
+    }
+    running_ = t;
+    thread_index = {t, 0, 0};
+    Fiber& fiber = *fibers_[thread.fiber];
+    fiber.of_caller.leave(fiber.bottom, fiber.bytes);
+    fiber.fiber = std::move(fiber.fiber).resume();
+    fiber.of_caller.arrive();
+    if (fault_ != nullptr) fail(std::exchange(fault_, nullptr));
+    if (thread.waits == Waits::ended) free_.push_back(thread.fiber);
+  }
+
+  // Back to run_block(), until somebody resumes this thread.
+  void yield() {
+    Fiber& fiber = *fibers_[threads_[running_].fiber];
+    fiber.own.leave(caller_bottom_, caller_bytes_);
+    fiber.caller = std::move(fiber.caller).resume();
+    fiber.own.arrive(&caller_bottom_, &caller_bytes_);
+  }
+
+  std::size_t free_fiber() {
+    if (!free_.empty()) {
+      const std::size_t fiber = free_.back();
+      free_.pop_back();
+      return fiber;
+    }
+    fibers_.push_back(std::make_unique<Fiber>());
+    Fiber& fiber = *fibers_.back();
+    context::protected_fixedsize_stack allocator(kStackBytes);
+    const context::stack_context stack = allocator.allocate();
+    fiber.bottom = static_cast<const char*>(stack.sp) - stack.size;
+    fiber.bytes = stack.size;
+    fiber.fiber = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), allocator,
+                                 [this, &fiber](context::fiber&& caller) {
+                                   fiber.caller = std::move(caller);
+                                   fiber.own.arrive(&caller_bottom_, &caller_bytes_);
+                                   for (;;) {
+                                     call_(argument_);
+                                     threads_[running_].waits = Waits::ended;
+                                     yield();
+                                   }
+                                   return std::move(fiber.caller);
+                                 });
+    return fibers_.size() - 1;
+  }
+
+  // Fibers that wait are given up with what lies on their stacks: kernels own nothing.
+  [[noreturn]] void fail(const char* what) {
+    for (auto& fiber : fibers_) [[maybe_unused]] auto* kept = fiber.release();
+    fibers_.clear();
+    free_.clear();
+    throw Fault(std::string(what) + " (block " + std::to_string(block_index.x) + ")");
+  }
+
+  void (*call_)(const void*) = nullptr;
+  const void* argument_ = nullptr;
+  std::vector<Thread> threads_;
+  std::vector<std::uint64_t> given_;  // in the warp's last operation, per thread
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<std::size_t> free_;
+  unsigned running_ = 0;
+  const char* fault_ = nullptr;
+  const void* caller_bottom_ = nullptr;
+  std::size_t caller_bytes_ = 0;
+};
+
+}  // namespace
+
+void set_order(Order order) { Machine::here().order = order; }
+void run_blocks(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument) {
+  Machine::here().run(blocks, threads, thread, argument);
+}
+void sync_block() { Machine::here().sync_block(); }
+const std::uint64_t* exchange(WarpOperation operation, unsigned mask, std::uint64_t value) {
+  return Machine::here().exchange(operation, mask, value);
+}
+
+[[noreturn]] void report(const char* what) { Machine::here().report(what); }
+
+}  // namespace fl::emulator

@@ -1,0 +1,55 @@
+// Thread blocks on the CPU: every thread of a block is a fiber that runs until it waits for the others.
+//
+// A kernel that is correct gives the same whatever order threads and blocks are taken in; set_order() turns the order round, which shows
+// most of those that forgot to wait. Waiting that can never end, and warp operations whose lanes disagree, are Faults. What is out of
+// bounds is left to the address sanitizer: device memory is memory of the host.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+namespace fl::emulator {
+
+inline constexpr unsigned kWarpLanes = 32;
+
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+// Of the thread that is running: what CUDA calls threadIdx, blockIdx, blockDim, gridDim.
+inline thread_local constinit Index thread_index{}, block_index{}, block_size{1, 1, 1}, grid_size{1, 1, 1};
+
+enum class Order { ascending, descending };
+void set_order(Order order);
+
+// A kernel that would hang or read what is undefined.
+class Fault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Calls thread(argument) for every thread of every block, one block after another. Throws Fault.
+void run_blocks(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument);
+
+template <class... P>
+void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, const std::type_identity_t<P>&... arguments) {
+  const auto body = [&] { kernel(arguments...); };
+  run_blocks(
+      blocks, threads, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
+}
+
+// ---- what a thread calls ----
+
+// Waits for all threads of the block that have not ended.
+void sync_block();
+
+enum class WarpOperation { sync, ballot, any, all, add, shuffle, shuffle_up, shuffle_down, shuffle_xor };
+// Gives `value` and waits for the lanes in `mask`, which must ask for the same. [32]: what each of them gave; valid until this thread's
+// next operation.
+const std::uint64_t* exchange(WarpOperation operation, unsigned mask, std::uint64_t value);
+
+// Ends the kernel with a Fault.
+[[noreturn]] void report(const char* what);
+
+}  // namespace fl::emulator

@@ -1,0 +1,38 @@
+// As much of CUB's sort as fl_core/cuda uses, on the CPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+namespace cub {
+
+struct DeviceRadixSort {
+  // Ascending by the bits of the key, as radix sort orders floating-point numbers: -0 before 0.
+  template <class T>
+  static cudaError_t SortKeys(void* scratch, std::size_t& scratch_bytes, const T* in, T* out, std::size_t n, int /*begin_bit*/,
+                              int /*end_bit*/, cudaStream_t /*stream*/) {
+    if (scratch == nullptr) {
+      scratch_bytes = 1;
+      return cudaSuccess;
+    }
+    std::copy_n(in, n, out);
+    std::sort(out, out + n, [](T a, T b) { return radix_key(a) < radix_key(b); });
+    return cudaSuccess;
+  }
+
+ private:
+  template <class T>
+  static auto radix_key(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+      constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+      const auto bits = std::bit_cast<Bits>(x);
+      return (bits & kSign) != 0 ? static_cast<Bits>(~bits) : static_cast<Bits>(bits | kSign);
+    } else {
+      return x;
+    }
+  }
+};
+
+}  // namespace cub

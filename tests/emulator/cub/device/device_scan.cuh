@@ -1,0 +1,21 @@
+// As much of CUB's scan as fl_core/cuda uses, on the CPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <numeric>
+
+namespace cub {
+
+struct DeviceScan {
+  template <class T>
+  static cudaError_t ExclusiveSum(void* scratch, std::size_t& scratch_bytes, const T* in, T* out, std::size_t n, cudaStream_t /*stream*/) {
+    if (scratch == nullptr)
+      scratch_bytes = 1;
+    else
+      std::exclusive_scan(in, in + n, out, T(0));
+    return cudaSuccess;
+  }
+};
+
+}  // namespace cub
