@@ -51,7 +51,8 @@ struct IntegerLevel {
     double y = alpha * static_cast<double>(p);
     y = y < limit ? y : limit;  // NaN becomes the limit
     y = y > -limit ? y : -limit;
-    if (!stochastic) return static_cast<std::int32_t>(rint(y));
+    // + 0.0: g++ 12 keeps the sign of -0 in (double)(int)-0.0, which has none.
+    if (!stochastic) return static_cast<std::int32_t>(rint(y) + 0.0);
     auto below = static_cast<std::int32_t>(y);
     below -= static_cast<double>(below) > y ? 1 : 0;
     return below + (static_cast<double>(word) * 0x1p-32 < y - static_cast<double>(below) ? 1 : 0);

@@ -51,7 +51,7 @@ struct FixedPointLevel {
     double a = inverse * static_cast<double>(p);
     a = a < half - 1 ? a : half - 1;  // NaN becomes the largest
     a = a > -half ? a : -half;
-    if (!stochastic) return static_cast<std::int32_t>(rint(a));
+    if (!stochastic) return static_cast<std::int32_t>(rint(a) + 0.0);  // as in scaled_integer.cpp
     const double below = floor(a);
     return static_cast<std::int32_t>(below) + (static_cast<double>(word) * 0x1p-32 < a - below ? 1 : 0);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <source_location>
 #include <type_traits>
 
 #include "fl_core/exec.hpp"
@@ -26,9 +25,9 @@ inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 // pieces may be asked for; none starts nothing.
 class Launch {
  public:
-  Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads,
-         std::source_location place = std::source_location::current())
-      : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), place_(place) {}
+  Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads, const char* file = __builtin_FILE(),
+         int line = __builtin_LINE())
+      : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), file_(file), line_(line) {}
 
   template <class... P>
   void operator()(void (*kernel)(P...), std::type_identity_t<P>... arguments) const {
@@ -40,7 +39,7 @@ class Launch {
 #else
     kernel<<<blocks, threads_, 0, stream_>>>(arguments...);
 #endif
-    check(cudaGetLastError(), name_, place_.file_name(), static_cast<int>(place_.line()));
+    check(cudaGetLastError(), name_, file_, line_);
   }
 
  private:
@@ -48,7 +47,8 @@ class Launch {
   const char* name_;
   std::size_t blocks_;
   int threads_;
-  std::source_location place_;
+  const char* file_;
+  int line_;
 };
 
 // Blocks of `threads` for n items, one per thread.

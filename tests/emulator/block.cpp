@@ -25,12 +25,14 @@ class StackSwitch {
  public:
 #if FL_SANITIZED
   void leave(const void* bottom, std::size_t bytes) { __sanitizer_start_switch_fiber(&fake_, bottom, bytes); }
+  static void end(const void* bottom, std::size_t bytes) { __sanitizer_start_switch_fiber(nullptr, bottom, bytes); }
   void arrive(const void** from = nullptr, std::size_t* bytes = nullptr) { __sanitizer_finish_switch_fiber(fake_, from, bytes); }
 
  private:
   void* fake_ = nullptr;
 #else
   void leave(const void*, std::size_t) {}
+  static void end(const void*, std::size_t) {}
   void arrive(const void** = nullptr, std::size_t* = nullptr) {}
 #endif
 };
@@ -56,6 +58,14 @@ struct Fiber {
 
 class Machine {
  public:
+  Machine() = default;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  // Lets every fiber come to its end.
+  ~Machine() {
+    call_ = nullptr;
+    for (auto& fiber : fibers_) switch_to(*fiber);
+  }
   static Machine& here() {
     static thread_local Machine machine;
     return machine;
@@ -149,12 +159,15 @@ class Machine {
     }
     running_ = t;
     thread_index = {t, 0, 0};
-    Fiber& fiber = *fibers_[thread.fiber];
+    switch_to(*fibers_[thread.fiber]);
+    if (fault_ != nullptr) fail(std::exchange(fault_, nullptr));
+    if (thread.waits == Waits::ended) free_.push_back(thread.fiber);
+  }
+
+  static void switch_to(Fiber& fiber) {
     fiber.of_caller.leave(fiber.bottom, fiber.bytes);
     fiber.fiber = std::move(fiber.fiber).resume();
     fiber.of_caller.arrive();
-    if (fault_ != nullptr) fail(std::exchange(fault_, nullptr));
-    if (thread.waits == Waits::ended) free_.push_back(thread.fiber);
   }
 
   // Back to run_block(), until somebody resumes this thread.
@@ -181,11 +194,12 @@ class Machine {
                                  [this, &fiber](context::fiber&& caller) {
                                    fiber.caller = std::move(caller);
                                    fiber.own.arrive(&caller_bottom_, &caller_bytes_);
-                                   for (;;) {
+                                   while (call_ != nullptr) {
                                      call_(argument_);
                                      threads_[running_].waits = Waits::ended;
                                      yield();
                                    }
+                                   StackSwitch::end(caller_bottom_, caller_bytes_);
                                    return std::move(fiber.caller);
                                  });
     return fibers_.size() - 1;
@@ -193,7 +207,8 @@ class Machine {
 
   // Fibers that wait are given up with what lies on their stacks: kernels own nothing.
   [[noreturn]] void fail(const char* what) {
-    for (auto& fiber : fibers_) [[maybe_unused]] auto* kept = fiber.release();
+    static auto* abandoned = new std::vector<std::unique_ptr<Fiber>>;
+    for (auto& fiber : fibers_) abandoned->push_back(std::move(fiber));
     fibers_.clear();
     free_.clear();
     throw Fault(std::string(what) + " (block " + std::to_string(block_index.x) + ")");
