@@ -66,7 +66,8 @@ void add_report_command(CLI::App& app, const Guard& guard) {
                    "column of rounds.csv (repeatable; default: the losses, accuracies and measures that any run has)")
       ->allow_extra_args(false);
   command->add_option("--baseline", arguments->study.baseline, "label of the method to compare with (default: none, or else the first)");
-  command->add_option("--method", arguments->study.method_axis, "axis that is the method (default: the first compressor axis)");
+  command->add_option("--method", arguments->study.method_axis,
+                      "axis that is the method, or several with commas (default: the first compressor axis)");
   command->add_option("--level", arguments->study.level_axis,
                       "axis that is the level of heterogeneity (default: the first partition or data axis)");
   command->add_option("--target", arguments->report.target, "value of the first measure, for bits to target");

@@ -23,8 +23,10 @@ namespace fl {
 struct StudyOptions {
   std::vector<std::string> measures{};  // columns of rounds.csv; empty: those that any run has of losses, accuracies and measures
   std::string baseline{};               // label of the method the others are compared with; empty: "none", or else the first
-  std::string method_axis{};            // key; empty: the first that begins with "compressor", else with "feedback", else the last axis
-  std::string level_axis{};             // key; empty: the first that begins with "partition", else with "data"; may be missing
+  // Key, or several with commas: their labels joined by " + ". Empty: the first that begins with "compressor", else with "feedback", else
+  // the last axis.
+  std::string method_axis{};
+  std::string level_axis{};  // key; empty: the first that begins with "partition", else with "data"; may be missing
 };
 
 // Columns of the picture of how the model serves its clients: a band, the line in it, and the one who is served worst.
@@ -52,7 +54,7 @@ struct StudyCell {
 
 struct Panel {
   std::string level{};               // label on the level axis; "" without one
-  std::string rest{};                // the other axes, "key=label, ..."; "" when there are none
+  std::string rest{};                // the other axes, "key=label, ...", those with the same labels once; "" when there are none
   std::vector<std::size_t> cells{};  // into Study::cells, in the order of the methods
   [[nodiscard]] FL_API std::string title(const std::string& level_key) const;
 };

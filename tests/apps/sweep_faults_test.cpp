@@ -92,13 +92,13 @@ class FailingDisk : public SweepFaults, public testing::WithParamInterface<DiskF
 
 TEST_P(FailingDisk, AtEveryChangeOfTheStore) {
   write_study(1, 40);
-  constexpr int kStep = test::kSanitized ? 5 : 1;
+  constexpr int kStep = test::kSanitized ? 11 : 1;
   EXPECT_GT(fail_at_every_change(kStep), 20 / kStep) << "two transactions: a journal, pages, syncs, a deletion each";
 }
 
 TEST_P(FailingDisk, WhileTuning) {
   write_study(1, 40, "[sweep.tune]\nkey = 'local.learning_rate'\nvalues = [0.1, 0.2]\n");
-  EXPECT_GT(fail_at_every_change(test::kSanitized ? 47 : 19), 1);
+  EXPECT_GT(fail_at_every_change(test::kSanitized ? 71 : 19), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FailingDisk,
@@ -118,7 +118,7 @@ void PrintTo(const KilledStudy& study, std::ostream* out) { *out << study.label;
 // Kills of the whole sweep and of single workers, at moments spread over the time that a sweep takes.
 class RandomKills : public SweepFaults, public testing::WithParamInterface<KilledStudy> {
  protected:
-  static constexpr int kMoments = test::kSanitized ? 30 : 100;
+  static constexpr int kMoments = test::kSanitized ? 12 : 100;
   std::mt19937 random_{17};
   int moments_ = 0, killed_workers_ = 0, failed_runs_ = 0;
 

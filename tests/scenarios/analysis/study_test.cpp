@@ -65,6 +65,27 @@ TEST(Study, ACellWithADivergedRunIsCountedAndHasNoMean) {
   EXPECT_TRUE(std::isnan(study.estimate(study.cells[0], [](const StudyRun& run) { return run.record.f_gap; }).mean));
 }
 
+TEST(Study, SeveralAxesMayBeTheMethodAndAxesWithTheSameLabelsAreOne) {
+  MadeStore made;
+  for (const char* level : {"0.1", "100"})
+    for (const char* feedback : {"none", "ef14"})
+      for (const char* method : {"top", "sign"}) {
+        test::MadeRun run{method, level, 1, RunStatus::done, {{0, 1}, {10, 0.5}}};
+        run.more_axes = {{"feedback.up", feedback}, {"local", feedback}, {"data", level}};
+        made.add(run);
+      }
+  const Study one = read_study(made.store(), {.baseline = "top"});
+  EXPECT_EQ(one.panels.size(), 4u);
+  EXPECT_EQ(one.panels[0].title(one.level_key), "partition.alpha = 0.1, feedback.up=none");
+  const Study both = read_study(made.store(), {.baseline = "top + ef14", .method_axis = "compressor.up,feedback.up"});
+  EXPECT_EQ(both.method_key, "compressor.up + feedback.up");
+  EXPECT_THAT(both.methods, ElementsAre("top + none", "sign + none", "top + ef14", "sign + ef14"));
+  ASSERT_EQ(both.panels.size(), 2u);
+  EXPECT_EQ(both.panels[1].title(both.level_key), "partition.alpha = 100");
+  EXPECT_THAT(message_of(made.store(), {.method_axis = "compressor.up,taste"}), HasSubstr("no run has an axis 'taste'"));
+  EXPECT_THAT(message_of(made.store(), {.method_axis = "local,local"}), HasSubstr("'local' is named more than once"));
+}
+
 TEST(Study, EveryProblemOfTheOptionsAtOnce) {
   MadeStore made;
   EXPECT_THAT(message_of(made.store(), {}), HasSubstr("no runs"));

@@ -19,6 +19,7 @@ struct MadeRun {
   RunStatus status = RunStatus::done;
   std::vector<std::pair<std::uint64_t, double>> rounds{};
   bool measures_clients = false;  // accuracies that rise as the value falls
+  std::vector<AxisLabel> more_axes{};
 };
 
 // A folder of its own, taken away at the end, with a store in it.
@@ -41,6 +42,7 @@ class MadeStore {
   void add(const MadeRun& made) {
     RunRecord record{.run = "run" + std::to_string(++count_), .name = "made", .seed = made.seed, .status = made.status};
     record.axes = {{"partition.alpha", made.level}, {"compressor.up", made.method}};
+    record.axes.insert(record.axes.end(), made.more_axes.begin(), made.more_axes.end());
     std::vector<RoundRow> rows;
     for (const auto& [bits, value] : made.rounds) {
       RoundRow row{.round = rows.size(), .clients = 2};
