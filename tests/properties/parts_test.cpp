@@ -36,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, EveryPart, testing::ValuesIn(all_tasks()), 
 });
 
 TEST_P(EveryPart, KeepsItsPromise) {
+  if (GetParam().check.name == std::string("expectations")) FL_ONLY_ARITHMETIC();  // thousands of draws
   Findings findings;
   GetParam().check.run(GetParam().part, findings);
   EXPECT_EQ(findings.count(), 0u) << GetParam().check.promise;
