@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one table: which operators exist on which device, and whether both devices give the same bytes.
+# Everything that needs a GPU, in one table: which operators exist on which device and whether both devices give the same bytes, whether
+# whole runs of every method do, and whether training steps agree.
 #
 #   bench/gpu_check.sh [BUILD]     default: build-cuda, built here where it is missing (cmake --preset cuda)
 #
@@ -45,6 +46,15 @@ status=0
     printf "%-18s %-12s %-22s %s\n", $1, devices, sizes, numbers
   }'
 
+# Whole runs and training, one line each.
+awk '
+  /^\[ +(OK|FAILED|SKIPPED) +\] .*(GpuRun|GpuTraining).*ms\)$/ {
+    verdict = /OK/ ? "holds" : /SKIPPED/ ? "not run" : "FAILS"
+    match($0, /\([0-9]+ ms\)$/)
+    time = substr($0, RSTART + 1, RLENGTH - 2)
+    name = $0; sub(/(, where GetParam.*)? \([0-9]+ ms\)$/, "", name); sub(/^\[[^]]*\] /, "", name); sub(/^[A-Za-z]+\/Gpu/, "", name); sub(/^Gpu/, "", name)
+    printf "%-62s %s\n", name, verdict (verdict == "not run" ? "" : ", " time)
+  }' "$log"
 tail -n 5 "$log"
 [ "$status" = 0 ] || { grep -m 20 -A 6 "Failure" "$log" || true; exit 1; }
 if grep -q "SKIPPED" "$log"; then exit 3; fi

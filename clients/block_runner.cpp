@@ -16,6 +16,7 @@ namespace {
 // Vectors of one block should stay in the inner half of a 2 MiB cache beside the data.
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kMaxBlock = 64;
+constexpr std::size_t kDeviceBlockBytes = std::size_t{4} << 30;  // of vectors on a GPU
 }  // namespace
 
 // What one thread reuses from block to block.
@@ -33,13 +34,29 @@ struct BlockRunner<T>::Scratch {
 template <class T>
 BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
                             const GradientOracle<T>& oracle, ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options)
-    : local_update_(local_update), feedback_(feedback), exchange_(exchange), oracle_(oracle), pool_(pool), options_(options) {
+    : local_update_(local_update),
+      feedback_(feedback),
+      exchange_(exchange),
+      oracle_(oracle),
+      pool_(pool),
+      options_(options),
+      device_stream_(options.device),
+      device_workspace_(options.device) {
   for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
-  cohort_vectors_.resize(vector_homes_.size());
+  const Device memory = options.device == Device::cpu ? Device::cpu : Device::managed;
+  if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
+    training_ = make_device_training(local_update, oracle);
+  device_exec_.device = options.device;
+  device_exec_.stream = device_stream_.get();
+  device_exec_.workspace = &device_workspace_;
+  for (std::size_t v = 0; v < vector_homes_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
   channels_.resize(exchange.channels.size());
   for (auto& channel : channels_) {
     channel.payloads = std::vector<Payload<T>>(max_cohort);
-    for (auto& payload : channel.payloads) channel.pointers.push_back(&payload);
+    for (auto& payload : channel.payloads) {
+      payload.place_on(memory);
+      channel.pointers.push_back(&payload);
+    }
   }
   messages_.resize(max_cohort);
   measures_.resize(max_cohort);
@@ -47,7 +64,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   refused_.resize(max_cohort);
   for (int thread = 0; thread < pool.num_threads(); ++thread) {
     scratch_.push_back(std::make_unique<Scratch>());
-    scratch_.back()->vectors.resize(vector_homes_.size());
+    for (std::size_t v = 0; v < vector_homes_.size(); ++v) scratch_.back()->vectors.emplace_back(0, memory);
     for (std::size_t c = 0; c < channels_.size(); ++c) scratch_.back()->decoded.push_back(std::make_unique<Payload<T>>());
   }
 }
@@ -62,12 +79,37 @@ void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
   const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
   std::uint32_t K = options_.block;
   if (K == 0) {
-    const std::size_t fits = kBlockBytes / (context.P * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(std::clamp<std::size_t>(fits, 1, kMaxBlock));
-    if (threads > 1) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
+    const bool on_device = options_.device != Device::cpu;
+    const std::size_t fits = (on_device ? kDeviceBlockBytes : kBlockBytes) / (context.P * sizeof(T) * vector_homes_.size());
+    K = static_cast<std::uint32_t>(std::clamp<std::size_t>(fits, 1, on_device ? M : kMaxBlock));
+    if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
   block_size_ = std::max(1u, std::min(K, M));
   num_blocks_ = (M + block_size_ - 1) / block_size_;
+}
+
+// Calls work(number of the block, exec) for every block: side by side on the CPU's threads, or one after another on a GPU.
+template <class T>
+template <class Work>
+void BlockRunner<T>::for_each_block(const Work& work) {
+  if (options_.device == Device::cpu)
+    pool_.parallel_for(num_blocks_, [&work](std::uint32_t index, const Exec& exec) { work(index, exec); });
+  else
+    for (std::uint32_t index = 0; index < num_blocks_; ++index) work(index, device_exec_);
+}
+
+// Calls work(exec of a thread, clients of the block) for all of the block, which the CPU's threads share if it is on a GPU.
+template <class T>
+template <class Work>
+void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, const Work& work) {
+  if (exec.device == Device::cpu) {
+    work(exec, block);
+    return;
+  }
+  const std::uint32_t most = 4 * static_cast<std::uint32_t>(pool_.num_threads()), size = (block.K + most - 1) / most;
+  pool_.parallel_for((block.K + size - 1) / size, [&](std::uint32_t part, const Exec& host) {
+    work(host, block.slice(part * size, std::min(size, block.K - part * size)));
+  });
 }
 
 template <class T>
@@ -82,18 +124,15 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
       if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
 
   if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(context.cohort.size() * context.P);
-  pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
+  for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, context, index);
     RoundTimes* times = context.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
     if (phase == 0) {
       const Lap lap(lap_of(times, &RoundTimes::train_s));
-      local_update_.run(exec, context, oracle_, block);
+      train(exec, context, block);
     }
     const Lap lap(lap_of(times, &RoundTimes::compress_s));
-    if (phase == 0) {
-      refuse_non_finite(block);
-      if (keeps_updates_) keep_updates_of(context, block);
-    }
+    if (phase == 0 && keeps_updates_) keep_updates_of(context, block);
     send_block(exec, context, block, phase);
   });
   if (context.times != nullptr) add_times(*context.times);
@@ -146,6 +185,19 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
   return block;
 }
 
+// Fills the block's vectors, on the GPU where that can be.
+template <class T>
+void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
+  if (training_ != nullptr && context.offset_slot.empty()) {
+    training_->run(exec, pool_.exec(0), context, block, std::span(refused_).subspan(block.first, block.K));
+    return;
+  }
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
+    local_update_.run(host, context, oracle_, part);
+    refuse_non_finite(part);
+  });
+}
+
 // A client whose vectors hold NaN or an infinity sends nothing; they become zeros, so that no operator meets them.
 template <class T>
 void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
@@ -162,7 +214,7 @@ template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
-  count_bits(exec, context, block, phase, *scratch_[static_cast<std::size_t>(exec.thread)]);
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, context, part, phase); });
 }
 
 namespace {
@@ -180,36 +232,59 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const bool last = phase == channel.num_phases() - 1;
   const bool measured = context.measure && last && (channels_.size() == 1 || channel.name == "model");
-  Send<T> send = feedback_.prepare(exec, context, block, c);
+  const Exec& host = host_exec(exec);
+  Send<T> send = feedback_.prepare(host, context, block, c);
   if (!last) send.state = {};
 
-  if (measured) measure_before(exec, context, block, send);
-  for (Payload<T>* message : block.messages[c]) message->clear(channel.length(phase));
-  const std::string &shared = channel.shared_slot, &own = channel.client_slot;
-  CompressContext<T> compress{.round = context.round,
-                              .phase = phase,
-                              .step_size = context.unit == Unit::step ? context.step_size : 1.0,
-                              .random_key = channel.random_key,
-                              .clients = block.clients,
-                              .shared = shared.empty() ? nullptr : context.state->cohort(shared).data(),
-                              .remembered = {},
-                              .remember = {}};
-  if (!own.empty()) {
-    compress.remembered = block.stored(*context.state, own);
-    compress.remember = block.shadow(*context.state, own);
-    if (send.dense) keep_memory(compress.remembered, compress.remember);
+  if (measured) measure_before(host, context, block, send);
+  for (Payload<T>* message : block.messages[c]) {
+    if (exec.device != Device::cpu) message->place_on(Device::managed);
+    message->clear(channel.length(phase));
   }
-  Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
-  compressor.compress(exec, compress, send.input, channel.scope, send.state, block.messages[c]);
+  const std::string &shared = channel.shared_slot, &own = channel.client_slot;
+  CompressContext<T> own_context{.round = context.round,
+                                 .phase = phase,
+                                 .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+                                 .random_key = channel.random_key,
+                                 .clients = block.clients,
+                                 .shared = shared.empty() ? nullptr : context.state->cohort(shared).data(),
+                                 .remembered = {},
+                                 .remember = {}};
+  if (!own.empty()) {
+    own_context.remembered = block.stored(*context.state, own);
+    own_context.remember = block.shadow(*context.state, own);
+    if (send.dense) keep_memory(own_context.remembered, own_context.remember);
+  }
+  compress(exec, channel, own_context, send, block, c);
   if (channel.num_phases() == 1 && !channel.scope.excluded.empty())
-    cpu::send_excluded(exec, send.input, channel.scope, send.state, block.messages[c]);
-  feedback_.after_compress(exec, context, block, c, send, exchange_);
+    cpu::send_excluded(host, send.input, channel.scope, send.state, block.messages[c]);
+  feedback_.after_compress(host, context, block, c, send, exchange_);
   if (measured) measure_after(exec, context, block, send, scratch_[static_cast<std::size_t>(exec.thread)]->kept.data());
 }
 
+// Where the operator runs: with the block, or on the CPU's threads.
 template <class T>
-void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase,
-                                Scratch& scratch) {
+void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
+                              const ClientBlock<T>& block, std::size_t c) {
+  Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
+  if (send.dense || channel.device == exec.device) {
+    compressor.compress(exec, context, send.input, channel.scope, send.state, block.messages[c]);
+    synchronise(exec.device);
+    return;
+  }
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
+    const std::uint32_t begin = part.first - block.first;
+    CompressContext<T> own = context;
+    own.clients = part.clients;
+    own.remembered = context.remembered.slice(begin, part.K);
+    own.remember = context.remember.slice(begin, part.K);
+    compressor.compress(host, own, send.input.slice(begin, part.K), channel.scope, send.state.slice(begin, part.K), part.messages[c]);
+  });
+}
+
+template <class T>
+void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
     message = {.client = block.clients[k], .bits = {}, .refused = refused_[block.first + k] != 0, .work = block.work[k]};
@@ -256,7 +331,8 @@ void BlockRunner<T>::reconstruct(const Exec& exec, const RoundContext<T>& contex
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const CompressContext<T> own{
       .round = context.round, .phase = phase, .random_key = channel.random_key, .clients = block.clients.subspan(k, 1)};
-  channel.compressor->reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
+  const Compressor<T>& receiver = channel.receiver != nullptr ? *channel.receiver : *channel.compressor;
+  receiver.reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
 }
 
 template <class T>
@@ -319,17 +395,18 @@ const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t pos
 
 template <class T>
 void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) {
-  pool_.parallel_for(num_blocks_, [&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> block = open_block(exec, context, index);
-    for (std::uint32_t k = 0; k < block.K; ++k) {
-      if (delivered[block.first + k] == 0) continue;
-      feedback_.acknowledge(context, block, k, exchange_);
-      for (std::size_t c = 0; c < channels_.size(); ++c) {
-        const std::string& own = exchange_.channels[c].client_slot;
-        if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) context.state->swap(own, block.first + k);
+  for_each_block([&](std::uint32_t index, const Exec& exec) {
+    on_host(exec, open_block(exec, context, index), [&](const Exec&, const ClientBlock<T>& block) {
+      for (std::uint32_t k = 0; k < block.K; ++k) {
+        if (delivered[block.first + k] == 0) continue;
+        feedback_.acknowledge(context, block, k, exchange_);
+        for (std::size_t c = 0; c < channels_.size(); ++c) {
+          const std::string& own = exchange_.channels[c].client_slot;
+          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) context.state->swap(own, block.first + k);
+        }
+        context.state->set_acknowledged(block.clients[k], context.round);
       }
-      context.state->set_acknowledged(block.clients[k], context.round);
-    }
+    });
   });
 }
 
@@ -341,6 +418,7 @@ std::size_t BlockRunner<T>::size_bytes() const {
     bytes += (scratch->kept.capacity() + scratch->kept_gradient.capacity()) * sizeof(T);
   }
   bytes += kept_updates_.capacity() * sizeof(T);
+  if (training_ != nullptr) bytes += training_->size_bytes();
   for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
   for (const auto& channel : channels_)
     for (const auto& payload : channel.payloads)

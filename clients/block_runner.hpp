@@ -1,5 +1,9 @@
 // Simulated clients, computed in blocks of K: one small block at a time per thread on a CPU.
 //
+// On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
+// and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
+// themselves, operators of the host, counting of bits) on the CPU's threads, which share the block out.
+//
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.
 #pragma once
@@ -10,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "clients/device_training.hpp"
 #include "clients/local_update.hpp"
 #include "clients/oracle.hpp"
 #include "compressors/exchange.hpp"
@@ -27,6 +32,8 @@ struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
   bool materialise = false;  // encode and decode every message, and go on with what was decoded
   PublishedMetrics published_metrics = PublishedMetrics::none;
+  Device device = Device::cpu;  // where clients train and operators run that can
+  bool trains_on_cpu = false;   // all clients, whatever the device: the CPU's bytes
 };
 
 template <class T>
@@ -63,11 +70,19 @@ class BlockRunner final : public CohortRunner<T> {
     bool speaks = true;                 // in the current phase
   };
 
+  template <class Work>
+  void for_each_block(const Work& work);
+  template <class Work>
+  void on_host(const Exec& exec, const ClientBlock<T>& block, const Work& work);
+  [[nodiscard]] const Exec& host_exec(const Exec& exec) const { return exec.device == Device::cpu ? exec : pool_.exec(0); }
   [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index);
+  void train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block);
   void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
-  void count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, Scratch& scratch);
+  void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
+                const ClientBlock<T>& block, std::size_t c);
+  void count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
   // What the receiver makes of a message that it decoded.
   void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
                    std::uint32_t k);
@@ -85,6 +100,10 @@ class BlockRunner final : public CohortRunner<T> {
   BlockRunnerOptions options_;
   Tap tap_;
 
+  std::unique_ptr<DeviceTraining<T>> training_;  // null: clients train on the CPU
+  DeviceStream device_stream_;
+  Workspace device_workspace_;
+  Exec device_exec_;
   std::vector<std::string> vector_homes_;  // per local vector: slot name or ""
   std::vector<std::size_t> vector_of_channel_;
   std::vector<ChannelMessages> channels_;

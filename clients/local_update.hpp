@@ -3,9 +3,11 @@
 // Vectors point downhill's opposite: a gradient g, or a difference of models w - y_i; the server subtracts what it receives.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "clients/descent.hpp"
 #include "clients/oracle.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/round_context.hpp"
@@ -38,6 +40,8 @@ class FL_API LocalUpdate {
   // Whether it heeds RoundContext::normalise: divides its vectors by its work and says so in ClientBlock::work.
   [[nodiscard]] virtual bool can_normalise() const { return false; }
   [[nodiscard]] virtual bool needs_optimum() const { return false; }
+  // What a GPU may compute instead of run(); none for methods that are something else.
+  [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
   // Once before the first round; x_star is null unless needs_optimum().
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const;
   // Fills block.vectors.

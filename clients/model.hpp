@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "clients/dense_network.hpp"
 #include "fl_core/batch_view.hpp"
 #include "fl_core/dataset.hpp"
 #include "fl_core/error.hpp"
@@ -50,7 +51,7 @@ struct Regulariser {
     }
     return 0.5 * l2 * squares + nonconvex * bounded;
   }
-  [[nodiscard]] double derivative(double x) const {
+  [[nodiscard]] FL_HD double derivative(double x) const {
     if (nonconvex == 0) return l2 * x;
     const double d = 1 + x * x;
     return l2 * x + nonconvex * 2 * x / (d * d);
@@ -142,6 +143,10 @@ class FL_API Model {
   }
   // The regulariser's value at x [P].
   [[nodiscard]] double regulariser(const T* x) const { return regulariser_.value(x, layers().size()); }
+
+  // The data that the model is bound to, and the model as dense layers, for training on a GPU; none where it is something else.
+  [[nodiscard]] virtual const Dataset<T>* training_data() const { return nullptr; }
+  [[nodiscard]] virtual std::optional<DenseNetwork> as_dense_network() const { return std::nullopt; }
 
   // Null for a model that has no Hessian to offer.
   [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }

@@ -8,7 +8,7 @@ else()
 endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
-set_source_files_properties(fl_core/buffer.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
+set_source_files_properties(fl_core/buffer.cpp clients/device_training.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
 
@@ -22,7 +22,8 @@ foreach(source ${candidates})
   endif()
 endforeach()
 
-file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cpp)
+file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu)
 add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
   set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
@@ -49,7 +50,7 @@ if(GTest_FOUND)
     target_compile_options(${target} PRIVATE -O1 -ffp-contract=off)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
-  fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp)
+  fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp)
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp)
   endif()

@@ -12,10 +12,12 @@ namespace fl::FL_DEVICE_NS {
 
 template <class T>
 struct WriteDenseState {
-  StateRule rule;
-  const T *p, *c;
-  T* state;
-  FL_HD void operator()(std::size_t j) const { state[j] = rule == StateRule::residual ? p[j] - c[j] : c[j] != T(0) ? T(0) : p[j]; }
+  StateWrite<T> state;  // of one client
+  std::size_t begin;
+  const T *p, *c;  // of the segment
+  FL_HD void operator()(std::size_t j) const {
+    state.out.row(0)[begin + j] = state.rule == StateRule::residual ? p[j] - c[j] : c[j] != T(0) ? T(0) : p[j];
+  }
 };
 
 // Sends the entries of c [P] that are not zero. p [P]: the input. `state` and `message`: those of one client.
@@ -27,7 +29,7 @@ void send_nonzeros(const Exec& exec, const Scope& scope, const T* p, const T* c,
   select_rows(exec, sent, scope, AtLeast<T>{std::numeric_limits<T>::denorm_min()}, kNativeWire<T>, StateWrite<T>{}, message);
   if (state.rule == StateRule::none) return;
   for (const Segment& segment : scope.segments)
-    for_each(exec, segment.size(), WriteDenseState<T>{state.rule, p + segment.begin, c + segment.begin, state.out.row(0) + segment.begin});
+    for_each(exec, segment.size(), WriteDenseState<T>{state, segment.begin, p + segment.begin, c + segment.begin});
 }
 
 }  // namespace fl::FL_DEVICE_NS

@@ -18,9 +18,11 @@ struct ExchangeChannel {
   std::string name;        // "model", "control", "shift", ...
   std::size_t vector = 0;  // the local vector it speaks of
   std::unique_ptr<Compressor<T>> compressor;
-  std::unique_ptr<Compressor<T>> dense;  // identity, for rounds that send everything
-  Scope scope;                           // over P
-  std::vector<Scope> phase_scope;        // over the message of each phase (equal to `scope` for one-phase operators)
+  std::unique_ptr<Compressor<T>> dense;     // identity, for rounds that send everything
+  Device device = Device::cpu;              // that the compressor runs on; `dense` runs where clients do
+  std::unique_ptr<Compressor<T>> receiver;  // the same operator on the CPU, for who reads messages; null where it runs there anyway
+  Scope scope;                              // over P
+  std::vector<Scope> phase_scope;           // over the message of each phase (equal to `scope` for one-phase operators)
   std::uint64_t random_key = 0;
   std::string shared_slot;  // cohort slot of the operator's own state, "" = none
   std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none

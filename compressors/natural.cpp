@@ -69,7 +69,7 @@ struct NaturalLevel {
     level += threshold < fraction ? 1 : 0;
     constexpr std::int32_t kTop = (1 << (Ieee<T>::kMessageBits - 1)) - 1;
     level = level < kTop ? level : kTop;
-    return bits == magnitude ? level : -level;
+    return bits == magnitude || p != p ? level : -level;  // the sign of a NaN is the processor's
   }
 };
 

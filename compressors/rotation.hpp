@@ -122,10 +122,10 @@ struct LoadForRotation {
 
 template <class T>
 struct WriteRotationState {
-  StateRule rule;
-  const T *p, *c;
-  T* state;
-  FL_HD void operator()(std::size_t j) const { state[j] = rule == StateRule::residual ? p[j] - c[j] : T(0); }
+  StateWrite<T> state;
+  std::size_t k, begin;
+  const T *p, *c;  // of the segment
+  FL_HD void operator()(std::size_t j) const { state.out.row(k)[begin + j] = state.rule == StateRule::residual ? p[j] - c[j] : T(0); }
 };
 
 // An operator on rotated segments: what it sends are levels of Rx, what it means is R^-1 of their numbers.
@@ -187,7 +187,7 @@ class Rotated : public Compressor<T> {
     if (state.rule == StateRule::none) return;
     const T* c = message.value.data();
     for (const Segment& segment : scope.segments) {
-      for_each(exec, segment.size(), WriteRotationState<T>{state.rule, p + segment.begin, c, state.out.row(k) + segment.begin});
+      for_each(exec, segment.size(), WriteRotationState<T>{state, k, segment.begin, p + segment.begin, c});
       c += segment.size();
     }
   }

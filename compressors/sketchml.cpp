@@ -10,6 +10,8 @@
 // and keys as differences; quantiles are exact here, where it sketches them. Checked against a plain sort in tests/compressors.
 //
 // Jiang, Fu, Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
+#include <math.h>
+
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -37,7 +39,11 @@ struct CopySegment {
   Affine<T> input;
   std::size_t k, begin;
   T* to;
-  FL_HD void operator()(std::size_t j) const { to[j] = input.at(k, begin + j); }
+  // NaN without a sign, which is the processor's and would decide its place.
+  FL_HD void operator()(std::size_t j) const {
+    const T p = input.at(k, begin + j);
+    to[j] = p == p ? p : static_cast<T>(fabs(p));
+  }
 };
 
 // bound [q-1] of a sorted segment

@@ -2,6 +2,8 @@
 // magnitudes, and one pass that sends what reaches the thresholds.
 #pragma once
 
+#include <math.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,7 +34,7 @@ struct SampleMagnitude {
   T* sample;
   FL_HD void operator()(std::size_t i) const {
     const T drawn = p[static_cast<std::size_t>(stream.bits(i) * static_cast<std::uint64_t>(n) >> 32)];
-    sample[i] = drawn < T(0) ? -drawn : drawn;
+    sample[i] = fabs(drawn);
   }
 };
 
@@ -41,7 +43,7 @@ template <class T>
 struct CopyMagnitude {
   const T* p;
   T* magnitude;
-  FL_HD void operator()(std::size_t i) const { magnitude[i] = p[i] < T(0) ? -p[i] : p[i]; }
+  FL_HD void operator()(std::size_t i) const { magnitude[i] = fabs(p[i]); }
 };
 
 // A threshold that never lets zeros through.

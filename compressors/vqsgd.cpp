@@ -104,15 +104,15 @@ struct Multiplicity {
 
 template <class T>
 struct WriteVertexState {
-  StateRule rule;
+  StateWrite<T> state;  // of one client
+  std::size_t begin;
   LevelFormat format;
   Multiplicity level;
-  const T *p, *counts, *scale;
-  T* state;
+  const T *p, *counts, *scale;  // of the segment
   FL_HD void operator()(std::size_t j) const {
     const bool is_sent = counts[j] != T(0);
     const T c = is_sent ? level_value(format, level(counts[j], *scale, 0U, 0), *scale) : T(0);
-    state[j] = rule == StateRule::residual ? p[j] - c : is_sent ? T(0) : p[j];
+    state.out.row(0)[begin + j] = state.rule == StateRule::residual ? p[j] - c : is_sent ? T(0) : p[j];
   }
 };
 
@@ -180,8 +180,7 @@ class Vqsgd final : public Compressor<T> {
     if (state.rule == StateRule::none) return;
     for (std::size_t s = 0; s < scope.segments.size(); ++s) {
       const std::size_t begin = scope.segments[s].begin;
-      for_each(exec, scope.segments[s].size(),
-               WriteVertexState<T>{state.rule, format, level, p + begin, counts + begin, scale + s, state.out.row(0) + begin});
+      for_each(exec, scope.segments[s].size(), WriteVertexState<T>{state, begin, format, level, p + begin, counts + begin, scale + s});
     }
   }
   [[nodiscard]] LevelFormat level_format() const {

@@ -66,7 +66,7 @@ void free_host(void* memory, std::size_t bytes) noexcept {
 void* allocate_bytes(Device device, std::size_t bytes) {
   if (device == Device::cpu) return allocate_host(bytes);
 #if defined(FL_WITH_CUDA)
-  return cuda::allocate_bytes(bytes);
+  return device == Device::managed ? cuda::allocate_managed_bytes(bytes) : cuda::allocate_bytes(bytes);
 #else
   refuse_cuda();
 #endif
@@ -79,6 +79,23 @@ void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
   }
 #if defined(FL_WITH_CUDA)
   cuda::free_bytes(memory, bytes);
+#endif
+}
+
+DeviceStream::DeviceStream([[maybe_unused]] Device device) {
+#if defined(FL_WITH_CUDA)
+  if (device == Device::cuda) stream_ = cuda::create_stream();
+#endif
+}
+DeviceStream::~DeviceStream() {
+#if defined(FL_WITH_CUDA)
+  if (stream_ != nullptr) cuda::destroy_stream(stream_);
+#endif
+}
+
+void synchronise([[maybe_unused]] Device device) {
+#if defined(FL_WITH_CUDA)
+  if (device != Device::cpu) cuda::synchronise();
 #endif
 }
 

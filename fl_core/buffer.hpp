@@ -1,4 +1,5 @@
-// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), cudaMalloc'ed on a GPU.
+// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), cudaMalloc'ed on a GPU, or managed by
+// CUDA for both. Whoever reads managed memory on the host has waited for the kernels that write it.
 // New memory reads as zero. A transfer between devices is always a visible copy(), never hidden in here.
 #pragma once
 
@@ -10,11 +11,27 @@
 
 namespace fl {
 
-// Zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA refuses Device::cuda with DeviceError.
+// Zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA knows the host's alone: DeviceError.
 [[nodiscard]] FL_API void* allocate_bytes(Device device, std::size_t bytes);
 FL_API void free_bytes(Device device, void* memory, std::size_t bytes) noexcept;
 // Copies between host and device or within one; `stream` orders it on a GPU (host copies are immediate).
 FL_API void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream = nullptr);
+
+// A queue of work of a device, for Exec::stream; null on the host.
+class FL_API DeviceStream {
+ public:
+  explicit DeviceStream(Device device);
+  ~DeviceStream();
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  [[nodiscard]] void* get() const { return stream_; }
+
+ private:
+  void* stream_ = nullptr;
+};
+
+// Waits for what a device was given to do; the host has done it.
+FL_API void synchronise(Device device);
 
 template <class T>
 class Buffer {

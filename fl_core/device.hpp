@@ -23,9 +23,15 @@
 
 namespace fl {
 
-enum class Device { cpu, cuda };
+enum class Device {
+  cpu,
+  cuda,
+  managed,  // of memory alone: both reach it, and it moves to the one that uses it
+};
 
-[[nodiscard]] constexpr const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+[[nodiscard]] constexpr const char* to_string(Device device) {
+  return device == Device::cpu ? "cpu" : device == Device::cuda ? "cuda" : "managed";
+}
 
 #if defined(FL_DEVICE_IS_CUDA)
 inline constexpr Device kThisDevice = Device::cuda;

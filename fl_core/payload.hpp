@@ -79,6 +79,7 @@ struct Payload {
   [[nodiscard]] Payload& code() {
     if (code_ == nullptr) code_ = std::make_unique<Payload>();
     is_coded_ = true;
+    if (index.device() == Device::managed) code_->place_on(Device::managed);
     code_->clear(length);
     return *code_;
   }
@@ -92,9 +93,10 @@ struct Payload {
     }
   }
 
-  // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it.
+  // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it. Managed memory
+  // is every device's.
   void place_on(Device device) {
-    if (index.device() == device) return;
+    if (index.device() == device || index.device() == Device::managed) return;
     counts = Buffer<std::uint32_t>(0, device);
     index = Buffer<std::uint32_t>(0, device);
     value = Buffer<T>(0, device);

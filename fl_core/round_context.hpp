@@ -71,6 +71,13 @@ struct ClientBlock {
   std::vector<BatchView<T>> vectors;                   // by local vector: [K,P]
   std::vector<std::span<Payload<T>* const>> messages;  // by message channel: [K]
   std::span<double> work;                              // [K] 1, or what LocalUpdate divided its vectors by
+  // Clients begin .. begin+count-1 of this block.
+  [[nodiscard]] ClientBlock slice(std::uint32_t begin, std::uint32_t count) const {
+    ClientBlock part{first + begin, count, clients.subspan(begin, count), {}, {}, work.subspan(begin, count)};
+    for (const BatchView<T>& vector : vectors) part.vectors.push_back(vector.slice(begin, count));
+    for (const auto& message : messages) part.messages.push_back(message.subspan(begin, count));
+    return part;
+  }
   [[nodiscard]] BatchView<T> stored(StateTable<T>& state, const std::string& slot) const { return state.stored(slot, first, K); }
   [[nodiscard]] BatchView<T> shadow(StateTable<T>& state, const std::string& slot) const { return state.shadow(slot, first, K); }
 };

@@ -33,12 +33,13 @@ StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::
 
 template <class T>
 StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging,
-                          std::size_t likely_cohort)
+                          std::size_t likely_cohort, Device memory)
     : num_clients_(num_clients),
       max_cohort_(max_cohort),
       P_(P),
       likely_cohort_(likely_cohort),
       num_seats_(num_clients),
+      memory_(memory),
       acknowledged_(num_clients, 0),
       paging_(std::make_unique<StatePaging>(paging)) {}
 
@@ -49,7 +50,7 @@ template <class T>
 void StateTable<T>::declare(const SlotSpec& spec) {
   if (spec.owner == SlotOwner::cohort) {
     cohort_specs_.push_back(spec);
-    cohort_[spec.name] = Buffer<T>(length_of(spec));
+    cohort_[spec.name] = Buffer<T>(length_of(spec), memory_);
   } else if (spec.owner == SlotOwner::server) {
     server_[spec.name] = Buffer<double>(length_of(spec));
   } else {
@@ -66,12 +67,12 @@ void StateTable<T>::declare(const SlotSpec& spec) {
 template <class T>
 void StateTable<T>::allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const {
   if (!slot.double_buffered) shadows = 0;
-  slot.pool = Buffer<T>((num_seats + shadows) * slot.stride);
+  slot.pool = Buffer<T>((num_seats + shadows) * slot.stride, memory_);
   slot.row_of_seat.resize(num_seats);
   std::iota(slot.row_of_seat.begin(), slot.row_of_seat.end(), 0u);
-  slot.shadow_rows.resize(shadows);
+  slot.shadow_rows = Buffer<std::uint32_t>(shadows, memory_);
   std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_seats));
-  slot.rows.resize(max_cohort_);
+  slot.rows = Buffer<std::uint32_t>(max_cohort_, memory_);
 }
 
 template <class T>

@@ -53,7 +53,8 @@ class FL_API StateTable {
   StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
   // Client slots are bounded by paging.memory_bytes: bound_memory() must follow their declaration. `likely_cohort` is how many clients a
   // round has at most, as far as one can tell before.
-  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort);
+  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort,
+             Device memory = Device::cpu);
   ~StateTable();
 
   void declare(const SlotSpec& spec);
@@ -120,8 +121,8 @@ class FL_API StateTable {
     bool double_buffered = false;
     Buffer<T> pool;                          // [seats + shadows, stride]
     std::vector<std::uint32_t> row_of_seat;  // [seats]
-    std::vector<std::uint32_t> shadow_rows;  // [most members of a cohort]
-    std::vector<std::uint32_t> rows;         // [max_cohort] of this round's members
+    Buffer<std::uint32_t> shadow_rows;       // [most members of a cohort]
+    Buffer<std::uint32_t> rows;              // [max_cohort] of this round's members
   };
   ClientSlot& client_slot(const std::string& name) {
     const auto it = client_.find(name);
@@ -134,6 +135,7 @@ class FL_API StateTable {
   void read_pages(Archive& archive);
 
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_seats_;
+  Device memory_;  // of client and cohort slots: the host's, or managed where operators run on a GPU
   std::map<std::string, ClientSlot> client_;
   std::map<std::string, Buffer<T>> cohort_;
   std::map<std::string, Buffer<double>> server_;

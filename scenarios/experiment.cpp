@@ -62,7 +62,7 @@ void Experiment<T>::make_parts() {
   const std::vector<std::string> vectors = local_->vectors();
   for (const ChannelSpec& spec : feedback_->channels(vectors)) {
     const CompressorSpec& compressor = scenario_.compressor_up(spec.name);
-    ExchangeChannel<T> channel = make_channel(spec.name, compressor, exchange_.channels.size());
+    ExchangeChannel<T> channel = make_channel(spec.name, compressor, exchange_.channels.size(), machine_.device);
     channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
     exchange_.channels.push_back(std::move(channel));
   }
@@ -70,12 +70,15 @@ void Experiment<T>::make_parts() {
 }
 
 template <class T>
-ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index) {
+ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index, Device device) {
   ExchangeChannel<T> channel;
   channel.name = name;
-  channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
+  if (Registry::instance().contains("compressor", spec.part.kind, device, kPrecisionOf<T>)) channel.device = device;
+  channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, channel.device, kPrecisionOf<T>);
+  if (channel.device != Device::cpu)
+    channel.receiver = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
   const Part identity = default_part("compressor", "identity");
-  channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, Device::cpu, kPrecisionOf<T>);
+  channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, device, kPrecisionOf<T>);
   channel.scope = channel.compressor->adapt(make_scope(problem_.layers(), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
   channel.compressor->check(channel.scope);
   channel.random_key = hash64(hash64(scenario_.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
@@ -103,7 +106,7 @@ void Experiment<T>::check_parts() {
   if (!needed.empty() && std::find(needed.begin(), needed.end(), scenario_.feedback_up.kind) == needed.end())
     problems.push_back({"feedback.up.kind", "local kind '" + scenario_.local.kind + "' needs feedback " + any_of(needed) + ", is \"" +
                                                 scenario_.feedback_up.kind + "\""});
-  const ExchangeChannel<T> down = make_channel("down", scenario_.down, 0);
+  const ExchangeChannel<T> down = make_channel("down", scenario_.down, 0, Device::cpu);
   Surroundings around{.local_update = scenario_.local.kind,
                       .unit = unit_,
                       .full_participation = scenario_.participation.part.kind == "full",
@@ -175,7 +178,8 @@ std::string Experiment<T>::find_beside(const std::string& path) const {
 template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
-  state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N));
+  state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N),
+                                           machine_.device == Device::cpu ? Device::cpu : Device::managed);
   for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
   for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
   for (const auto& channel : exchange_.channels) {
@@ -202,13 +206,16 @@ void Experiment<T>::declare_state() {
   sampling.sample_file = find_beside(sampling.sample_file);
   oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
                                                 static_cast<std::uint32_t>(scenario_.rounds));
-  downlink_ = std::make_unique<Downlink<T>>(make_channel("down", scenario_.down, 0xD0), scenario_.down.part.kind == "identity", N, P);
+  downlink_ =
+      std::make_unique<Downlink<T>>(make_channel("down", scenario_.down, 0xD0, Device::cpu), scenario_.down.part.kind == "identity", N, P);
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
   runner_ = std::make_unique<BlockRunner<T>>(
       *local_, *feedback_, exchange_, *oracle_, pool_, M,
       BlockRunnerOptions{.block = machine_.block,
                          .materialise = machine_.materialise,
-                         .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics))});
+                         .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics)),
+                         .device = machine_.device,
+                         .trains_on_cpu = machine_.trains_on_cpu});
   round_ =
       std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
                                  RoundSettings{.unit = unit_,

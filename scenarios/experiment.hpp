@@ -22,11 +22,13 @@
 
 namespace fl {
 
-// What the machine decides; none of it changes a result.
+// What the machine decides; none of it changes a result, but for training on a GPU, which rounds in another order.
 struct MachineOptions {
   int threads = 1;
   std::uint32_t block = 0;      // clients per block; 0 = chosen
   bool materialise = false;     // encode and decode every message
+  Device device = Device::cpu;  // where clients train and operators run that can
+  bool trains_on_cpu = false;   // all clients, whatever the device
   StatePaging paging{};         // what client state may take of the memory
   RoundTimes* times = nullptr;  // where the seconds of rounds are added up, if anywhere
 };
@@ -77,7 +79,7 @@ class Experiment {
  private:
   void make_parts();
   void resolve_step_size();
-  ExchangeChannel<T> make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index);
+  ExchangeChannel<T> make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index, Device device);
   void check_parts();
   [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();

@@ -32,15 +32,12 @@ constexpr const char* instruction_set() {
 #endif
 }
 
-// Why a run cannot use a GPU here. Operators have a CUDA half; local training has none.
+// Why a run cannot use a GPU here; "" = it can.
 std::string why_no_cuda() {
 #if defined(FL_WITH_CUDA)
-  const int count = cuda::device_count();
-  if (count == 0) return "no GPU is visible to the CUDA driver";
-  return std::to_string(count) + (count == 1 ? " GPU was" : " GPUs were") +
-         " found and operators are compiled for it, but clients train on the CPU only";
+  return cuda::device_count() > 0 ? "" : "no GPU is visible to the CUDA driver";
 #else
-  return "runs on a GPU are not available in this build";
+  return "this build has no CUDA (-DFL_CUDA=ON compiles it in)";
 #endif
 }
 
@@ -56,12 +53,14 @@ void describe_machine(RunRecord& record) {
 #endif
 }
 
-void require_device(const std::string& device) {
-  if (device == "cpu" || device == "auto") return;
-  if (device == "cuda") throw DeviceError("--device cuda: " + why_no_cuda() + "; use --device cpu (or auto)");
-  const std::string near = nearest_name(device, {"cpu", "cuda", "auto"});
-  throw ConfigError("--device: must be one of cpu, cuda, auto; is '" + device + "'" +
-                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
+Device choose_device(const std::string& name) {
+  if (name == "cpu" || name == "auto") return Device::cpu;
+  if (name == "cuda") {
+    if (const std::string why = why_no_cuda(); !why.empty()) throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
+    return Device::cuda;
+  }
+  const std::string near = nearest_name(name, {"cpu", "cuda", "auto"});
+  throw ConfigError("--device: must be one of cpu, cuda, auto; is '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
 }  // namespace fl

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "fl_core/device.hpp"
 #include "server/run_record.hpp"
 
 namespace fl {
@@ -10,7 +11,8 @@ namespace fl {
 // Fills cpu, instruction_set and compiler.
 void describe_machine(RunRecord& record);
 
-// Throws DeviceError when `device` cannot be used here, ConfigError when there is no such name. "auto" takes what there is.
-void require_device(const std::string& device);
+// The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the CPU as
+// long as clients train there.
+[[nodiscard]] Device choose_device(const std::string& name);
 
 }  // namespace fl

@@ -98,7 +98,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
 
 int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
-  require_device(arguments.device);
+  const Device device = choose_device(arguments.device);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -110,6 +110,7 @@ int run(const RunArguments& arguments) {
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads,
                                                   .block = arguments.block,
                                                   .materialise = arguments.materialise,
+                                                  .device = device,
                                                   .paging = paging,
                                                   .times = arguments.verbose > 0 ? &times : nullptr});
   for (const Cell& cell : cells) runner.check(cell);

@@ -199,7 +199,10 @@ int fit_memory(SweepRunner& runner, const MachineShare& share) {
 
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
-  require_device(arguments.device);
+  if (choose_device(arguments.device) != Device::cpu)
+    throw DeviceError(
+        "--device cuda: a sweep's runs are processes of their own, which would share the GPU badly; `fedbits run` plays all "
+        "cells of a file on it, one after another");
   const SweepShard shard = parse_shard(arguments.shard);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   if (arguments.list) return list_cells(arguments, shard);

@@ -41,6 +41,7 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   void initial(std::uint64_t, T* x) const override { std::fill_n(x, shape_.size(), T{}); }
   [[nodiscard]] const SecondOrder* second_order() const override { return this; }
+  [[nodiscard]] const Dataset<T>* training_data() const override { return data_; }
   [[nodiscard]] bool loss_is_convex() const override { return true; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
@@ -77,6 +78,9 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const override;
   [[nodiscard]] Curvature curvature(RowSet set) const override;
+
+ protected:
+  [[nodiscard]] const LinearShape& shape() const { return shape_; }
 
  private:
   [[nodiscard]] const Self& self() const { return static_cast<const Self&>(*this); }

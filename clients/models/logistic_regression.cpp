@@ -36,6 +36,12 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
     classes_ = data.num_classes;
     return multinomial_ ? classes_ : 1;
   }
+  [[nodiscard]] std::optional<DenseNetwork> as_dense_network() const override {
+    const auto& shape = this->shape();
+    const std::size_t bias = shape.bias ? shape.weights() : DenseNetwork::kNoBias;
+    return DenseNetwork{{{.inputs = shape.D, .outputs = shape.O, .weight = 0, .bias = bias}},
+                        multinomial_ ? DenseNetwork::Loss::softmax : DenseNetwork::Loss::logistic};
+  }
   template <class F>
   auto with_link(const Dataset<T>& data, const F& f) const {
     return multinomial_ ? f(kernels::SoftmaxLink(data.label.data(), classes_)) : f(kernels::LogisticLink(data.label.data()));

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "clients/dense_network.hpp"
 #include "clients/nn/layer_text.hpp"
 #include "clients/nn/module.hpp"
 
@@ -29,6 +31,8 @@ class FL_API Network {
   [[nodiscard]] std::size_t size() const { return P_; }  // parameters
   [[nodiscard]] const Shape& input() const { return shapes_.front(); }
   [[nodiscard]] const Shape& output() const { return shapes_.back(); }
+  // The network as dense layers with relu or tanh between them, where it is that.
+  [[nodiscard]] std::optional<DenseNetwork> as_dense() const;
   [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
   void initial(RandomSequence& random, T* w) const;
 

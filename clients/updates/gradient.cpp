@@ -36,6 +36,7 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
   [[nodiscard]] bool needs_optimum() const override { return subtracts(); }
   [[nodiscard]] bool computes_anywhere() const override { return true; }
+  [[nodiscard]] std::optional<Descent> descent() const override { return subtracts() ? std::nullopt : std::optional<Descent>(Descent{}); }
 
   void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const override {
     if (!subtracts()) return;

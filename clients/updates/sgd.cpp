@@ -28,6 +28,10 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
 
   [[nodiscard]] bool computes_anywhere() const override { return true; }
   [[nodiscard]] bool can_normalise() const override { return true; }
+  [[nodiscard]] std::optional<Descent> descent() const override {
+    const SgdOptions& o = this->options_;
+    return Descent{.moves = true, .work = o.work, .weight_decay = o.weight_decay, .momentum = o.momentum, .proximal_mu = o.proximal_mu};
+  }
 
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = context.P;
@@ -42,7 +46,7 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
         pull_back(w, at, gradient, P);
         if (v != nullptr) gather_momentum(gradient, v, P);
       });
-      block.work[k] = context.normalise ? work(steps, context.step_size) : 1;
+      block.work[k] = context.normalise ? work_of(*descent(), steps, context.step_size) : 1;
       const T per_work = static_cast<T>(1 / block.work[k]);
       T* update = block.vectors[0].row(k);
       for (std::size_t j = 0; j < P; ++j) update[j] = context.normalise ? per_work * (w[j] - y[j]) : w[j] - y[j];
@@ -50,15 +54,6 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
   }
 
  private:
-  // |a|_1 of w - y = gamma sum_u a_u g_u: how far the steps lead when each gradient is 1. Steps alone: their number.
-  [[nodiscard]] double work(std::uint32_t count, double gamma) const {
-    double moved = 0, v = 0;  // (w - y) / gamma, and the momentum
-    for (std::uint32_t step = 0; step < count; ++step) {
-      v = this->options_.momentum * v + 1 - this->options_.proximal_mu * gamma * moved;
-      moved += v;
-    }
-    return moved;
-  }
   // g += mu (y - w)
   void pull_back(const T* w, const T* y, T* g, std::size_t P) const {
     const T mu = static_cast<T>(this->options_.proximal_mu);

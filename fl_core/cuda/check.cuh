@@ -18,6 +18,12 @@ FL_API void check(cudaError_t status, const char* expression, const char* file, 
 [[nodiscard]] inline cudaStream_t stream_of(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
 
 #if defined(__CUDACC__) || defined(FL_CUDA_EMULATOR)
+#if defined(__CUDACC__)
+#define FL_UNROLL _Pragma("unroll")
+#else
+#define FL_UNROLL
+#endif
+
 inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 

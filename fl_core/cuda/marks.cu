@@ -24,7 +24,7 @@ __global__ void count_marks(const std::uint32_t* mark, std::size_t pieces, std::
 }
 
 // One block per row: x[i] becomes x[0] + .. + x[i-1]; total: [rows].
-__global__ void scan_counts(std::uint32_t* x, std::size_t rows, std::size_t n, std::uint32_t* total) {
+__global__ void __launch_bounds__(kScanThreads) scan_counts(std::uint32_t* x, std::size_t rows, std::size_t n, std::uint32_t* total) {
   __shared__ unsigned warp_sum[kWarp];
   for (std::size_t row = blockIdx.x; row < rows; row += gridDim.x) {
     std::uint32_t* count = x + row * n;

@@ -18,26 +18,54 @@ int device_count() noexcept {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-void* allocate_bytes(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* memory = nullptr;
-  if (const cudaError_t status = cudaMalloc(&memory, bytes); status != cudaSuccess) {
-    const std::string expression = "cudaMalloc of " + std::to_string(bytes) + " bytes";
-    check(status, expression.c_str(), __FILE__, __LINE__);
-  }
+namespace {
+
+// Zeroed; streams that do not wait for the default one must not see it unfinished.
+void* zeroed(void* memory, std::size_t bytes) {
   FL_CUDA_CHECK(cudaMemset(memory, 0, bytes));
-  // Streams that do not wait for the default one must not see it unfinished.
   FL_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   return memory;
 }
+
+void check_allocation(cudaError_t status, const char* call, std::size_t bytes, int line) {
+  if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, line);
+}
+
+}  // namespace
+
+void* allocate_bytes(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  check_allocation(cudaMalloc(&memory, bytes), "cudaMalloc", bytes, __LINE__);
+  return zeroed(memory, bytes);
+}
+
+void* allocate_managed_bytes(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  check_allocation(cudaMallocManaged(&memory, bytes), "cudaMallocManaged", bytes, __LINE__);
+  return zeroed(memory, bytes);
+}
+
+void* create_stream() {
+  cudaStream_t stream = nullptr;
+  FL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+void destroy_stream(void* stream) noexcept { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+
+void synchronise() { FL_CUDA_CHECK(cudaDeviceSynchronize()); }
 
 void free_bytes(void* memory, std::size_t /*bytes*/) noexcept { cudaFree(memory); }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
-  const cudaMemcpyKind kind = from_device == Device::cpu ? cudaMemcpyHostToDevice
-                              : to_device == Device::cpu ? cudaMemcpyDeviceToHost
-                                                         : cudaMemcpyDeviceToDevice;
+  const bool managed = from_device == Device::managed || to_device == Device::managed;
+  const cudaMemcpyKind kind = managed                      ? cudaMemcpyDefault
+                              : from_device == Device::cpu ? cudaMemcpyHostToDevice
+                              : to_device == Device::cpu   ? cudaMemcpyDeviceToHost
+                                                           : cudaMemcpyDeviceToDevice;
   if (queue == nullptr) FL_CUDA_CHECK(cudaDeviceSynchronize());
   FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, kind, queue));
   if (queue == nullptr || kind != cudaMemcpyDeviceToDevice) FL_CUDA_CHECK(cudaStreamSynchronize(queue));

@@ -13,8 +13,15 @@ namespace fl::cuda {
 
 // Zeroed device memory, zero for every stream when the call returns. Throws DeviceError when the driver refuses.
 [[nodiscard]] void* allocate_bytes(std::size_t bytes);
+// The same as memory that host and GPU reach alike.
+[[nodiscard]] void* allocate_managed_bytes(std::size_t bytes);
 void free_bytes(void* memory, std::size_t bytes) noexcept;
-// Copies where at least one side is Device::cuda, ordered by `stream` (a cudaStream_t). Null waits for every stream before and for the
+// A stream (cudaStream_t) that waits for no other.
+[[nodiscard]] FL_API void* create_stream();
+FL_API void destroy_stream(void* stream) noexcept;
+// Waits for everything that was given to the GPU. Throws DeviceError for a kernel that failed.
+FL_API void synchronise();
+// Copies where at least one side is not Device::cpu, ordered by `stream` (a cudaStream_t). Null waits for every stream before and for the
 // copy after. A copy to or from the host is complete when the call returns. Throws DeviceError.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream);
 

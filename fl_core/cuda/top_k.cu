@@ -118,8 +118,8 @@ __device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std
 }
 
 template <class T>
-__global__ void mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan plan, const std::uint32_t* k, TieRule ties,
-                             std::uint32_t* mark) {
+__global__ void __launch_bounds__(kLargeBlock)
+    mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan plan, const std::uint32_t* k, TieRule ties, std::uint32_t* mark) {
   __shared__ Shared shared;
   const std::size_t pieces = input.clients() * plan.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
@@ -138,7 +138,7 @@ __global__ void mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan pla
 
 // rank: [S]; out: [K,S]
 template <class T>
-__global__ void find_magnitudes(Affine<T> input, ScopePlan plan, const std::uint32_t* rank, T* out) {
+__global__ void __launch_bounds__(kLargeBlock) find_magnitudes(Affine<T> input, ScopePlan plan, const std::uint32_t* rank, T* out) {
   __shared__ Shared shared;
   const std::size_t pieces = input.clients() * plan.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {

@@ -156,7 +156,8 @@ TEST_P(RandomKills, OfSweepsAndWorkers) {
   }
   expect_whole_runs(folder());
   expect_resumed(folder(), expected);
-  EXPECT_GT(killed_workers_, kMoments / 20);
+  if (test::kSanitized) return;  // of so few moments any may have hit neither
+  EXPECT_GT(killed_workers_, kMoments / 10);
   EXPECT_GT(failed_runs_, 0);
   EXPECT_LE(failed_runs_, killed_workers_) << "a worker costs its run alone";
 }

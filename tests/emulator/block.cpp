@@ -230,6 +230,7 @@ class Machine {
 
 void set_order(Order order) { Machine::here().order = order; }
 void run_blocks(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument) {
+  const DeviceAccess access;
   Machine::here().run(blocks, threads, thread, argument);
 }
 void sync_block() { Machine::here().sync_block(); }

@@ -2,7 +2,7 @@
 //
 // A kernel that is correct gives the same whatever order threads and blocks are taken in; set_order() turns the order round, which shows
 // most of those that forgot to wait. Waiting that can never end, and warp operations whose lanes disagree, are Faults. What is out of
-// bounds is left to the address sanitizer: device memory is memory of the host.
+// bounds is left to the address sanitizer; without it, device memory is out of the host's reach (runtime.cpp).
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,15 @@ void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, const std::
   run_blocks(
       blocks, threads, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
 }
+
+// While one of these lives, device memory may be touched: kernels and copies hold one.
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+  DeviceAccess(const DeviceAccess&) = delete;
+  DeviceAccess& operator=(const DeviceAccess&) = delete;
+};
 
 // ---- what a thread calls ----
 

@@ -2,12 +2,16 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
+#include "fl_core/buffer.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/scan.cuh"
 #include "fl_core/cuda/sort.cuh"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -121,6 +125,17 @@ TEST(Emulator, WhatWouldHangOrIsUndefinedIsAFault) {
   EXPECT_THROW(emulator::launch(lanes_disagree, 1, 64, out.data()), Fault);
   EXPECT_EQ(run(reverse, Order::ascending)[0], static_cast<int>(kThreads) - 1);  // and the next kernel runs
 }
+
+#if !FL_SANITIZED
+TEST(EmulatorDeathTest, TheHostMayNotTouchDeviceMemory) {
+  const Buffer<int> there(10, Device::cuda), both(10, Device::managed);
+  EXPECT_EQ(both[3], 0);
+  int here = 1;
+  copy_bytes(&here, Device::cpu, there.data() + 3, Device::cuda, sizeof here, nullptr);
+  EXPECT_EQ(here, 0);
+  EXPECT_EXIT(exit(there[3]), testing::KilledBySignal(SIGSEGV), "");
+}
+#endif
 
 TEST(Emulator, SortingAndScanningAreCubs) {
   Workspace workspace(Device::cuda);

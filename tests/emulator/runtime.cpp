@@ -1,16 +1,123 @@
+#include <sys/mman.h>
+
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "tests/emulator/cuda_runtime.h"
+#include "tests/support/sanitized.hpp"
 
-// Device memory has exactly the size that was asked for, so that the address sanitizer sees what is beyond it, and no zeros.
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr int kNonsense = 0xA5;  // device memory is not zeroed
+
+#if FL_SANITIZED
+
+// Blocks of the heap of exactly the size that was asked for, so that the address sanitizer sees what is beyond them.
+struct DeviceMemory {
+  void* take(std::size_t bytes) {
+    void* memory = nullptr;
+    return posix_memalign(&memory, kAlignment, bytes) == 0 ? std::memset(memory, kNonsense, bytes) : nullptr;
+  }
+  void give_back(void* memory) { std::free(memory); }
+  void open() {}
+  void close() {}
+};
+
+#else
+
+// A stretch of addresses of its own, which can be touched while a kernel or a copy is under way; a host that follows a pointer into it
+// at another time is killed by SIGSEGV.
+class DeviceMemory {
+ public:
+  DeviceMemory()
+      : base_(static_cast<std::byte*>(mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+  }  // never given back
+
+  void* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    std::size_t begin = used_;
+    if (const auto found = free_.find(bytes); found != free_.end()) {
+      begin = found->second;
+      free_.erase(found);
+    } else if (bytes > kReserved - used_) {
+      return nullptr;
+    } else {
+      used_ += bytes;
+      if (open_ > 0) protect(PROT_READ | PROT_WRITE);
+    }
+    size_of_[base_ + begin] = bytes;
+    if (open_ == 0) protect(PROT_READ | PROT_WRITE);
+    std::memset(base_ + begin, kNonsense, bytes);
+    if (open_ == 0) protect(PROT_NONE);
+    return base_ + begin;
+  }
+  void give_back(void* memory) {
+    const std::lock_guard lock(mutex_);
+    const auto found = size_of_.find(static_cast<std::byte*>(memory));
+    if (found == size_of_.end()) return;
+    free_.emplace(found->second, static_cast<std::size_t>(found->first - base_));
+    size_of_.erase(found);
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    if (open_++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    if (--open_ == 0) protect(PROT_NONE);
+  }
+  [[nodiscard]] bool owns(const void* memory) const { return memory >= base_ && memory < base_ + kReserved; }
+
+ private:
+  static constexpr std::size_t kReserved = std::size_t{1} << 36;
+  void protect(int access) const {
+    constexpr std::size_t kPage = 4096;
+    if (used_ > 0) mprotect(base_, (used_ + kPage - 1) / kPage * kPage, access);
+  }
+  std::byte* base_;
+  std::size_t used_ = 0;
+  int open_ = 0;
+  std::map<std::byte*, std::size_t> size_of_;
+  std::multimap<std::size_t, std::size_t> free_;  // by size
+  std::mutex mutex_;
+};
+
+#endif
+
+DeviceMemory& device_memory() {
+  static auto* memory = new DeviceMemory;  // outlives whoever gives back last
+  return *memory;
+}
+
+}  // namespace
+
+namespace fl::emulator {
+DeviceAccess::DeviceAccess() { device_memory().open(); }
+DeviceAccess::~DeviceAccess() { device_memory().close(); }
+}  // namespace fl::emulator
+
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
+  *memory = device_memory().take(bytes);
+  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+// The host's heap: both may touch it.
+cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned /*flags*/) {
   if (posix_memalign(memory, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
-  std::memset(*memory, 0xA5, bytes);
+  std::memset(*memory, kNonsense, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
-  std::free(memory);
+#if FL_SANITIZED
+  device_memory().give_back(memory);
+#else
+  if (device_memory().owns(memory))
+    device_memory().give_back(memory);
+  else
+    std::free(memory);
+#endif
   return cudaSuccess;
 }
 
@@ -38,12 +145,20 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t /*stream*/) {
+  const fl::emulator::DeviceAccess access;
   if (bytes > 0) std::memset(to, value, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t /*stream*/) {
+  const fl::emulator::DeviceAccess access;
   if (bytes > 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  static int any = 0;
+  *stream = &any;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }

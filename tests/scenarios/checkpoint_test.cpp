@@ -16,6 +16,7 @@
 #include "scenarios/cell_runner.hpp"
 #include "scenarios/sweep_runner.hpp"
 #include "server/run_store.hpp"
+#include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -40,73 +41,9 @@ class CheckpointTest : public testing::Test {
 
 // ---- every method ----
 
-struct Method {
-  std::string label, feedback, local, up, more;
-};
-void PrintTo(const Method& m, std::ostream* out) { *out << m.label; }
-
-const std::string kGradient = "kind = 'gradient'\nbatch = 3\nlearning_rate = 0.05";
-const std::string kTop = "kind = 'top_k'\nk = 5";
-const std::string kUnbiased = "kind = 'random_k'\nk = 9\nscaled = true";
-
-std::vector<Method> methods() {
-  return {
-      {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
-      {"ef14", "kind = 'ef14'", kGradient, kTop, ""},
-      {"ef14_momentum", "kind = 'ef14'", kGradient, kTop, "[server]\nkind = 'sgd'\nmomentum = 0.9\n"},
-      {"ef14_sampled", "kind = 'ef14'", "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kTop,
-       "[participation]\nkind = 'uniform'\nclients = 3\n[compressor.down]\nkind = 'top_k'\nk = 12\n"},
-      {"ef21", "kind = 'ef21'", kGradient, kTop, ""},
-      {"ef21_momentum", "kind = 'ef21'\nmomentum = 0.3", kGradient, kTop, ""},
-      {"diana", "kind = 'diana'\nalpha = 0.05", kGradient, kUnbiased, ""},
-      {"ef_bv", "kind = 'ef_bv'\nlambda = 0.2\nnu = 0.8", kGradient, kUnbiased, ""},
-      {"econtrol", "kind = 'econtrol'", kGradient, kTop, ""},
-      {"ec_diana", "kind = 'ec_diana'", kGradient, kTop + "\nunit = 'step'\n[compressor.up.shift]\nkind = 'qsgd'", ""},
-      {"cser", "kind = 'cser'\nreset_every = 3", kGradient, kTop + "\nunit = 'step'", ""},
-      {"marina", "kind = 'marina'\np = 0.4", "kind = 'gradient_difference'\nbatch = 3\nlearning_rate = 0.05", kUnbiased, ""},
-      {"scaffold", "kind = 'scaffold'", "kind = 'scaffold'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", "kind = 'identity'",
-       "[participation]\nkind = 'uniform'\nclients = 3\n"},
-      {"feddyn", "kind = 'feddyn'", "kind = 'feddyn'\nepochs = 2\nbatch = 3\nlearning_rate = 0.05\nstragglers = 0.5", kTop,
-       "[participation]\nkind = 'uniform'\nclients = 3\n"},
-      {"mime_lite", "kind = 'mime_lite'", "kind = 'mime_lite'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05\nschedule = 'cosine'", kTop,
-       "[participation]\nkind = 'uniform'\nclients = 3\n"},
-      {"lag", "kind = 'lag'\nxi = 1.0", "kind = 'gradient'\nlearning_rate = 0.05", "kind = 'identity'", ""},
-      {"momentum_correction", "kind = 'momentum_correction'", kGradient, kTop, ""},
-      {"cafe", "kind = 'cafe'", kGradient, kTop, ""},
-      {"clip21", "kind = 'clip21'\ntau = 0.1", kGradient, kTop, ""},
-      {"dasha", "kind = 'dasha'\na = 0.04", "kind = 'mvr'\nbatch = 3\nlearning_rate = 0.05", kUnbiased, ""},
-      {"ec_gd_star", "kind = 'ec_gd_star'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop + "\nunit = 'step'", ""},
-      {"ec_lsvrg", "kind = 'ec_lsvrg'", "kind = 'lsvrg'\nbatch = 1\nlearning_rate = 0.05", kTop + "\nunit = 'step'", ""},
-      {"ef21_normalised", "kind = 'ef21_normalised'\nmomentum = 0.5", kGradient, kTop, ""},
-      {"ef21_p", "kind = 'ef21_p'\nalpha = 0.05", kGradient, kUnbiased, "[compressor.down]\nkind = 'top_k'\nk = 20\n"},
-      {"ef21_plus", "kind = 'ef21_plus'", kGradient, kTop, ""},
-      {"ef21_sgdm", "kind = 'ef21_sgdm'", kGradient, kTop, ""},
-      {"fedcomgate", "kind = 'fedcomgate'", "kind = 'fedcomgate'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kUnbiased, ""},
-      {"fedpaq", "kind = 'fedpaq'", "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kUnbiased, ""},
-      {"power_ef", "kind = 'power_ef'\nsteps = 2", kGradient, kTop, ""},
-      {"sa_pef", "kind = 'sa_pef'", "kind = 'sgd'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kTop, ""},
-      {"scafcom", "kind = 'scafcom'", "kind = 'scallion'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kTop, ""},
-      {"scallion", "kind = 'scallion'\nalpha = 0.07", "kind = 'scallion'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kUnbiased, ""},
-      {"signum", "kind = 'signum'", kGradient, "kind = 'sign'", ""},
-      {"three_pc", "kind = 'three_pc'\nvariant = 'adacgd'\nzeta = 4.0", kGradient, kTop, ""},
-      // Operators that remember their clients.
-      {"variance_based", "kind = 'none'", kGradient, "kind = 'variance_based'", ""},
-      {"sidco", "kind = 'ef14'", kGradient, "kind = 'sidco'", ""},
-      {"powersgd", "kind = 'ef14'", kGradient, "kind = 'powersgd'\nscope = 'tensor'\nrank = 1", ""},
-      {"star", "kind = 'ef14'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop, ""},
-  };
-}
-
-// PowerSGD needs matrices: a multinomial model.
-std::string text_of(const Method& m, const std::string& precision) {
-  const std::string problem = m.label == "powersgd"
-                                  ? "[data]\nkind = 'synthetic'\nclients = 7\nfeatures = 9\nclasses = 5\n[partition]\nkind = "
-                                    "'natural'\nclients = 7\n"
-                                  : "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
-  return "name = 'checkpoint'\nrounds = 14\nprecision = '" + precision + "'\n" + problem +
-         "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 3\n[local]\n" + m.local + "\n[compressor.up]\n" + m.up +
-         "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
-}
+using test::Method;
+using test::methods;
+using test::text_of;
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 

@@ -16,6 +16,7 @@ struct DeviceRadixSort {
       scratch_bytes = 1;
       return cudaSuccess;
     }
+    const fl::emulator::DeviceAccess access;
     std::copy_n(in, n, out);
     std::sort(out, out + n, [](T a, T b) { return radix_key(a) < radix_key(b); });
     return cudaSuccess;

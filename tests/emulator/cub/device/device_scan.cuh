@@ -10,10 +10,12 @@ namespace cub {
 struct DeviceScan {
   template <class T>
   static cudaError_t ExclusiveSum(void* scratch, std::size_t& scratch_bytes, const T* in, T* out, std::size_t n, cudaStream_t /*stream*/) {
-    if (scratch == nullptr)
+    if (scratch == nullptr) {
       scratch_bytes = 1;
-    else
-      std::exclusive_scan(in, in + n, out, T(0));
+      return cudaSuccess;
+    }
+    const fl::emulator::DeviceAccess access;
+    std::exclusive_scan(in, in + n, out, T(0));
     return cudaSuccess;
   }
 };

@@ -1,0 +1,65 @@
+// Whole runs with operators on the GPU, clients on the CPU, against the same runs on the CPU: the same bytes, for every method. Without a
+// GPU, skipped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "fl_core/cuda/memory.hpp"
+#include "tests/support/every_method.hpp"
+#include "tests/support/run_text.hpp"
+#include "tests/support/sanitized.hpp"
+
+namespace fl {
+namespace {
+
+using test::Method;
+
+RunResult run_on(Device device, const std::string& text, std::uint32_t block, bool materialise = false) {
+  return test::run_text(text, {.threads = 2, .block = block, .materialise = materialise, .device = device, .trains_on_cpu = true}).at(0);
+}
+
+class GpuRun : public testing::TestWithParam<Method> {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    const bool is_cheap = GetParam().label == "none" || GetParam().label == "ef14_sampled" || GetParam().label == "drive" ||
+                          GetParam().label == "variance_based" || GetParam().label == "powersgd";
+    if (test::kSanitized && !is_cheap) GTEST_SKIP() << "under the sanitizers a few kinds of methods";
+  }
+};
+
+// Matrix products alone, PowerSGD's, differ by rounding.
+void expect_same(const RunResult& result, const RunResult& expected) {
+  EXPECT_EQ(result.record.status, RunStatus::done);
+  if (GpuRun::GetParam().label == "powersgd") {
+    EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
+    EXPECT_NEAR(result.record.train_loss, expected.record.train_loss, 1e-5 * expected.record.train_loss);
+    return;
+  }
+  EXPECT_EQ(result.record.checksum, expected.record.checksum);
+  ASSERT_EQ(result.rows.size(), expected.rows.size());
+  for (std::size_t r = 0; r < result.rows.size(); ++r)
+    ASSERT_EQ(std::memcmp(&result.rows[r], &expected.rows[r], sizeof(RoundRow)), 0) << "round " << r;
+}
+
+TEST_P(GpuRun, GivesTheBytesOfTheCpu) {
+  for (const std::string precision : {"float32", "float64"}) {
+    if (test::kSanitized && precision == "float64") continue;
+    SCOPED_TRACE(precision);
+    const std::string text = test::text_of(GetParam(), precision);
+    const RunResult expected = run_on(Device::cpu, text, 2);
+    expect_same(run_on(Device::cuda, text, 0), expected);
+    if (!test::kSanitized) expect_same(run_on(Device::cuda, text, 3), expected);
+  }
+}
+
+TEST_P(GpuRun, GoesOnFromDecodedBytes) {
+  const std::string text = test::text_of(GetParam(), "float32");
+  expect_same(run_on(Device::cuda, text, 0, true), run_on(Device::cpu, text, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, GpuRun, testing::ValuesIn(test::methods()), [](const auto& method) { return method.param.label; });
+
+}  // namespace
+}  // namespace fl

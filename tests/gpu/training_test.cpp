@@ -1,0 +1,112 @@
+// Clients that train on the GPU against clients that train on the CPU: the same models up to rounding, and the same bytes again and again.
+// Without a GPU, skipped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fl_core/cuda/memory.hpp"
+#include "tests/support/run_scenario.hpp"
+#include "tests/support/test_data.hpp"
+#if defined(FL_CUDA_EMULATOR)
+#include "tests/emulator/block.hpp"
+#endif
+
+namespace fl {
+namespace {
+
+struct Study {
+  std::string label, problem, model, local, more;
+};
+void PrintTo(const Study& study, std::ostream* out) { *out << study.label; }
+
+const std::string kBlobs =
+    "[data]\nkind = 'synthetic'\nclients = 5\nfeatures = 13\nclasses = 4\n[partition]\nkind = 'natural'\nclients = 5\n";
+const std::string kMushrooms = "[data]\nname = 'mushrooms'\nrows = 700\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 6\n";
+const std::string kImages = "[data]\nname = 'fashion-mnist'\nrows = 300\n[partition]\nkind = 'shuffled'\nclients = 4\n";
+const std::string kMlp = "kind = 'neural_network'\nlayers = ['dense(7)', 'relu', 'dense(5)', 'tanh', 'dense(classes)']";
+const std::string kEf14 = "[compressor.up]\nkind = 'top_k'\nratio = 0.2\n[feedback.up]\nkind = 'ef14'\n";
+
+std::vector<Study> studies() {
+  return {
+      {"SoftmaxRegression", kBlobs, "kind = 'logistic_regression'\nl2 = 0.01", "kind = 'gradient'\nlearning_rate = 0.5", ""},
+      {"SoftmaxRegressionOnMinibatches", kBlobs, "kind = 'logistic_regression'\nl2 = 0.001",
+       "kind = 'gradient'\nbatch = 5\nlearning_rate = 0.5", kEf14},
+      {"BinaryOnSparseRows", kMushrooms, "kind = 'logistic_regression'\nl2 = 0.01\nnonconvex = 0.1",
+       "kind = 'sgd'\nbatch = 9\nepochs = 1\nlearning_rate = 0.3", kEf14},
+      {"WithoutBias", kMushrooms, "kind = 'logistic_regression'\nbias = false\nl2 = 0.1", "kind = 'gradient'\nlearning_rate = 0.3", ""},
+      {"Perceptron", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 3\nlearning_rate = 0.2", kEf14},
+      {"PerceptronWithEverything", kBlobs, kMlp,
+       "kind = 'sgd'\nbatch = 6\nsteps = 4\nlearning_rate = 0.1\nmomentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = "
+       "0.5",
+       "[server]\naverage = 'normalised'\n[participation]\nkind = 'uniform'\nclients = 3\n"},
+      {"Images", kImages, "kind = 'mlp'\nhidden = [11]", "kind = 'sgd'\nbatch = 10\nsteps = 2\nlearning_rate = 0.1", kEf14},
+  };
+}
+
+std::string text_of(const Study& study, const std::string& precision) {
+  return "name = 'training'\nrounds = 4\nprecision = '" + precision + "'\n" + study.problem + "[model]\n" + study.model +
+         "\n[evaluate]\nevery = 4\n[local]\n" + study.local + "\n" + study.more;
+}
+
+template <class T>
+std::vector<T> model_on(Device device, const std::string& text, std::uint32_t rounds, std::uint32_t block = 0) {
+  test::OneRun<T> run(text, {.threads = 2, .block = block, .device = device});
+  run.play(1, rounds);
+  return run.model();
+}
+
+double relative_error(const auto& a, const auto& b) {
+  double off = 0, size = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    off += std::pow(static_cast<double>(a[j]) - static_cast<double>(b[j]), 2);
+    size += std::pow(static_cast<double>(b[j]), 2);
+  }
+  return std::sqrt(off / size);
+}
+
+class GpuTraining : public testing::TestWithParam<Study> {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  }
+};
+
+TEST_P(GpuTraining, TakesTheCpusSteps) {
+  if (GetParam().problem == kImages) {
+    FL_NEED_DATA(path, "fashion-mnist");
+  }
+  const std::string single = text_of(GetParam(), "float32"), twice = text_of(GetParam(), "float64");
+  EXPECT_LE(relative_error(model_on<float>(Device::cuda, single, 1), model_on<float>(Device::cpu, single, 1)), 1e-5);
+  EXPECT_LE(relative_error(model_on<double>(Device::cuda, twice, 4), model_on<double>(Device::cpu, twice, 4)), 1e-11);
+}
+
+TEST_P(GpuTraining, BlocksChangeNothing) {
+  if (GetParam().problem == kImages) {
+    FL_NEED_DATA(path, "fashion-mnist");
+  }
+  const std::string text = text_of(GetParam(), "float32");
+  const std::vector<float> whole = model_on<float>(Device::cuda, text, 3);
+  EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+  EXPECT_EQ(model_on<float>(Device::cuda, text, 3, 2), whole);
+#if defined(FL_CUDA_EMULATOR)
+  emulator::set_order(emulator::Order::descending);
+  EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+  emulator::set_order(emulator::Order::ascending);
+#endif
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, GpuTraining, testing::ValuesIn(studies()), [](const auto& study) { return study.param.label; });
+
+TEST(GpuTrainingFaults, AClientWhoseVectorIsNotFiniteSendsNothing) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  Study study = studies()[0];
+  study.local = "kind = 'sgd'\nbatch = 5\nsteps = 30\nlearning_rate = 1e30";
+  test::OneRun<float> run(text_of(study, "float32"), {.threads = 1, .device = Device::cuda});
+  run.play(1, 1);
+  EXPECT_EQ(run->round().refused(), 5u);
+  for (const float x : run.model()) EXPECT_EQ(x, 0.0f);
+}
+
+}  // namespace
+}  // namespace fl
