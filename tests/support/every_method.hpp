@@ -58,8 +58,8 @@ inline std::vector<Method> methods() {
       {"three_pc", "kind = 'three_pc'\nvariant = 'adacgd'\nzeta = 4.0", kGradient, kTop, ""},
       // Operators that remember their clients.
       {"variance_based", "kind = 'none'", kGradient, "kind = 'variance_based'", ""},
-      {"drive", "kind = 'none'", kGradient, "kind = 'drive'", ""},
-      {"vqsgd", "kind = 'none'", kGradient, "kind = 'vqsgd'", ""},
+      {"drive", "kind = 'ef14'", kGradient, "kind = 'drive'\nscale = 'min_error'", ""},
+      {"vqsgd", "kind = 'ef14'", kGradient, "kind = 'vqsgd'\nscaled = true", ""},
       {"sidco", "kind = 'ef14'", kGradient, "kind = 'sidco'", ""},
       {"powersgd", "kind = 'ef14'", kGradient, "kind = 'powersgd'\nscope = 'tensor'\nrank = 1", ""},
       {"star", "kind = 'ef14'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop, ""},
