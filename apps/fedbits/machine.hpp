@@ -12,7 +12,7 @@ namespace fl {
 void describe_machine(RunRecord& record);
 
 // The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the CPU as
-// long as clients train there.
+// long as no measurement on a GPU says better.
 [[nodiscard]] Device choose_device(const std::string& name);
 
 }  // namespace fl
