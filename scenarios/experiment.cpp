@@ -8,7 +8,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/registry.hpp"
-#include "scenarios/analysis/bounded_mean.hpp"
+#include "scenarios/analysis/bounds.hpp"
 #include "scenarios/partitioners/skew.hpp"
 #include "scenarios/step_size.hpp"
 #include "scenarios/theory.hpp"
@@ -257,10 +257,22 @@ void Experiment<T>::start_model() {
     }
   }
   for (T& x : model_) x += static_cast<T>(scenario_.start.shift);
+  if (scenario_.evaluate.average) {
+    if (!wants_gap) throw ConfigError("evaluate.average: f* is not known for this model; it needs a convex one and evaluate.optimum");
+    start_average(*x_star);
+  }
   if (local_->needs_optimum()) {
     const std::vector<T> at(x_star->begin(), x_star->end());
     local_->prepare(pool_.exec(0), *oracle_, *state_, at.data());
   }
+}
+
+template <class T>
+void Experiment<T>::start_average(const std::vector<double>& x_star) {
+  client_convexity_ = problem_.least_convexity();
+  average_.emplace(problem_.P(), 1 - step_size_ * client_convexity_ / 2);
+  start_distance_sq_ = 0;
+  for (std::size_t j = 0; j < x_star.size(); ++j) start_distance_sq_ += std::pow(static_cast<double>(model_[j]) - x_star[j], 2);
 }
 
 template <class T>
@@ -289,6 +301,7 @@ DueMeasures Experiment<T>::due(std::uint32_t round) const {
 template <class T>
 void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   round_->persist(archive);
+  if (average_) average_->persist(archive);
   archive.section("rounds");
   archive.list(rows);
 }
@@ -375,6 +388,7 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
     const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
     row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
   }
+  if (average_) average_->add<T>(model_.span());
   runner_->keep_updates(due.updates);
   round_->play(r, due.messages);
   count(row);
@@ -430,6 +444,10 @@ template <class T>
 void Experiment<T>::evaluate(RoundRow& row) {
   if (scenario_.evaluate.train_loss) row.train_loss = evaluator_.train_loss(model_.span());
   row.f_gap = row.train_loss - f_star_;
+  if (average_ && row.round > 0) {
+    const std::vector<T> at(average_->value().begin(), average_->value().end());
+    row.average_f_gap = evaluator_.train_loss(at) - f_star_;
+  }
   const Accuracy test = evaluator_.test(model_.span());
   row.test_accuracy = test.accuracy;
   row.test_loss = test.loss;
@@ -581,10 +599,20 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
   if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
-  const TheoryParts<T> theory{scenario_, *local_, exchange_.channels.front(), exchange_.channels.size(), unit_, step_size_};
-  if (!std::isfinite(f_star_) || !measures_every_gradient(result.rows) || !has_theory(theory)) return;
+  add_theory(result);
+}
+
+template <class T>
+void Experiment<T>::add_theory(RunResult& result) {
+  const TheoryParts<T> parts{scenario_, *local_, exchange_.channels.front(), exchange_.channels.size(), unit_, step_size_};
+  const bool has_gradients = measures_every_gradient(result.rows);
+  if (!std::isfinite(f_star_) || !(has_gradients || average_) || !has_theory(parts)) return;
   const double smoothness = problem_.names_for(Expression("L_max")).at("L_max") + problem_.model().regulariser().largest_curvature();
-  for (ResolvedConstant& constant : theory_constants(theory, smoothness)) record.constants.push_back(std::move(constant));
+  const auto record = [&result](std::vector<ResolvedConstant> constants) {
+    for (ResolvedConstant& constant : constants) result.record.constants.push_back(std::move(constant));
+  };
+  if (has_gradients) record(theory_constants(parts, smoothness));
+  if (average_ && problem_.model().is_convex()) record(convex_theory_constants(parts, smoothness, client_convexity_, start_distance_sq_));
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
+#include "scenarios/model_average.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/checkpoint.hpp"
 #include "server/round.hpp"
@@ -84,6 +85,7 @@ class Experiment {
   [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
   void start_model();
+  void start_average(const std::vector<double>& x_star);
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
@@ -109,6 +111,7 @@ class Experiment {
   [[nodiscard]] double virtual_drift(std::uint32_t round);
   [[nodiscard]] double zeta_sq_at_optimum();
   void finish(RunResult& result, RunStatus status);
+  void add_theory(RunResult& result);
 
   const Cell& cell_;
   const Scenario& scenario_;
@@ -131,6 +134,8 @@ class Experiment {
   std::unique_ptr<Round<T>> round_;
   Buffer<T> model_;  // x [P]
   double f_star_ = kNotMeasured;
+  std::optional<ModelAverage> average_;                                        // where it is measured
+  double start_distance_sq_ = kNotMeasured, client_convexity_ = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
   std::optional<GradientStatistics> gradient_;
   std::uint32_t gradient_round_ = 0;
 };

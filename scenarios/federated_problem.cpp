@@ -272,6 +272,16 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
 }
 
 template <class T>
+double FederatedProblem<T>::least_convexity() const {
+  static constexpr double kOne = 1;
+  std::vector<double> least(shards_.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()), [&](std::uint32_t i, const Exec&) {
+    least[i] = Objective::of(*model_, std::span(&shards_[i], 1), std::span(&kOne, 1)).loss_curvature().least;
+  });
+  return std::max(0.0, *std::min_element(least.begin(), least.end()) + model_->regulariser().least_curvature());
+}
+
+template <class T>
 bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
   return !source.path.empty() || (model_->second_order() != nullptr && model_->is_convex());
 }

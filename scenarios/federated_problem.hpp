@@ -95,6 +95,8 @@ class FederatedProblem {
 
   // Numbers that expressions may name: n, d, m always; L, L_max, mu, l2 once resolved. Adds what `text` mentions.
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& expression);
+  // The least strong convexity of any client's f_i, regulariser included; 0 where only convexity is known, or not even that.
+  [[nodiscard]] double least_convexity() const;
   // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);

@@ -118,6 +118,7 @@ struct EvaluateOptions {
   std::int64_t ranking_every = 0;  // hit rate and NDCG
   std::int64_t updates_every = 0;  // how unlike the clients' updates are
   bool train_loss = true;          // loss over all training rows
+  bool average = false;            // f_gap of the weighted average of all models as well
   PublishedMetrics published_metrics = PublishedMetrics::none;
   OptimumSource optimum;
 };

@@ -261,6 +261,8 @@ Section evaluate_section(EvaluateOptions& evaluate) {
         "ratings: hit rate and NDCG at 10, each test row's item against 99 that its user has not met; 0 = never");
   every("updates_every", evaluate.updates_every, "how unlike the cohort's updates are, and how far its models drift apart; 0 = never");
   section.keys.field("train_loss", evaluate.train_loss, "loss over all training rows; without it there is no f_gap either");
+  section.keys.field("average", evaluate.average,
+                     "also f_gap of the weighted average of all models so far, which the theorems of convex optimisation bound; with x*");
   return section;
 }
 

@@ -7,6 +7,8 @@
 namespace fl {
 namespace {
 
+constexpr double kRounding = 1 + 1e-9;  // of a step size that is given as 1/(2 L)
+
 // Whether an option has the value that is written so in TOML; true where the part has no such option.
 bool is_plain(Part part, const std::string& option, const std::string& value) {
   Schema schema = part.options.schema();
@@ -62,17 +64,30 @@ bool has_theory(const TheoryParts<T>& parts) {
 template <class T>
 std::vector<ResolvedConstant> theory_constants(const TheoryParts<T>& parts, double smoothness) {
   const std::optional<Promise> promise = promise_of(parts);
-  const double rounding = 1e-9;  // of a step size that is given as 1/(2 L)
-  if (!promise || parts.step_size * smoothness > most_step(*promise) * (1 + rounding)) return {};
+  if (!promise || parts.step_size * smoothness > most_step(*promise) * kRounding) return {};
   std::vector<ResolvedConstant> constants = {{"theorem", static_cast<double>(promise->theorem)}, {"theorem_L", smoothness}};
   if (promise->theorem == 6) constants.push_back({"theorem_kappa", promise->kappa});
   if (promise->theorem == 7) constants.push_back({"theorem_delta", promise->delta});
   return constants;
 }
 
+template <class T>
+std::vector<ResolvedConstant> convex_theory_constants(const TheoryParts<T>& parts, double smoothness, double mu, double distance_sq) {
+  const std::optional<Promise> promise = promise_of(parts);
+  const bool is_absolute = promise && (promise->theorem == 6 || promise->theorem == 8);
+  if (!is_absolute || parts.step_size * smoothness > 0.25 * kRounding) return {};
+  return {{"average_theorem", mu > 0 ? 4.0 : 5.0},
+          {"average_L", smoothness},
+          {"average_kappa", promise->kappa},
+          {"average_mu", mu},
+          {"average_R0_sq", distance_sq}};
+}
+
 template bool has_theory(const TheoryParts<float>&);
 template bool has_theory(const TheoryParts<double>&);
 template std::vector<ResolvedConstant> theory_constants(const TheoryParts<float>&, double);
 template std::vector<ResolvedConstant> theory_constants(const TheoryParts<double>&, double);
+template std::vector<ResolvedConstant> convex_theory_constants(const TheoryParts<float>&, double, double, double);
+template std::vector<ResolvedConstant> convex_theory_constants(const TheoryParts<double>&, double, double, double);
 
 }  // namespace fl

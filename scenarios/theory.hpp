@@ -1,5 +1,5 @@
-// Which convergence theorem speaks of a run: the assumptions that its parts have to satisfy, and the constants of the theorem for its
-// record. What the theorems say is in scenarios/analysis/bounded_mean.hpp.
+// Which convergence theorems speak of a run: the assumptions that its parts have to satisfy, and the constants of the theorems for its
+// record. What the theorems say is in scenarios/analysis/bounds.hpp.
 #pragma once
 
 #include <string>
@@ -33,5 +33,11 @@ template <class T>
 // `smoothness` is that of every f_i.
 template <class T>
 [[nodiscard]] std::vector<ResolvedConstant> theory_constants(const TheoryParts<T>& parts, double smoothness);
+
+// The same of theorems 4 and 5, for convex f_i: "average_theorem", "average_L", "average_kappa", "average_mu" and "average_R0_sq". `mu` is
+// the strong convexity of every f_i, `distance_sq` that of x_0 from x*. None for a contraction: those theorems have no such term.
+template <class T>
+[[nodiscard]] std::vector<ResolvedConstant> convex_theory_constants(const TheoryParts<T>& parts, double smoothness, double mu,
+                                                                    double distance_sq);
 
 }  // namespace fl

@@ -63,6 +63,7 @@ struct RoundRow {
   double update_dissimilarity = kNotMeasured;    // mean |d_i|^2 / |mean d_i|^2 of the cohort's updates before compression
   double client_drift = kNotMeasured;            // mean |y_i - mean y|^2 of the cohort's models after its local steps
   double gradient_dissimilarity = kNotMeasured;  // B^2: weighted mean over all clients of |grad f_i(x_r)|^2 / |grad f(x_r)|^2
+  double average_f_gap = kNotMeasured;           // f - f* at the weighted average of x_0 .. x_{r-1}
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -169,6 +170,7 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"update_dissimilarity", &RoundRow::update_dissimilarity},
     {"client_drift", &RoundRow::client_drift},
     {"gradient_dissimilarity", &RoundRow::gradient_dissimilarity},
+    {"average_f_gap", &RoundRow::average_f_gap},
 });
 
 // Those before `refused` are in every round; the store keeps the others in a table of their own, where a round has any.

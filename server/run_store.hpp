@@ -48,7 +48,7 @@ class FL_API RunStore {
     replaced,  // the run was there, unfinished or repeated on purpose
     kept,      // a finished run was there and the new one is not finished: nothing was written
   };
-  static constexpr int kVersion = 4;  // of the schema, in PRAGMA user_version
+  static constexpr int kVersion = 5;  // of the schema, in PRAGMA user_version
   static constexpr const char* kFileName = "results.sqlite";
 
   // `place` is the folder that holds results.sqlite or, in read mode, the file itself. StoreError: missing, not a store, another version.

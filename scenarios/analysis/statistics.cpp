@@ -102,6 +102,8 @@ MeanAndHalfWidth mean_and_half_width(std::span<const double> values) {
   if (values.empty()) return {.mean = kNone, .half_width = kNone};
   const double mean = mean_of(values);
   if (values.size() < 2) return {.mean = mean, .half_width = kNone};
+  if (std::ranges::all_of(values, [&](double value) { return value == values[0]; }))
+    return {.mean = values[0], .half_width = 0};  // not 1e-17
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double deviation = std::sqrt(squares / (count - 1));

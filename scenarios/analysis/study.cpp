@@ -7,7 +7,7 @@
 
 #include "fl_core/error.hpp"
 #include "fl_core/options.hpp"
-#include "scenarios/analysis/bounded_mean.hpp"
+#include "scenarios/analysis/bounds.hpp"
 #include "scenarios/analysis/grid.hpp"
 
 namespace fl {
@@ -202,18 +202,23 @@ double mean_of_rounds(const RunTrace& trace) {
   return trace.value.empty() ? kNotMeasured : sum / static_cast<double>(trace.value.size());
 }
 
-// What a theorem says of a run, as traces: of round T the mean over the T rounds so far.
-void read_theory(StudyRun& run, std::vector<RoundRow> rows) {
-  const BoundedMean mean = bounded_mean(run.record, rows);
-  run.theorem = mean.theorem;
-  if (mean.theorem == 0) return;
-  const auto trace_of = [&rows](const std::vector<double>& values) {
-    rows.front().global_grad_norm_sq = kNotMeasured;
-    for (std::size_t r = 1; r < rows.size(); ++r) rows[r].global_grad_norm_sq = values[r - 1];
-    return make_trace(rows, "global_grad_norm_sq");
-  };
-  run.mean_gradient = trace_of(mean.measured);
-  run.bound = trace_of(mean.bound);
+// Numbers of some rows as a trace.
+RunTrace trace_of(std::vector<RoundRow> rows, std::span<const std::size_t> where, const std::vector<double>& values) {
+  for (RoundRow& row : rows) row.average_f_gap = kNotMeasured;
+  for (std::size_t i = 0; i < where.size(); ++i) rows[where[i]].average_f_gap = values[i];
+  return make_trace(rows, "average_f_gap");
+}
+
+// What theorems say of a run.
+void read_theory(StudyRun& run, const std::vector<RoundRow>& rows) {
+  if (const BoundedMean mean = bounded_mean(run.record, rows); mean.theorem > 0) {
+    std::vector<std::size_t> all(mean.measured.size());
+    std::iota(all.begin(), all.end(), std::size_t{1});
+    run.theory[kMeanGradient] = {mean.theorem, trace_of(rows, all, mean.measured), trace_of(rows, all, mean.bound)};
+  }
+  if (const BoundedAverage average = bounded_average(run.record, rows); average.theorem > 0)
+    run.theory[kAverageModel] = {average.theorem, trace_of(rows, average.row, average.measured),
+                                 trace_of(rows, average.row, average.bound)};
 }
 
 StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std::string>& measures) {
@@ -323,11 +328,11 @@ std::vector<const RunTrace*> Study::client_traces(const StudyCell& cell, std::si
   return traces_of(*this, cell, [column](const StudyRun& run) { return &run.clients[column]; });
 }
 
-std::vector<const RunTrace*> Study::theory_traces(const StudyCell& cell, bool bound) const {
-  const int theorem = runs[cell.runs.front()].theorem;
-  const bool alike = std::ranges::all_of(cell.runs, [&](std::size_t run) { return runs[run].theorem == theorem; });
+std::vector<const RunTrace*> Study::theory_traces(const StudyCell& cell, Theories theory, bool bound) const {
+  const int theorem = runs[cell.runs.front()].theory[theory].theorem;
+  const bool alike = std::ranges::all_of(cell.runs, [&](std::size_t run) { return runs[run].theory[theory].theorem == theorem; });
   if (theorem == 0 || !alike) return {};
-  return traces_of(*this, cell, [bound](const StudyRun& run) { return bound ? &run.bound : &run.mean_gradient; });
+  return traces_of(*this, cell, [=](const StudyRun& run) { return bound ? &run.theory[theory].bound : &run.theory[theory].measured; });
 }
 
 std::vector<CurvePoint> mean_curve(std::span<const RunTrace* const> traces, Against against, const std::vector<double>& grid) {

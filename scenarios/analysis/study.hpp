@@ -32,15 +32,21 @@ struct StudyOptions {
 // Columns of the picture of how the model serves its clients: a band, the line in it, and the one who is served worst.
 inline constexpr std::array kClientBand = {"client_accuracy_p10", "client_accuracy_p50", "client_accuracy_p90", "client_accuracy_worst"};
 
+// What theorems bound: the mean of |grad f|^2 over the rounds so far, and f - f* at the weighted average of the models.
+enum Theories : std::size_t { kMeanGradient, kAverageModel };
+
 struct StudyRun {
   RunRecord record{};
   std::vector<RunTrace> traces{};      // one per measure of the study
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // over rounds
   std::vector<RunTrace> clients{};     // of kClientBand
-  // The running mean of |grad f|^2 and the bound of the theorem that speaks of this run; empty without one (scenarios/theory.hpp).
-  int theorem = 0;
-  RunTrace mean_gradient{}, bound{};
+  // What theorems bound and their bounds, of kTheories; empty without a theorem that speaks of this run (scenarios/theory.hpp).
+  struct Theory {
+    int theorem = 0;
+    RunTrace measured{}, bound{};
+  };
+  std::array<Theory, 2> theory{};
   // The worst of all rounds and clients, in the unit of the compressor's input.
   double kappa = kNotMeasured, delta = kNotMeasured, omega = kNotMeasured;
   [[nodiscard]] bool is_done() const { return record.status == RunStatus::done; }
@@ -80,8 +86,8 @@ struct Study {
   [[nodiscard]] FL_API std::vector<const RunTrace*> traces(const StudyCell& cell, std::size_t measure) const;
   [[nodiscard]] FL_API std::vector<const RunTrace*> density_traces(const StudyCell& cell) const;
   [[nodiscard]] FL_API std::vector<const RunTrace*> client_traces(const StudyCell& cell, std::size_t column) const;
-  // The mean gradients and the bounds of a cell whose runs all have the same theorem; none for others.
-  [[nodiscard]] FL_API std::vector<const RunTrace*> theory_traces(const StudyCell& cell, bool bound) const;
+  // What is bounded or its bounds, of a cell whose runs all have the same theorem; none for others.
+  [[nodiscard]] FL_API std::vector<const RunTrace*> theory_traces(const StudyCell& cell, Theories theory, bool bound) const;
   // Of one number per run, over the seeds of a cell; NaN where a run is not done or was not measured.
   [[nodiscard]] FL_API Estimate estimate(const StudyCell& cell, double (*number)(const StudyRun&)) const;
 };

@@ -159,7 +159,10 @@ Json cell_data(const Study& study, const StudyCell& cell) {
                {"kappa", estimate(study.estimate(cell, [](const StudyRun& run) { return run.kappa; }))},
                {"delta", estimate(study.estimate(cell, [](const StudyRun& run) { return run.delta; }))},
                {"omega", estimate(study.estimate(cell, [](const StudyRun& run) { return run.omega; }))}};
-  data["theorem"] = study.theory_traces(cell, false).empty() ? Json(nullptr) : Json(study.runs[cell.runs.front()].theorem);
+  for (const Theories theory : {kMeanGradient, kAverageModel}) {
+    const bool has_theorem = !study.theory_traces(cell, theory, false).empty();
+    data["theorem"].push_back(has_theorem ? Json(study.runs[cell.runs.front()].theory[theory].theorem) : Json(nullptr));
+  }
   for (const char* name : {"kappa", "delta", "omega"}) data["promised"][name] = promised(study.runs[cell.runs.front()].record, name);
   return data;
 }
@@ -223,9 +226,13 @@ std::string report_data(const Study& study, const ReportOptions& options) {
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
   data["splits"] = splits_data(options.splits);
   data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
-  for (const bool bound : {false, true})
-    data["theory"].push_back(
-        curves(study, Against::round, points, [&](const StudyCell& cell) { return study.theory_traces(cell, bound); }));
+  for (const Theories theory : {kMeanGradient, kAverageModel}) {
+    Json pair = Json::array();
+    for (const bool bound : {false, true})
+      pair.push_back(
+          curves(study, Against::round, points, [&](const StudyCell& cell) { return study.theory_traces(cell, theory, bound); }));
+    data["theory"].push_back(std::move(pair));
+  }
   for (std::size_t column = 0; column < kClientBand.size(); ++column)
     data["clients"].push_back(
         curves(study, Against::round, points, [&](const StudyCell& cell) { return study.client_traces(cell, column); }));

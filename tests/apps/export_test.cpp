@@ -102,10 +102,10 @@ TEST_F(ExportTest, RoundsCsvByteForByte) {
             std::string(kRoundsHeader) +
                 ",global_grad_norm_sq,density,virtual_drift,measured_kappa,measured_delta,measured_omega,zeta_sq,residual_age,refused,"
                 "perplexity,hit_rate_10,ndcg_10,client_accuracy_mean,client_accuracy_p10,client_accuracy_p50,client_accuracy_p90,"
-                "client_accuracy_worst,client_accuracy_deviation,update_dissimilarity,client_drift,gradient_dissimilarity\n"
-                "ff01,0,0,0,,,0,0,0.6931471805599453,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,\n"
-                "ff01,1,20,40,1280,1093.25,1281,32000,,,,0.000318,,,,,,,,,,,,0.25,,0,,,,,,,,,,,,\n"
-                "0a02,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,\n");
+                "client_accuracy_worst,client_accuracy_deviation,update_dissimilarity,client_drift,gradient_dissimilarity,average_f_gap\n"
+                "ff01,0,0,0,,,0,0,0.6931471805599453,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,\n"
+                "ff01,1,20,40,1280,1093.25,1281,32000,,,,0.000318,,,,,,,,,,,,0.25,,0,,,,,,,,,,,,,\n"
+                "0a02,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,\n");
 }
 
 TEST_F(ExportTest, RunsCsvByteForByte) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "scenarios/analysis/bounded_mean.hpp"
+#include "scenarios/analysis/bounds.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/scenario_text.hpp"
 #include "tests/support/test_data.hpp"
@@ -32,13 +32,15 @@ struct Outcome {
   RunResult result;
   std::map<std::string, double> constants;
   BoundedMean mean;
+  BoundedAverage average;
 };
 
 Outcome run(const test::ScenarioText& text) {
   test::OneRun<double> one(text.str());
-  Outcome outcome{.result = one->run({}), .constants = {}, .mean = {}};
+  Outcome outcome{.result = one->run({}), .constants = {}, .mean = {}, .average = {}};
   for (const ResolvedConstant& constant : outcome.result.record.constants) outcome.constants[constant.name] = constant.value;
   outcome.mean = bounded_mean(outcome.result.record, outcome.result.rows);
+  outcome.average = bounded_average(outcome.result.record, outcome.result.rows);
   return outcome;
 }
 
@@ -83,6 +85,87 @@ TEST_F(TheoryOfRuns, WhatLosesNothingHasTheBoundOfGradientDescent) {
   const Outcome exact = run(s);
   EXPECT_EQ(exact.mean.theorem, 8);
   expect_bounded(exact, 300);
+}
+
+// f at the weighted average of the models, against an average taken here from the models of every round.
+void expect_average_bounded(const test::ScenarioText& text, int theorem, double slack) {
+  test::OneRun<double> one(text.str());
+  std::vector<std::vector<double>> models;
+  const RunResult result = one->run([&](const RoundRow&) {
+    models.emplace_back(one->model().begin(), one->model().end());
+    return true;
+  });
+  const BoundedAverage average = bounded_average(result.record, result.rows);
+  ASSERT_EQ(average.theorem, theorem);
+  ASSERT_EQ(average.row.size(), static_cast<std::size_t>(kRounds) / 5);
+  std::map<std::string, double> constants;
+  for (const ResolvedConstant& constant : result.record.constants) constants[constant.name] = constant.value;
+  const double q = 1 - constants.at("gamma") * constants.at("average_mu") / 2;
+  for (std::size_t i = 0; i < average.row.size(); ++i) {
+    const std::size_t T = average.row[i];
+    std::vector<double> mean(models[0].size(), 0.0);
+    double total = 0;
+    for (std::size_t t = 0; t < T; ++t) total += std::pow(q, -static_cast<double>(t + 1));
+    for (std::size_t t = 0; t < T; ++t)
+      for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += std::pow(q, -static_cast<double>(t + 1)) / total * models[t][j];
+    const double f = one->evaluator().train_loss(mean) - constants.at("f_star");
+    EXPECT_NEAR(average.measured[i], f, 1e-12) << "round " << T;
+    EXPECT_LE(average.measured[i], average.bound[i]) << "round " << T;
+    EXPECT_LE(average.bound[i], slack * average.measured[i]) << "round " << T;
+  }
+}
+
+TEST_F(TheoryOfRuns, AbsoluteCompressorsHaveABoundAtTheWeightedAverage) {
+  test::ScenarioText s = fitting("kind = 'hard_threshold'\nthreshold = 0.02");
+  s.evaluate = "every = 5\naverage = true";
+  expect_average_bounded(s, 4, 1000);
+  s.evaluate += "\noptimum = false";
+  EXPECT_THROW(expect_average_bounded(s, 4, 300), ConfigError) << "without f* there is nothing to compare with";
+}
+
+// Without a regulariser the clients' losses are convex and no more; 3,000 rows of a9a cannot be separated.
+TEST_F(TheoryOfRuns, AbsoluteCompressorsHaveABoundAtThePlainAverage) {
+  FL_NEED_DATA(a9a, "libsvm/a9a");
+  test::ScenarioText s = fitting("kind = 'hard_threshold'\nthreshold = 0.02");
+  s.data = "name = 'a9a'\nrows = 3000\ntest = 'none'";
+  s.model = "kind = 'logistic_regression'\nl2 = 0";
+  s.start = "kind = 'optimum'\nshift = 0.5";  // which is far from zero
+  s.evaluate = "every = 5\naverage = true";
+  expect_average_bounded(s, 5, 1000);
+}
+
+TEST_F(TheoryOfRuns, NoBoundAtTheAverageForContractionsOrTooLargeSteps) {
+  test::ScenarioText s = fitting("kind = 'top_k'\nratio = 0.9");
+  s.evaluate = "every = 1\ngradient = 'every'\naverage = true";
+  const Outcome top = run(s);
+  EXPECT_EQ(top.mean.theorem, 7);
+  EXPECT_EQ(top.average.theorem, 0);
+  EXPECT_FALSE(std::isnan(top.result.rows.back().average_f_gap)) << "measured nevertheless";
+  s.up = "kind = 'hard_threshold'\nthreshold = 0.02";
+  s.local = "kind = 'gradient'\nlearning_rate = '1/(2*(L_max+l2))'";
+  const Outcome large = run(s);
+  EXPECT_EQ(large.mean.theorem, 6);
+  EXPECT_EQ(large.average.theorem, 0);
+}
+
+// gamma = 0.1, L = 2, kappa = 3, R_0^2 = 5 after ten rounds, worked out by hand.
+TEST(BoundedAverage, HasTheConstantsOfTheTheorems) {
+  std::vector<RoundRow> rows(2);
+  rows[1].round = 10;
+  rows[1].average_f_gap = 0.25;
+  const auto after_ten = [&](double theorem, double mu) {
+    RunRecord record;
+    record.constants = {{"gamma", 0.1},         {"average_theorem", theorem}, {"average_L", 2.0},
+                        {"average_kappa", 3.0}, {"average_mu", mu},           {"average_R0_sq", 5.0}};
+    const BoundedAverage average = bounded_average(record, rows);
+    EXPECT_EQ(average.row, std::vector<std::size_t>{1});
+    EXPECT_EQ(average.measured, std::vector<double>{0.25});
+    return average.bound.at(0);
+  };
+  EXPECT_DOUBLE_EQ(after_ten(4, 0.4), 2 * (50 * std::exp(-0.2) + 0.54));  // 5 / 0.1 exp(-0.1 0.4 10 / 2) + 3 * 2 * 9 * 0.01
+  EXPECT_DOUBLE_EQ(after_ten(5, 0), 2 * (5 + 0.36));                      // 5 / (0.1 * 10) + 2 * 2 * 9 * 0.01
+  RunRecord record;
+  EXPECT_EQ(bounded_average(record, rows).theorem, 0);
 }
 
 // gamma = 0.1, L = 2, f(x_0) - f* = 3: the bounds after two rounds, worked out by hand.

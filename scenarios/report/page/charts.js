@@ -288,24 +288,33 @@ function contractFigure(state, {key, title, description, worst}) {
 // ---- theory --------------------------------------------------------------------------------------------------------------------
 
 const THEOREMS = {
+  4: "Theorem 4 (absolute, strongly convex): 2(R₀²exp(−γμT/2)/γ + 3Lκ²γ²).",
+  5: "Theorem 5 (absolute, convex): 2(R₀²/(γT) + 2Lκ²γ²).",
   6: "Theorem 6 (absolute): 4Δ/(γT) + 2γ²L²κ².",
   7: "Theorem 7 (contraction): 8Δ/(γT) + 16γ²L²ζ²(1−δ)/δ².",
   8: "Theorem 8 (nothing lost): 2Δ/(γT).",
 };
 
-// Measured means as lines, their bounds as dots of the same colour.
-function theoryFigures(state) {
+// What is bounded, in the order of DATA.theory.
+const BOUNDED = [
+  {file: "theory", yTitle: "mean of |∇f|²", description: "mean of |∇f|² over the rounds so far, and its bound"},
+  {file: "theory-average", yTitle: "f − f* at the average", description: "f − f* at the weighted average of the models so far, and its bound"},
+];
+
+// What was measured as lines, its bounds as dots of the same colour.
+function theoryFigures(state, theory) {
+  const {file, yTitle, description} = BOUNDED[theory];
   const points = (curves, p) => curves[p].lines.filter((line) => shown(state, line.m)).flatMap((line) => curvePoints(curves[p], line));
-  const all = DATA.panels.map((_, p) => ({measured: points(DATA.theory[0], p), bounds: points(DATA.theory[1], p)}));
+  const all = DATA.panels.map((_, p) => ({measured: points(DATA.theory[theory][0], p), bounds: points(DATA.theory[theory][1], p)}));
   const flat = all.flatMap((panel) => [...panel.measured, ...panel.bounds]);
   const domain = span(flat.map((point) => point.y), true), xDomain = span(flat.map((point) => point.x).filter((x) => x > 0), true);
   return all.map(({measured, bounds}, p) => measured.length === 0 ? null : figureElement({
     title: panelName(p),
-    description: "mean of |∇f|² over the rounds so far, and its bound",
-    file: fileName("theory", DATA.panels[p].title),
+    description,
+    file: fileName(file, DATA.panels[p].title),
     methods: DATA.methods.filter((name) => measured.some((point) => point.method === name)),
     spec: (theme) => {
-      const spec = curveSpec(measured, {log: true, xLog: true, domain, xDomain, xTitle: "rounds T", yTitle: "mean of |∇f|²", xLabels: null, height: 260})(theme);
+      const spec = curveSpec(measured, {log: true, xLog: true, domain, xDomain, xTitle: "rounds T", yTitle, xLabels: null, height: 260})(theme);
       spec.data.push({name: "bounds", values: bounds});
       spec.marks.push({type: "group", from: {facet: {name: "bound", data: "bounds", groupby: "method"}}, marks: [{
         type: "line", from: {data: "bound"}, encode: {update: {

@@ -66,13 +66,14 @@ function fillOperators() {
 
 // Only where a theorem's assumptions hold.
 function fillTheory() {
-  const figures = theoryFigures(state);
+  const figures = DATA.theory.flatMap((_, theory) => theoryFigures(state, theory));
   if (!figures.length) return;
-  const theorems = [...new Set(DATA.cells.filter((cell) => shown(state, cell.method) && isKnown(cell.theorem)).map((cell) => cell.theorem))].sort();
+  const cells = DATA.cells.filter((cell) => shown(state, cell.method));
+  const theorems = [...new Set(cells.flatMap((cell) => cell.theorem).filter(isKnown))].sort();
   fillFigures("theory", "Theory beside measurement",
-    "The mean of |∇f|² over the rounds so far (lines) and the bound on it (dots) for the runs that satisfy the assumptions of Sahu et al. (NeurIPS 2021): error feedback, full gradients, "
+    "What convergence theorems bound (lines) and their bounds (dots), for the runs that satisfy the assumptions of Sahu et al. (NeurIPS 2021): error feedback, full gradients, "
     + "all clients in every round, a constant step size that is small enough. " + theorems.map((theorem) => THEOREMS[theorem]).join(" "), figures);
-  const left = [...new Set(DATA.cells.filter((cell) => shown(state, cell.method) && !isKnown(cell.theorem)).map((cell) => methodName(cell.method)))];
+  const left = [...new Set(cells.filter((cell) => !cell.theorem.some(isKnown)).map((cell) => methodName(cell.method)))];
   if (left.length) section("theory").append(element("p", {class: "note"}, `No bound is drawn for ${left.join(", ")}: the assumptions do not hold there.`));
 }
 

@@ -11,6 +11,7 @@ const MEASURE_NAMES = {
   client_accuracy_p90: "90th percentile of clients' accuracy", client_accuracy_worst: "accuracy of the worst client",
   client_accuracy_deviation: "deviation of clients' accuracy", update_dissimilarity: "update dissimilarity", client_drift: "client drift",
   gradient_dissimilarity: "gradient dissimilarity B²",
+  average_f_gap: "f − f* at the average model",
 };
 const BITS_NAMES = {up: "uplink bits", both: "bits up and down", round: "rounds"};
 

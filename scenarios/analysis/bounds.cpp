@@ -1,4 +1,4 @@
-#include "scenarios/analysis/bounded_mean.hpp"
+#include "scenarios/analysis/bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +36,23 @@ BoundedMean bounded_mean(const RunRecord& record, std::span<const RoundRow> rows
     if (mean.theorem == 7) mean.bound.push_back(4 * far + 16 * step_sq * zeta_sq * (1 - delta) / (delta * delta));
   }
   return mean;
+}
+
+BoundedAverage bounded_average(const RunRecord& record, std::span<const RoundRow> rows) {
+  BoundedAverage average;
+  const double theorem = constant(record, "average_theorem"), gamma = constant(record, "gamma"), mu = constant(record, "average_mu");
+  if (std::isnan(theorem)) return average;
+  average.theorem = static_cast<int>(theorem);
+  const double start = constant(record, "average_R0_sq") / gamma;
+  const double noise = constant(record, "average_L") * std::pow(constant(record, "average_kappa") * gamma, 2);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (std::isnan(rows[r].average_f_gap)) continue;
+    const auto T = static_cast<double>(rows[r].round);
+    average.row.push_back(r);
+    average.measured.push_back(rows[r].average_f_gap);
+    average.bound.push_back(average.theorem == 4 ? 2 * (start * std::exp(-gamma * mu * T / 2) + 3 * noise) : 2 * (start / T + 2 * noise));
+  }
+  return average;
 }
 
 }  // namespace fl
