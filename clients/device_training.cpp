@@ -1,7 +1,7 @@
 #include "clients/device_training.hpp"
 
 #if defined(FL_WITH_CUDA)
-#include "clients/cuda/dense_training.hpp"
+#include "clients/cuda/training.hpp"
 #endif
 
 namespace fl {
@@ -11,10 +11,9 @@ std::unique_ptr<DeviceTraining<T>> make_device_training([[maybe_unused]] const L
                                                         [[maybe_unused]] const GradientOracle<T>& oracle) {
 #if defined(FL_WITH_CUDA)
   const std::optional<Descent> descent = local_update.descent();
-  const std::optional<DenseNetwork> network = oracle.model().as_dense_network();
+  const std::optional<NetworkForm> form = oracle.model().as_form();
   const Dataset<T>* data = oracle.model().training_data();
-  if (descent && network && data != nullptr && cuda::can_train_on(*data))
-    return cuda::make_dense_training<T>(*descent, *network, *data, oracle);
+  if (descent && form && data != nullptr && cuda::can_lie_on_device(*data)) return cuda::make_training<T>(*descent, *form, *data, oracle);
 #endif
   return nullptr;
 }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/dense_network.hpp"
+#include "clients/network_form.hpp"
 #include "fl_core/batch_view.hpp"
 #include "fl_core/dataset.hpp"
 #include "fl_core/error.hpp"
@@ -144,9 +144,9 @@ class FL_API Model {
   // The regulariser's value at x [P].
   [[nodiscard]] double regulariser(const T* x) const { return regulariser_.value(x, layers().size()); }
 
-  // The data that the model is bound to, and the model as dense layers, for training on a GPU; none where it is something else.
+  // The data that the model is bound to, and the model as layers of plain numbers, for a GPU; none where it is something else.
   [[nodiscard]] virtual const Dataset<T>* training_data() const { return nullptr; }
-  [[nodiscard]] virtual std::optional<DenseNetwork> as_dense_network() const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<NetworkForm> as_form() const { return std::nullopt; }
 
   // Null for a model that has no Hessian to offer.
   [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }

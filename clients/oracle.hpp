@@ -60,6 +60,11 @@ class FL_API GradientOracle {
   }
   [[nodiscard]] std::size_t batch() const { return static_cast<std::size_t>(sampling_.batch); }
 
+  // The numbers that a model draws by itself for a sample of a client: dropout, changed images.
+  [[nodiscard]] RandomStream inner_random(std::uint32_t client, const Sample& sample) const {
+    return {inner_key_, client, sample.round, sample.step};
+  }
+
   // Where the rows of one client for a sample lie; `out` has room for `batch` entries.
   std::span<const std::uint32_t> draw(std::uint32_t client, const Sample& sample, std::uint32_t* out) const;
   // The client's rows in the random order of an epoch; `out` has room for all of them.
@@ -69,9 +74,6 @@ class FL_API GradientOracle {
   const Model<T>& model_;
   const std::vector<Shard>& shards_;
   SamplingOptions sampling_;
-  [[nodiscard]] RandomStream inner_random(std::uint32_t client, const Sample& sample) const {
-    return {inner_key_, client, sample.round, sample.step};
-  }
   std::uint64_t seed_, key_, epoch_key_, inner_key_;
   std::size_t model_size_;
   std::vector<Statistic> statistics_;

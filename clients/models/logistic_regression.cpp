@@ -36,11 +36,10 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
     classes_ = data.num_classes;
     return multinomial_ ? classes_ : 1;
   }
-  [[nodiscard]] std::optional<DenseNetwork> as_dense_network() const override {
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override {
     const auto& shape = this->shape();
-    const std::size_t bias = shape.bias ? shape.weights() : DenseNetwork::kNoBias;
-    return DenseNetwork{{{.inputs = shape.D, .outputs = shape.O, .weight = 0, .bias = bias}},
-                        multinomial_ ? DenseNetwork::Loss::softmax : DenseNetwork::Loss::logistic};
+    return NetworkForm{{{form::Dense{1, shape.D, shape.O, shape.bias}, 0, shape.D, shape.O, 0}},
+                       multinomial_ ? NetworkForm::Loss::softmax : NetworkForm::Loss::logistic};
   }
   template <class F>
   auto with_link(const Dataset<T>& data, const F& f) const {

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "clients/network_form.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/layer_table.hpp"
@@ -72,6 +74,8 @@ class FL_API Module {
   [[nodiscard]] virtual std::size_t saved_size(std::size_t /*B*/) const { return 0; }
   // Whether backward reads the layer's output (otherwise only its input).
   [[nodiscard]] virtual bool needs_output() const { return false; }
+  // What a GPU may compute instead, once bound; none for layers that have no such form.
+  [[nodiscard]] virtual std::optional<form::Layer> as_form() const { return std::nullopt; }
 
   // out [B,n_out] from in [B,n_in] and w.
   virtual void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const = 0;

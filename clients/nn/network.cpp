@@ -33,24 +33,13 @@ void Network<T>::pool_before_relu(std::size_t relu, const std::vector<std::strin
 }
 
 template <class T>
-std::optional<DenseNetwork> Network<T>::as_dense() const {
-  using Activation = DenseNetwork::Activation;
-  DenseNetwork network;
+std::optional<NetworkForm> Network<T>::as_form() const {
+  NetworkForm network;
   for (std::size_t i = 0; i < modules_.size(); ++i) {
-    std::vector<DenseNetwork::Layer>& layers = network.layers;
-    if (names_[i] == "flatten") continue;
-    if (names_[i] == "dense" && shapes_[i].dims.size() != 2) {
-      DenseNetwork::Layer layer{.inputs = shapes_[i].size(), .outputs = shapes_[i + 1].size(), .weight = begins_[i]};
-      const std::size_t weights = layer.inputs * layer.outputs;
-      if (num_parameters(*modules_[i]) > weights) layer.bias = layer.weight + weights;
-      layers.push_back(layer);
-      continue;
-    }
-    const bool follows = !layers.empty() && layers.back().activation == Activation::none;
-    if (!follows || (names_[i] != "relu" && names_[i] != "tanh")) return std::nullopt;
-    layers.back().activation = names_[i] == "relu" ? Activation::relu : Activation::tanh;
+    const std::optional<form::Layer> layer = modules_[i]->as_form();
+    if (!layer) return std::nullopt;
+    network.layers.push_back({*layer, begins_[i], shapes_[i].size(), shapes_[i + 1].size(), static_cast<std::uint32_t>(i)});
   }
-  if (network.layers.empty() || network.layers.back().activation != Activation::none) return std::nullopt;
   return network;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/dense_network.hpp"
+#include "clients/network_form.hpp"
 #include "clients/nn/layer_text.hpp"
 #include "clients/nn/module.hpp"
 
@@ -31,8 +31,8 @@ class FL_API Network {
   [[nodiscard]] std::size_t size() const { return P_; }  // parameters
   [[nodiscard]] const Shape& input() const { return shapes_.front(); }
   [[nodiscard]] const Shape& output() const { return shapes_.back(); }
-  // The network as dense layers with relu or tanh between them, where it is that.
-  [[nodiscard]] std::optional<DenseNetwork> as_dense() const;
+  // Its layers as plain numbers, where each has such a form.
+  [[nodiscard]] std::optional<NetworkForm> as_form() const;
   [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
   void initial(RandomSequence& random, T* w) const;
 

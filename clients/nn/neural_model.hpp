@@ -31,8 +31,8 @@ class FL_API NeuralModel : public Model<T> {
   void initial(std::uint64_t seed, T* x) const override;
   [[nodiscard]] bool starts_at_random() const override { return true; }
   [[nodiscard]] const Dataset<T>* training_data() const override { return data_; }
-  [[nodiscard]] std::optional<DenseNetwork> as_dense_network() const override {
-    return loss_ == Loss::softmax_cross_entropy && examples_per_row() == 1 ? network_.as_dense() : std::nullopt;
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override {
+    return loss_ == Loss::softmax_cross_entropy && examples_per_row() == 1 ? network_.as_form() : std::nullopt;
   }
   [[nodiscard]] bool takes_pixels() const override { return true; }
   [[nodiscard]] bool takes_tokens() const override { return true; }

@@ -17,6 +17,7 @@
 #define __shared__ static thread_local
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define threadIdx (::fl::emulator::thread_index)
 #define blockIdx (::fl::emulator::block_index)
 #define blockDim (::fl::emulator::block_size)

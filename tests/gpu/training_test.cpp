@@ -23,7 +23,7 @@ void PrintTo(const Study& study, std::ostream* out) { *out << study.label; }
 const std::string kBlobs =
     "[data]\nkind = 'synthetic'\nclients = 5\nfeatures = 13\nclasses = 4\n[partition]\nkind = 'natural'\nclients = 5\n";
 const std::string kMushrooms = "[data]\nname = 'mushrooms'\nrows = 700\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 6\n";
-const std::string kImages = "[data]\nname = 'fashion-mnist'\nrows = 300\n[partition]\nkind = 'shuffled'\nclients = 4\n";
+const std::string kImages = "[data]\nname = 'fashion-mnist'\nrows = 300\n[partition]\nkind = 'shuffled'\nclients = 3\n";
 const std::string kMlp = "kind = 'neural_network'\nlayers = ['dense(7)', 'relu', 'dense(5)', 'tanh', 'dense(classes)']";
 const std::string kEf14 = "[compressor.up]\nkind = 'top_k'\nratio = 0.2\n[feedback.up]\nkind = 'ef14'\n";
 
@@ -40,6 +40,17 @@ std::vector<Study> studies() {
        "kind = 'sgd'\nbatch = 6\nsteps = 4\nlearning_rate = 0.1\nmomentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = "
        "0.5",
        "[server]\naverage = 'normalised'\n[participation]\nkind = 'uniform'\nclients = 3\n"},
+      {"LeNet5", kImages, "kind = 'lenet5'", "kind = 'sgd'\nbatch = 3\nsteps = 1\nlearning_rate = 0.1", kEf14},
+      {"ConvolutionsOfEveryKind", kImages,
+       "kind = 'neural_network'\nlayers = ['conv2d(3, 3, stride=2)', 'gelu', 'max_pool(3, stride=2)', 'conv2d(4, 2, padding=1, "
+       "bias=false)', "
+       "'tanh', 'relu', 'dropout(0.3)', 'mean_pool(2, stride=1)', 'flatten', 'dropout(0.5)', 'dense(classes)']",
+       "kind = 'sgd'\nbatch = 5\nsteps = 3\nlearning_rate = 0.1\nmomentum = 0.5", kEf14},
+      {"ALossAfterAnActivation", kBlobs, "kind = 'neural_network'\nlayers = ['dense(7)', 'dropout(0.2)', 'relu', 'dense(classes)', 'tanh']",
+       "kind = 'sgd'\nbatch = 6\nsteps = 3\nlearning_rate = 0.2", ""},
+      {"DropoutOverEpochs", "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 6\n",
+       "kind = 'neural_network'\nlayers = ['dropout(0.1)', 'dense(7)', 'dropout(0.2)', 'relu', 'dense(classes)']",
+       "kind = 'sgd'\nbatch = 7\nepochs = 1\nlearning_rate = 0.2", ""},
       {"Images", kImages, "kind = 'mlp'\nhidden = [11]", "kind = 'sgd'\nbatch = 10\nsteps = 2\nlearning_rate = 0.1", kEf14},
   };
 }

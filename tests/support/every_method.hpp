@@ -73,8 +73,8 @@ inline std::string text_of(const Method& m, const std::string& precision) {
                                     "'natural'\nclients = 7\n"
                                   : "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
   return "name = 'checkpoint'\nrounds = 14\nprecision = '" + precision + "'\n" + problem +
-         "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 3\naverage = true\n[local]\n" + m.local + "\n[compressor.up]\n" + m.up +
-         "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
+         "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 3\naverage = true\n[local]\n" + m.local +
+         "\n[compressor.up]\n" + m.up + "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
 }
 
 }  // namespace fl::test

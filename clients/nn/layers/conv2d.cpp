@@ -61,6 +61,11 @@ class Conv2d final : public Module<T> {
     if (options_.bias) draw_initial(options_.init, random, window_, fan_out, true, w + out_channels_ * window_, out_channels_);
   }
 
+  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+    return form::Convolution{in_.channels(), in_.height(), in_.width(), out_channels_, out_h_,
+                             out_w_,         kernel_,      padding_,    stride_,       options_.bias};
+  }
+
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     if (is_direct()) {
       convolve(pass.exec, direct(), pass.B, w, options_.bias ? w + out_channels_ * window_ : nullptr, in, out);

@@ -49,6 +49,8 @@ class Dense final : public Module<T> {
     if (options_.bias) draw_initial(options_.init, random, n_, units_, true, w + units_ * n_, units_);
   }
 
+  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Dense{positions_, n_, units_, options_.bias}; }
+
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     const std::size_t rows = pass.B * positions_;
     if (options_.bias)

@@ -1,0 +1,66 @@
+// A layer of many clients' networks on a GPU: every client's minibatch, or a piece of it, at once.
+//
+// Activations are [clients,B,n] as in clients/nn/module.hpp; B is the same for all, places without a row hold what the rows' gather left
+// there (zeros) and have a slope of zero. Weights are a stretch of each client's vector [P].
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "clients/network_form.hpp"
+#include "fl_core/exec.hpp"
+#include "fl_core/random.hpp"
+
+namespace fl::cuda {
+
+struct LayerPass {
+  const Exec& exec;
+  std::size_t clients = 0, B = 0;
+  bool accumulate = false;               // backward adds to the gradient of the weights instead of setting it
+  const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
+
+  [[nodiscard]] std::size_t examples() const { return clients * B; }
+};
+
+// Client k's weights of a layer are at data + k * stride; 0 = shared.
+template <class T>
+struct LayerWeights {
+  const T* data;
+  std::size_t stride;
+};
+template <class T>
+struct LayerSlopes {
+  T* data;
+  std::size_t stride;
+};
+
+template <class T>
+class DeviceLayer {
+ public:
+  virtual ~DeviceLayer() = default;
+  // Whether backward reads what forward read, and what it wrote.
+  [[nodiscard]] virtual bool needs_input() const { return true; }
+  [[nodiscard]] virtual bool needs_output() const { return false; }
+  // Whether `out` may be `in`, and d_in d_out.
+  [[nodiscard]] virtual bool works_in_place() const { return false; }
+
+  virtual void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const = 0;
+  // d_in, unless null, and d_w from d_out.
+  virtual void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
+                        LayerSlopes<T> d_w) const = 0;
+};
+
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_dense(const form::Dense& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_convolution(const form::Convolution& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_pooling(const form::Pooling& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_elementwise(const form::Elementwise& form, std::size_t entries);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_dropout(const form::Dropout& form, const NetworkForm::Layer& layer);
+
+}  // namespace fl::cuda

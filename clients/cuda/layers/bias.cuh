@@ -1,0 +1,40 @@
+// Slopes by constant terms.
+#pragma once
+
+#include "clients/cuda/layer.hpp"
+#include "clients/cuda/tiled_product.cuh"
+#include "fl_core/cuda/check.cuh"
+
+namespace fl::cuda {
+
+// d_bias [n] (+)= the sums of d [B,outer,n,inner] of every client over examples, outer and inner, in that order; a warp per sum. Lanes add
+// up every 32nd number, then a tree joins them.
+template <class T>
+__global__ void sum_slopes(std::size_t clients, std::uint32_t n, std::uint32_t terms, Divisor inner, std::size_t per_client, const T* d,
+                           bool accumulate, LayerSlopes<T> d_bias) {
+  const unsigned lane = threadIdx.x % kWarp;
+  for (std::size_t i = thread_index() / kWarp; i < clients * n; i += num_threads() / kWarp) {
+    const std::size_t k = i / n;
+    const auto u = static_cast<std::uint32_t>(i - k * n);
+    double sum = 0;
+    for (std::uint32_t term = lane; term < terms; term += kWarp) {
+      std::uint32_t group = term;
+      const std::uint32_t within = inner.split(group);
+      sum += static_cast<double>(d[k * per_client + (std::size_t{group} * n + u) * inner.divisor + within]);
+    }
+    for (unsigned width = kWarp / 2; width > 0; width /= 2) sum += __shfl_xor_sync(kAllLanes, sum, static_cast<int>(width));
+    if (lane > 0) continue;
+    T& to = d_bias.data[k * d_bias.stride + u];
+    to = accumulate ? to + static_cast<T>(sum) : static_cast<T>(sum);
+  }
+}
+
+template <class T>
+void bias_slopes(const LayerPass& pass, std::size_t n, std::size_t outer, std::size_t inner, const T* d, LayerSlopes<T> d_bias) {
+  const std::size_t terms = pass.B * outer * inner;
+  Launch(pass.exec, "bias_slopes", blocks_for(pass.clients * n * kWarp))(sum_slopes<T>, pass.clients, static_cast<std::uint32_t>(n),
+                                                                         static_cast<std::uint32_t>(terms), Divisor(inner), terms * n, d,
+                                                                         pass.accumulate, d_bias);
+}
+
+}  // namespace fl::cuda

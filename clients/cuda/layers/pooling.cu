@@ -1,0 +1,118 @@
+// form::Pooling: a thread per entry of the output, and backward one per entry of the input, which looks at the windows that hold it.
+#include "clients/cuda/layer.hpp"
+#include "clients/cuda/tiled_product.cuh"
+#include "fl_core/cuda/check.cuh"
+
+namespace fl::cuda {
+namespace {
+
+struct Windows {
+  std::uint32_t height, width, out_height, out_width, window_height, window_width, stride_height, stride_width;
+  bool takes_largest;
+  Divisor widths, heights, out_widths, out_heights, strides_across, strides_down;
+  explicit Windows(const form::Pooling& p)
+      : height(static_cast<std::uint32_t>(p.height)),
+        width(static_cast<std::uint32_t>(p.width)),
+        out_height(static_cast<std::uint32_t>(p.out_height)),
+        out_width(static_cast<std::uint32_t>(p.out_width)),
+        window_height(static_cast<std::uint32_t>(p.window_height)),
+        window_width(static_cast<std::uint32_t>(p.window_width)),
+        stride_height(static_cast<std::uint32_t>(p.stride_height)),
+        stride_width(static_cast<std::uint32_t>(p.stride_width)),
+        takes_largest(p.takes_largest),
+        widths(p.width),
+        heights(p.height),
+        out_widths(p.out_width),
+        out_heights(p.out_height),
+        strides_across(p.stride_width),
+        strides_down(p.stride_height) {}
+
+  // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones.
+  template <class T>
+  [[nodiscard]] __device__ std::uint32_t largest(const T* plane, std::uint32_t y, std::uint32_t x) const {
+    std::uint32_t best = y * stride_height * width + x * stride_width;
+    for (std::uint32_t i = 0; i < window_height; ++i)
+      for (std::uint32_t j = 0; j < window_width; ++j) {
+        const std::uint32_t at = (y * stride_height + i) * width + x * stride_width + j;
+        if (plane[at] > plane[best]) best = at;
+      }
+    return best;
+  }
+};
+
+// Planes are images' channels; `planes` of them.
+template <class T>
+__global__ void pool(Windows w, std::size_t planes, const T* in, T* out) {
+  const std::size_t out_plane = std::size_t{w.out_height} * w.out_width;
+  for (std::size_t o = thread_index(); o < planes * out_plane; o += num_threads()) {
+    const std::size_t plane = o / out_plane;
+    auto y = static_cast<std::uint32_t>(o - plane * out_plane);
+    const std::uint32_t x = w.out_widths.split(y);
+    const T* from = in + plane * w.height * w.width;
+    if (w.takes_largest) {
+      out[o] = from[w.largest(from, y, x)];
+      continue;
+    }
+    const T share = T(1) / static_cast<T>(w.window_height * w.window_width);
+    T sum = T(0);
+    for (std::uint32_t i = 0; i < w.window_height; ++i)
+      for (std::uint32_t j = 0; j < w.window_width; ++j) sum += share * from[(y * w.stride_height + i) * w.width + x * w.stride_width + j];
+    out[o] = sum;
+  }
+}
+
+template <class T>
+__global__ void pool_back(Windows w, std::size_t planes, const T* in, const T* d_out, T* d_in) {
+  const std::size_t plane_size = std::size_t{w.height} * w.width, out_plane = std::size_t{w.out_height} * w.out_width;
+  const T share = T(1) / static_cast<T>(w.window_height * w.window_width);
+  for (std::size_t i = thread_index(); i < planes * plane_size; i += num_threads()) {
+    const std::size_t plane = i / plane_size;
+    const auto within = static_cast<std::uint32_t>(i - plane * plane_size);
+    std::uint32_t row = within;
+    const std::uint32_t column = w.widths.split(row);
+    const T *from = in + plane * plane_size, *d = d_out + plane * out_plane;
+    T sum = T(0);
+    // Windows that hold this entry begin at most a window before it, in the order in which the CPU adds them.
+    const std::uint32_t first_y = row < w.window_height ? 0 : w.strides_down.quotient(row - w.window_height) + 1;
+    const std::uint32_t first_x = column < w.window_width ? 0 : w.strides_across.quotient(column - w.window_width) + 1;
+    for (std::uint32_t y = first_y; y < w.out_height && y * w.stride_height <= row; ++y)
+      for (std::uint32_t x = first_x; x < w.out_width && x * w.stride_width <= column; ++x) {
+        if (!w.takes_largest)
+          sum += share * d[y * w.out_width + x];
+        else if (w.largest(from, y, x) == within)
+          sum += d[y * w.out_width + x];
+      }
+    d_in[i] = sum;
+  }
+}
+
+template <class T>
+class PoolingLayer final : public DeviceLayer<T> {
+ public:
+  explicit PoolingLayer(const form::Pooling& form) : form_(form), windows_(form) {}
+  [[nodiscard]] bool needs_input() const override { return form_.takes_largest; }
+  void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
+    const std::size_t planes = pass.examples() * form_.channels;
+    Launch(pass.exec, "pool", blocks_for(planes * form_.out_height * form_.out_width))(pool<T>, windows_, planes, in, out);
+  }
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+    if (d_in == nullptr) return;
+    const std::size_t planes = pass.examples() * form_.channels;
+    Launch(pass.exec, "pool_back", blocks_for(planes * form_.height * form_.width))(pool_back<T>, windows_, planes, in, d_out, d_in);
+  }
+
+ private:
+  form::Pooling form_;
+  Windows windows_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<DeviceLayer<T>> make_pooling(const form::Pooling& form) {
+  return std::make_unique<PoolingLayer<T>>(form);
+}
+template std::unique_ptr<DeviceLayer<float>> make_pooling(const form::Pooling&);
+template std::unique_ptr<DeviceLayer<double>> make_pooling(const form::Pooling&);
+
+}  // namespace fl::cuda

@@ -1,0 +1,170 @@
+// One matrix product for each of many clients, of operands that need not lie in memory as matrices:
+//
+//   C_k(i, j) = sum over e < d of A_k(i, e) B_k(e, j)          i < m, j < n, k < clients
+//
+// An operand says how it is read: `open(k)` gives what `at(i, e)` (of B: at(e, j)) is asked of, `kRunsInward` whether neighbours in memory
+// are neighbours in e. The product is handed to `store(k, i, j, value)`. A block of threads computes a tile of one client's C from tiles of
+// A and B in shared memory; the next ones are on their way into registers meanwhile. Sums are in ascending order of e, and every kPart of
+// them are added up by themselves, so that long ones lose little: the same bits in every run, whatever the operands' layout.
+#pragma once
+
+#include <math.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fl_core/cuda/check.cuh"
+
+namespace fl::cuda {
+
+// Quotients by a number that is known when a kernel starts, without a division: n / divisor = (n multiplier / 2^32 + n) >> shift for n
+// below 2^31. T. Granlund, P. Montgomery, "Division by invariant integers using multiplication", PLDI 1994.
+struct Divisor {
+  std::uint32_t divisor = 1, multiplier = 0, shift = 0;
+  Divisor() = default;
+  explicit Divisor(std::size_t by) : divisor(static_cast<std::uint32_t>(by)) {
+    while ((std::uint64_t{1} << shift) < by) ++shift;
+    multiplier = static_cast<std::uint32_t>((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - by) / by + 1);
+  }
+  [[nodiscard]] FL_HD std::uint32_t quotient(std::uint32_t n) const {
+    const auto high = static_cast<std::uint32_t>(std::uint64_t{n} * multiplier >> 32);
+    return static_cast<std::uint32_t>((std::uint64_t{high} + n) >> shift);
+  }
+  // n = quotient * divisor + what is returned; n becomes the quotient.
+  FL_HD std::uint32_t split(std::uint32_t& n) const {
+    const std::uint32_t whole = n, q = quotient(n);
+    n = q;
+    return whole - q * divisor;
+  }
+};
+
+namespace tiles {
+
+constexpr unsigned kDepth = 16, kThreads = 128, kPart = 512;
+constexpr unsigned kAcross = 16, kDown = kThreads / kAcross;  // threads of a block
+
+// A tile of kRows x kCols; each thread has kRows / kDown rows and kCols / kAcross columns that lie side by side.
+template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
+__global__ void __launch_bounds__(kThreads)
+    multiply(std::size_t clients, std::uint32_t m, std::uint32_t n, std::uint32_t d, A a_operand, B b_operand, Store store) {
+  constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 16 / sizeof(T);
+  constexpr unsigned kLoadsA = kRows * kDepth / kThreads, kLoadsB = kCols * kDepth / kThreads;
+  __shared__ __align__(16) T a[kDepth][kRows + kPad], b[kDepth][kCols + kPad];
+  const std::uint32_t across = (n + kCols - 1) / kCols, down = (m + kRows - 1) / kRows;
+  const std::size_t per_client = std::size_t{across} * down, pieces = clients * per_client;
+  const unsigned x = threadIdx.x % kAcross, y = threadIdx.x / kAcross;
+  for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const std::size_t k = piece / per_client;
+    const auto tile = static_cast<std::uint32_t>(piece - k * per_client);
+    const std::uint32_t row = tile / across * kRows, col = tile % across * kCols;
+    const auto a_k = a_operand.open(k);
+    const auto b_k = b_operand.open(k);
+    T next_a[kLoadsA], next_b[kLoadsB];
+    const auto row_of = [](unsigned i) { return A::kRunsInward ? i / kDepth : i % kRows; };
+    const auto deep_of_a = [](unsigned i) { return A::kRunsInward ? i % kDepth : i / kRows; };
+    const auto col_of = [](unsigned i) { return B::kRunsInward ? i / kDepth : i % kCols; };
+    const auto deep_of_b = [](unsigned i) { return B::kRunsInward ? i % kDepth : i / kCols; };
+    const auto load = [&](std::uint32_t base) {
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsA; ++i) {
+        const unsigned at = threadIdx.x + i * kThreads;
+        const std::uint32_t r = row + row_of(at), e = base + deep_of_a(at);
+        next_a[i] = r < m && e < d ? a_k.at(r, e) : T(0);
+      }
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsB; ++i) {
+        const unsigned at = threadIdx.x + i * kThreads;
+        const std::uint32_t c = col + col_of(at), e = base + deep_of_b(at);
+        next_b[i] = c < n && e < d ? b_k.at(e, c) : T(0);
+      }
+    };
+    T total[kOwnRows][kOwnCols] = {}, sum[kOwnRows][kOwnCols] = {};
+    load(0);
+    for (std::uint32_t base = 0; base < d; base += kDepth) {
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsA; ++i) a[deep_of_a(threadIdx.x + i * kThreads)][row_of(threadIdx.x + i * kThreads)] = next_a[i];
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsB; ++i) b[deep_of_b(threadIdx.x + i * kThreads)][col_of(threadIdx.x + i * kThreads)] = next_b[i];
+      __syncthreads();
+      if (base + kDepth < d) load(base + kDepth);
+      FL_UNROLL
+      for (unsigned e = 0; e < kDepth; ++e) {
+        FL_UNROLL
+        for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+        for (unsigned j = 0; j < kOwnCols; ++j) sum[i][j] = fma(a[e][y * kOwnRows + i], b[e][x * kOwnCols + j], sum[i][j]);
+      }
+      __syncthreads();
+      if ((base + kDepth) % kPart != 0) continue;
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kOwnCols; ++j) {
+        total[i][j] += sum[i][j];
+        sum[i][j] = T(0);
+      }
+    }
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kOwnCols; ++j) {
+      const std::uint32_t r = row + y * kOwnRows + i, c = col + x * kOwnCols + j;
+      if (r < m && c < n) store(k, r, c, total[i][j] + sum[i][j]);
+    }
+  }
+}
+
+}  // namespace tiles
+
+// m, n and d below 2^31.
+template <class T, class A, class B, class Store>
+void tiled_product(const Exec& exec, const char* name, std::size_t clients, std::size_t m, std::size_t n, std::size_t d, const A& a,
+                   const B& b, const Store& store) {
+  constexpr unsigned kCols = 64, kFewRows = 32, kRows = 64;
+  const auto blocks = [&](unsigned rows) { return clients * ((n + kCols - 1) / kCols) * ((m + rows - 1) / rows); };
+  const auto M = static_cast<std::uint32_t>(m), N = static_cast<std::uint32_t>(n), D = static_cast<std::uint32_t>(d);
+  if (m <= kFewRows)
+    Launch(exec, name, blocks(kFewRows), tiles::kThreads)(tiles::multiply<T, kFewRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
+  else
+    Launch(exec, name, blocks(kRows), tiles::kThreads)(tiles::multiply<T, kRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
+}
+
+// ---- operands that are matrices ------------------------------------------------------------------------------------------------
+
+// Row-major of `width` columns, each client's `stride` after the one before (0 = shared); read as it is or transposed.
+template <class T, bool kTransposed>
+struct MatrixView {
+  const T* data;
+  std::uint32_t width;
+  [[nodiscard]] __device__ T at(std::uint32_t i, std::uint32_t j) const {
+    return kTransposed ? data[std::size_t{j} * width + i] : data[std::size_t{i} * width + j];
+  }
+};
+template <class T, bool kTransposed, bool kInward>
+struct Matrix {
+  static constexpr bool kRunsInward = kInward;
+  const T* data;
+  std::size_t stride, width;
+  [[nodiscard]] __device__ MatrixView<T, kTransposed> open(std::size_t k) const {
+    return {data + k * stride, static_cast<std::uint32_t>(width)};
+  }
+};
+// A (i, e) from [m,d] or, transposed, [d,m]; B (e, j) from [d,n] or, transposed, [n,d].
+template <class T, bool kTransposed = false>
+using LeftMatrix = Matrix<T, kTransposed, !kTransposed>;
+template <class T, bool kTransposed = false>
+using RightMatrix = Matrix<T, kTransposed, kTransposed>;
+
+// Into [m,n] of row length `width`, or added to it.
+template <class T>
+struct StoreMatrix {
+  T* data;
+  std::size_t stride, width;
+  bool adds = false;
+  const T* bias = nullptr;  // [n] of client k at bias + k * bias_stride, added to every row
+  std::size_t bias_stride = 0;
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const {
+    T& to = data[k * stride + i * width + j];
+    if (bias != nullptr) value += bias[k * bias_stride + j];
+    to = adds ? to + value : value;
+  }
+};
+
+}  // namespace fl::cuda

@@ -1,0 +1,20 @@
+// Training of many clients at a time on a GPU (clients/device_training.hpp).
+#pragma once
+
+#include <memory>
+
+#include "clients/descent.hpp"
+#include "clients/device_training.hpp"
+#include "clients/network_form.hpp"
+#include "fl_core/dataset.hpp"
+
+namespace fl::cuda {
+
+// The data have to be such as can_lie_on_device (clients/cuda/device_data.cuh).
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
+                                                               const GradientOracle<T>& oracle);
+template <class T>
+[[nodiscard]] bool can_lie_on_device(const Dataset<T>& data);
+
+}  // namespace fl::cuda
