@@ -10,6 +10,7 @@ namespace fl {
 struct Descent {
   bool moves = false;  // false: one gradient at the model received. true: y <- y - gamma v in each step, from y = w; w - y is sent
   LocalWork work;      // how many steps
+  bool draws = true;   // whether the model draws numbers of its own (dropout), as stochastic gradients do
   double weight_decay = 0, momentum = 0, proximal_mu = 0;  // v = beta v + grad f_i(y) + decay y + mu (y - w)
 };
 

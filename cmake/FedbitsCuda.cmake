@@ -8,7 +8,7 @@ else()
 endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
-set_source_files_properties(fl_core/buffer.cpp clients/device_training.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
+set_source_files_properties(fl_core/buffer.cpp clients/device_training.cpp clients/device_evaluation.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "fl_core/norms.hpp"
 
@@ -10,18 +11,101 @@ namespace fl {
 namespace {
 constexpr std::size_t kRowsPerPiece = 4096;    // of a test set
 constexpr std::uint32_t kClientsPerPass = 32;  // gradients held at a time
+
+// |g - mean|^2
+template <class T>
+double distance_sq(const T* g, const double* mean, std::size_t P) {
+  double sum = 0;
+  for (std::size_t j = 0; j < P; ++j) sum += (static_cast<double>(g[j]) - mean[j]) * (static_cast<double>(g[j]) - mean[j]);
+  return sum;
+}
 }  // namespace
+
+// What is evaluated on a GPU.
+template <class T>
+struct Evaluator<T>::OnDevice {
+  OnDevice(const FederatedProblem<T>& problem, Device device)
+      : stream(device), workspace(device), whole(problem.model(), problem.shards(), SamplingOptions{}, 0, 1), local(whole) {
+    exec.device = device;
+    exec.stream = stream.get();
+    exec.workspace = &workspace;
+    train = make_device_evaluation(problem.model(), problem.train());
+    if (problem.test() != nullptr && problem.test() != &problem.train()) test = make_device_evaluation(problem.model(), *problem.test());
+    gradient = make_device_training<T>(local, whole);
+  }
+  // The gradient of all of a client's rows, as a local update of one step.
+  class Gradients final : public LocalUpdate<T> {
+   public:
+    explicit Gradients(const GradientOracle<T>&) {}
+    [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
+    [[nodiscard]] const SamplingOptions& sampling() const override { return all_; }
+    [[nodiscard]] const Expression& learning_rate() const override { return one_; }
+    [[nodiscard]] std::optional<Descent> descent() const override { return Descent{.work = {}, .draws = false}; }
+    void run(const Exec&, const RoundContext<T>&, const GradientOracle<T>&, const ClientBlock<T>&) const override {}
+
+   private:
+    SamplingOptions all_;
+    Expression one_{"1"};
+  };
+  [[nodiscard]] DeviceEvaluation<T>* of(const FederatedProblem<T>& problem, const Dataset<T>& data) const {
+    return &data == &problem.train() ? train.get() : &data == problem.test() ? test.get() : nullptr;
+  }
+
+  DeviceStream stream;
+  Workspace workspace;
+  Exec exec;
+  GradientOracle<T> whole;
+  Gradients local;
+  std::unique_ptr<DeviceEvaluation<T>> train, test;
+  std::unique_ptr<DeviceTraining<T>> gradient;
+};
+
+template <class T>
+Evaluator<T>::Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool, Device device)
+    : problem_(problem),
+      pool_(pool),
+      on_device_(device == Device::cpu ? nullptr : std::make_unique<OnDevice>(problem, device)),
+      gradients_(0, device == Device::cpu ? Device::cpu : Device::managed) {}
+template <class T>
+Evaluator<T>::~Evaluator() = default;
+
+template <class T>
+std::vector<typename Evaluator<T>::Sums> Evaluator<T>::sums_of(const Dataset<T>& data, std::span<const Rows> lists, std::span<const T> x,
+                                                               bool counts) {
+  std::vector<Sums> sums(lists.size());
+  if (DeviceEvaluation<T>* evaluation = on_device_ ? on_device_->of(problem_, data) : nullptr; evaluation != nullptr) {
+    sum_on_device(*evaluation, lists, x, sums);
+    return sums;
+  }
+  pool_.parallel_for(static_cast<std::uint32_t>(lists.size()), [&](std::uint32_t i, const Exec& exec) {
+    sums[i].loss = problem_.model().loss_sum(exec, x.data(), data, lists[i], counts ? &sums[i].correct : nullptr);
+  });
+  return sums;
+}
+
+// Rows by themselves on the GPU, added up here in their order.
+template <class T>
+void Evaluator<T>::sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x,
+                                 std::vector<Sums>& sums) {
+  std::vector<std::uint32_t> rows;
+  for (const Rows& list : lists) rows.insert(rows.end(), list.begin(), list.end());
+  std::vector<double> loss(rows.size());
+  std::vector<std::uint32_t> correct(rows.size());
+  if (!rows.empty()) evaluation.run(on_device_->exec, x.data(), rows, loss, correct);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    for (std::size_t row = 0; row < lists[i].size(); ++row, ++at) {
+      sums[i].loss += loss[at];
+      sums[i].correct += correct[at];
+    }
+}
 
 template <class T>
 double Evaluator<T>::train_loss(std::span<const T> x) {
-  const auto& shards = problem_.shards();
-  client_loss_.resize(shards.size());
-  pool_.parallel_for(static_cast<std::uint32_t>(shards.size()), [&](std::uint32_t i, const Exec& exec) {
-    client_loss_[i] =
-        problem_.model().loss_sum(exec, x.data(), problem_.train(), shards[i], nullptr) / static_cast<double>(shards[i].size());
-  });
+  const std::vector<Rows> lists(problem_.shards().begin(), problem_.shards().end());
+  const std::vector<Sums> sums = sums_of(problem_.train(), lists, x, false);
   double loss = 0;
-  for (std::size_t i = 0; i < shards.size(); ++i) loss += problem_.weights()[i] * client_loss_[i];
+  for (std::size_t i = 0; i < lists.size(); ++i) loss += problem_.weights()[i] * (sums[i].loss / static_cast<double>(lists[i].size()));
   return loss + problem_.model().regulariser(x.data());
 }
 
@@ -30,23 +114,42 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
   const Dataset<T>* data = problem_.test();
   const bool has_classes = problem_.train().num_classes > 0;
   if (data == nullptr) return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
-  const Shard& rows = problem_.test_rows();
-  const auto pieces = static_cast<std::uint32_t>((rows.size() + kRowsPerPiece - 1) / kRowsPerPiece);
-  std::vector<double> loss(pieces);
-  std::vector<std::uint64_t> correct(pieces);
-  pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
-    const std::size_t first = piece * kRowsPerPiece;
-    const std::span<const std::uint32_t> part = std::span(rows).subspan(first, std::min(kRowsPerPiece, rows.size() - first));
-    loss[piece] = problem_.model().loss_sum(exec, x.data(), *data, part, has_classes ? &correct[piece] : nullptr);
-  });
+  const Rows rows = problem_.test_rows();
+  std::vector<Rows> pieces;
+  for (std::size_t first = 0; first < rows.size(); first += kRowsPerPiece)
+    pieces.push_back(rows.subspan(first, std::min(kRowsPerPiece, rows.size() - first)));
   double total = 0, right = 0;
-  for (std::uint32_t piece = 0; piece < pieces; ++piece) {
-    total += loss[piece];
-    right += static_cast<double>(correct[piece]);
+  for (const Sums& sums : sums_of(*data, pieces, x, has_classes)) {
+    total += sums.loss;
+    right += static_cast<double>(sums.correct);
   }
   const auto m = static_cast<double>(rows.size());
   const double labels = m * static_cast<double>(data->labels_per_row());
   return {total / m, has_classes ? right / labels : std::numeric_limits<double>::quiet_NaN()};
+}
+
+template <class T>
+void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count) {
+  const std::size_t P = x.size();
+  if (on_device_ == nullptr || on_device_->gradient == nullptr) {
+    pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
+      const Rows rows = problem_.shards()[first + k];
+      problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {gradients_.data() + k * P, nullptr, 1, P, P},
+                                nullptr);
+    });
+    return;
+  }
+  std::vector<std::uint32_t> clients(count);
+  std::iota(clients.begin(), clients.end(), first);
+  std::vector<double> work(count);
+  std::vector<std::uint8_t> refused(count);
+  RoundContext<T> context;
+  context.P = P;
+  context.reference = x.data();
+  const ClientBlock<T> block{0, count, clients, {{gradients_.data(), nullptr, count, P, P}}, {}, work};
+  on_device_->gradient->run(on_device_->exec, pool_.exec(0), context, block, refused);
+  for (std::uint32_t k = 0; k < count; ++k)
+    if (refused[k] != 0) std::fill_n(gradients_.data() + k * P, P, std::numeric_limits<T>::quiet_NaN());
 }
 
 // zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, so that nothing cancels when clients are alike.
@@ -62,15 +165,10 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
   for (int pass = 0; pass < 2; ++pass) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
-      pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
-        const std::span<const std::uint32_t> rows = problem_.shards()[first + k];
-        T* g = gradients_.data() + k * P;
-        problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {g, nullptr, 1, P, P}, nullptr);
-        if (pass == 0) return;
-        double sum = 0;
-        for (std::size_t j = 0; j < P; ++j) sum += (static_cast<double>(g[j]) - mean_[j]) * (static_cast<double>(g[j]) - mean_[j]);
-        distance[k] = sum;
-      });
+      compute_gradients(x, first, count);
+      if (pass == 1)
+        pool_.parallel_for(count,
+                           [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(gradients_.data() + k * P, mean_.data(), P); });
       for (std::uint32_t k = 0; k < count; ++k) {
         const double w = problem_.weights()[first + k];
         const T* g = gradients_.data() + k * P;
@@ -87,12 +185,11 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
 template <class T>
 Spread Evaluator<T>::client_accuracy(std::span<const T> x) {
   const ClientRows<T>& own = problem_.client_rows();
-  std::vector<double> accuracy(own.shards.size());
-  pool_.parallel_for(static_cast<std::uint32_t>(accuracy.size()), [&](std::uint32_t i, const Exec& exec) {
-    std::uint64_t correct = 0;
-    (void)problem_.model().loss_sum(exec, x.data(), *own.data, own.shards[i], &correct);
-    accuracy[i] = static_cast<double>(correct) / static_cast<double>(own.shards[i].size() * own.data->labels_per_row());
-  });
+  const std::vector<Rows> lists(own.shards.begin(), own.shards.end());
+  const std::vector<Sums> sums = sums_of(*own.data, lists, x, true);
+  std::vector<double> accuracy;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    accuracy.push_back(static_cast<double>(sums[i].correct) / static_cast<double>(lists[i].size() * own.data->labels_per_row()));
   return spread_of(std::move(accuracy));
 }
 

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "clients/device_evaluation.hpp"
+#include "clients/device_training.hpp"
+#include "fl_core/buffer.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measures.hpp"
@@ -24,7 +28,9 @@ struct GradientStatistics {
 template <class T>
 class Evaluator {
  public:
-  Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool) : problem_(problem), pool_(pool) {}
+  // On `device` where the model and the data have a form for it.
+  Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool, Device device = Device::cpu);
+  ~Evaluator();
 
   // f(x), regulariser included.
   [[nodiscard]] double train_loss(std::span<const T> x);
@@ -37,11 +43,23 @@ class Evaluator {
   [[nodiscard]] RankingQuality ranking(std::span<const T> x, std::uint64_t seed);
 
  private:
+  struct OnDevice;
+  using Rows = std::span<const std::uint32_t>;
+  struct Sums {
+    double loss = 0;
+    std::uint64_t correct = 0;
+  };
+  // Of each of the lists, at x.
+  [[nodiscard]] std::vector<Sums> sums_of(const Dataset<T>& data, std::span<const Rows> lists, std::span<const T> x, bool counts);
+  void sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x, std::vector<Sums>& sums);
+  // gradients_ [count,P] of clients from `first` on.
+  void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count);
+
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
-  std::vector<double> client_loss_;  // [N]
-  Buffer<T> gradients_;              // [block,P]
-  Buffer<double> mean_, spread_;     // [P]
+  std::unique_ptr<OnDevice> on_device_;  // null on the CPU
+  Buffer<T> gradients_;                  // [block,P]
+  Buffer<double> mean_, spread_;         // [P]
   std::optional<RankingTask<T>> ranking_;
   std::uint64_t ranking_seed_ = 0;
 };

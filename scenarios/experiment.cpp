@@ -33,7 +33,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       problem_(problem),
       pool_(pool),
       machine_(machine),
-      evaluator_(problem, pool),
+      evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P()) {
   make_parts();
   check_parts();

@@ -1,5 +1,8 @@
 #include <math.h>
 
+#include <map>
+#include <mutex>
+
 #include "clients/cuda/device_data.cuh"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/memory.hpp"
@@ -145,6 +148,16 @@ bool can_lie_on_device(const Dataset<T>& data) {
 }
 
 template <class T>
+std::shared_ptr<const DeviceData<T>> on_device(const Dataset<T>& data) {
+  static std::mutex mutex;
+  static std::map<const Dataset<T>*, std::weak_ptr<const DeviceData<T>>> held;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const DeviceData<T>> found = held[&data].lock();
+  if (found == nullptr) held[&data] = found = std::make_shared<const DeviceData<T>>(data);
+  return found;
+}
+
+template <class T>
 void gather_features(const Exec& exec, const DeviceRows<T>& data, const std::uint32_t* row, std::size_t places, T* out) {
   Launch(exec, "gather_features", blocks_for(places * kWarp))(gather<T>, data, row, places, out);
 }
@@ -170,6 +183,7 @@ void losses(const Exec& exec, NetworkForm::Loss loss, const DeviceRows<T>& data,
 
 #define FL_INSTANTIATE(T)                                                                                                                 \
   template bool can_lie_on_device<T>(const Dataset<T>&);                                                                                  \
+  template std::shared_ptr<const DeviceData<T>> on_device(const Dataset<T>&);                                                             \
   template void gather_features<T>(const Exec&, const DeviceRows<T>&, const std::uint32_t*, std::size_t, T*);                             \
   template void loss_slopes<T>(const Exec&, NetworkForm::Loss, const DeviceRows<T>&, const std::uint32_t*, std::size_t, std::size_t,      \
                                std::size_t, const double*, const T*, T*);                                                                 \

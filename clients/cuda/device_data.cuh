@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "clients/network_form.hpp"
@@ -81,6 +82,10 @@ class DeviceData {
   Buffer<std::uint32_t> column_;
   Buffer<std::int32_t> label_;
 };
+
+// The data on the GPU: one copy for all who hold it at the same time.
+template <class T>
+[[nodiscard]] std::shared_ptr<const DeviceData<T>> on_device(const Dataset<T>& data);
 
 // out [places,D] = the features of row[place]; zeros where there is none.
 template <class T>

@@ -111,7 +111,7 @@ template <class T>
 class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle)
-      : descent_(descent), loss_(form.loss), network_(form), data_(data), oracle_(oracle) {}
+      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle) {}
 
   void run(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
            std::span<std::uint8_t> refused) override {
@@ -135,7 +135,7 @@ class Training final : public DeviceTraining<T> {
     ::fl::copy_bytes(refused.data(), Device::cpu, refused_there, Device::cuda, block.K, exec.stream);
   }
 
-  [[nodiscard]] std::size_t size_bytes() const override { return data_.size_bytes(); }
+  [[nodiscard]] std::size_t size_bytes() const override { return data_->size_bytes(); }
 
  private:
   Minibatches draw(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block) const {
@@ -194,7 +194,7 @@ class Training final : public DeviceTraining<T> {
     std::vector<double> scale;
     std::vector<RandomStream> random;
     for (std::uint32_t step = 0; step < batches.steps; ++step) {
-      for (std::size_t k = first; network_.draws() && k < first + clients; ++k)
+      for (std::size_t k = first; network_.draws() && descent_.draws && k < first + clients; ++k)
         random.push_back(oracle_.inner_random(block.clients[k], {.round = context.round, .step = step}));
       for (std::size_t k = first; k < first + clients; ++k)
         scale.push_back(1 / static_cast<double>(std::max<std::size_t>(batches.of(step, k).size(), 1)));
@@ -259,9 +259,9 @@ class Training final : public DeviceTraining<T> {
       const Piece& piece = step.pieces[i];
       const LayerPass pass{.exec = exec, .clients = clients, .B = piece.places, .accumulate = i > 0, .random = step.random};
       const auto tape = network_.open(inner, pass.examples());
-      gather_features(exec, data_.rows(), piece.row, pass.examples(), tape.activation[0]);
+      gather_features(exec, data_->rows(), piece.row, pass.examples(), tape.activation[0]);
       const T* z = network_.forward(pass, y, tape);
-      loss_slopes(exec, loss_, data_.rows(), piece.row, clients, piece.places, network_.outputs(), step.scale, z,
+      loss_slopes(exec, loss_, data_->rows(), piece.row, clients, piece.places, network_.outputs(), step.scale, z,
                   network_.slope_of_output(tape));
       network_.backward(pass, y, tape, {g, P});
     }
@@ -274,7 +274,7 @@ class Training final : public DeviceTraining<T> {
   Descent descent_;
   NetworkForm::Loss loss_;
   DeviceNetwork<T> network_;
-  DeviceData<T> data_;
+  std::shared_ptr<const DeviceData<T>> data_;
   const GradientOracle<T>& oracle_;
 };
 

@@ -109,6 +109,36 @@ TEST_P(GpuTraining, BlocksChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Studies, GpuTraining, testing::ValuesIn(studies()), [](const auto& study) { return study.param.label; });
 
+// Losses, accuracies, gradients and what follows from them at the same model.
+void expect_same_measures(const std::string& data, const std::string& model) {
+  const std::string text = "name = 'measures'\nrounds = 1\nprecision = 'float64'\n" + data +
+                           "[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 4\n[model]\n" + model +
+                           "\n[local]\nkind = 'sgd'\nbatch = 5\nsteps = 2\nlearning_rate = 0.3\n";
+  test::OneRun<double> here(text, {.threads = 2}), there(text, {.threads = 2, .device = Device::cuda});
+  here.play(1, 1);
+  const std::vector<double> x = here.model();
+  Evaluator<double>&a = here->evaluator(), &b = there->evaluator();
+  EXPECT_NEAR(a.train_loss(x), b.train_loss(x), 1e-11 * std::fabs(a.train_loss(x)));
+  const Accuracy by_cpu = a.test(x), by_gpu = b.test(x);
+  EXPECT_NEAR(by_cpu.loss, by_gpu.loss, 1e-11 * std::fabs(by_cpu.loss));
+  EXPECT_DOUBLE_EQ(by_cpu.accuracy, by_gpu.accuracy);
+  EXPECT_DOUBLE_EQ(a.client_accuracy(x).mean, b.client_accuracy(x).mean);
+  const GradientStatistics g = a.gradient(x), h = b.gradient(x);
+  EXPECT_NEAR(g.norm_sq, h.norm_sq, 1e-10 * g.norm_sq);
+  EXPECT_NEAR(g.zeta_sq, h.zeta_sq, 1e-10 * g.zeta_sq);
+}
+
+TEST(GpuEvaluation, MeasuresWhatTheCpuMeasures) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const std::string mushrooms = "[data]\nname = 'mushrooms'\nrows = 300\ntest_fraction = 0.2\n";
+  expect_same_measures(mushrooms, "kind = 'logistic_regression'\nl2 = 0.01");
+  expect_same_measures(mushrooms, "kind = 'logistic_regression'\nmultinomial = true");
+  expect_same_measures(mushrooms, "kind = 'neural_network'\nlayers = ['dense(9)', 'gelu', 'dropout(0.3)', 'dense(classes)']");
+  FL_NEED_DATA(path, "fashion-mnist");
+  expect_same_measures("[data]\nname = 'fashion-mnist'\nrows = 40\ntest = 'none'\ntest_fraction = 0.3\n",
+                       "kind = 'neural_network'\nlayers = ['conv2d(3, 5, stride=3)', 'relu', 'max_pool(2)', 'dense(classes)']");
+}
+
 TEST(GpuTrainingFaults, AClientWhoseVectorIsNotFiniteSendsNothing) {
   if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
   Study study = studies()[0];

@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "clients/cuda/device_data.cuh"
+#include "clients/cuda/evaluation.hpp"
+#include "clients/cuda/network.hpp"
+#include "fl_core/cuda/memory.hpp"
+#include "fl_core/cuda/plan.cuh"
+
+namespace fl::cuda {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{512} << 20;  // of activations
+constexpr std::size_t kMostEntries = std::size_t{1} << 30;   // of one activation: kernels count them in 32 bits
+
+template <class T>
+class Evaluation final : public DeviceEvaluation<T> {
+ public:
+  Evaluation(const NetworkForm& form, std::size_t P, const Dataset<T>& data)
+      : loss_(form.loss), network_(form), P_(P), data_(on_device(data)) {}
+
+  void run(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, std::span<double> loss,
+           std::span<std::uint32_t> correct) override {
+    Workspace::Frame frame(*exec.workspace);
+    const T* w = upload(exec, std::span<const T>(x, P_), frame);
+    const std::uint32_t* row = upload(exec, rows, frame);
+    auto* loss_there = frame.take<double>(rows.size());
+    auto* correct_there = frame.take<std::uint32_t>(rows.size());
+    const std::size_t piece = std::min(rows.size(), largest_piece());
+    const auto tape = network_.open_forward(frame, piece);
+    for (std::size_t first = 0; first < rows.size(); first += piece) {
+      const LayerPass pass{.exec = exec, .clients = 1, .B = std::min(piece, rows.size() - first)};
+      gather_features(exec, data_->rows(), row + first, pass.B, tape.activation[0]);
+      const T* z = network_.forward(pass, {w, 0}, tape);
+      losses(exec, loss_, data_->rows(), row + first, pass.B, network_.outputs(), z, loss_there + first, correct_there + first);
+    }
+    ::fl::copy_bytes(loss.data(), Device::cpu, loss_there, Device::cuda, loss.size_bytes(), exec.stream);
+    ::fl::copy_bytes(correct.data(), Device::cpu, correct_there, Device::cuda, correct.size_bytes(), exec.stream);
+  }
+
+ private:
+  [[nodiscard]] std::size_t largest_piece() const {
+    const std::size_t entries = network_.entries_per_example();
+    return std::max<std::size_t>(1, std::min(kPieceBytes / (entries * sizeof(T)), kMostEntries / entries));
+  }
+  NetworkForm::Loss loss_;
+  DeviceNetwork<T> network_;
+  std::size_t P_;
+  std::shared_ptr<const DeviceData<T>> data_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<DeviceEvaluation<T>> make_evaluation(const NetworkForm& form, std::size_t P, const Dataset<T>& data) {
+  return std::make_unique<Evaluation<T>>(form, P, data);
+}
+template std::unique_ptr<DeviceEvaluation<float>> make_evaluation(const NetworkForm&, std::size_t, const Dataset<float>&);
+template std::unique_ptr<DeviceEvaluation<double>> make_evaluation(const NetworkForm&, std::size_t, const Dataset<double>&);
+
+}  // namespace fl::cuda

@@ -1,0 +1,23 @@
+#include "clients/device_evaluation.hpp"
+
+#if defined(FL_WITH_CUDA)
+#include "clients/cuda/evaluation.hpp"
+#include "clients/cuda/training.hpp"
+#endif
+
+namespace fl {
+
+template <class T>
+std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation([[maybe_unused]] const Model<T>& model,
+                                                            [[maybe_unused]] const Dataset<T>& data) {
+#if defined(FL_WITH_CUDA)
+  if (const std::optional<NetworkForm> form = model.as_form(); form && cuda::can_lie_on_device(data))
+    return cuda::make_evaluation<T>(*form, model.layers().size(), data);
+#endif
+  return nullptr;
+}
+
+template std::unique_ptr<DeviceEvaluation<float>> make_device_evaluation(const Model<float>&, const Dataset<float>&);
+template std::unique_ptr<DeviceEvaluation<double>> make_device_evaluation(const Model<double>&, const Dataset<double>&);
+
+}  // namespace fl
