@@ -36,6 +36,7 @@ def stc(x, o, c, s):
 
 
 def inner(part, x, c, s, salt=None):
+    """The operator inside another one, whose random words are those of another key."""
     o = options(part)
     own = c if salt is None else SimpleNamespace(**{**vars(c), "key": hash64(c.key, salt)})
     return OPERATORS[o.kind](x, o, own, s)
@@ -57,7 +58,8 @@ def accordion(x, o, c, s):
         m.critical = m.norm is None or abs(m.norm - now) / m.norm >= o.eta
         m.norm = now
     m.rounds += 1
-    return inner(o.critical if m.critical else o.otherwise, x, c, s, s.index + 1)
+    # Each segment is a message of its own: the operator inside sees it as its first.
+    return inner(o.critical if m.critical else o.otherwise, x, c, segment(0, s.begin, s.rows, s.cols), s.index + 1)
 
 
 def lgreco(X, o, c, scope):
