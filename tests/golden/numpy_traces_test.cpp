@@ -100,13 +100,12 @@ const Goldens& goldens() {
   return kGoldens;
 }
 
-// Largest difference over the largest entry of the golden; the same message for all comparisons.
-testing::AssertionResult agrees(const Vector& ours, const Line& golden, double tolerance = kTolerance) {
+testing::AssertionResult agrees(const Vector& ours, const Line& golden) {
   std::string where;
   for (const std::string& word : golden.words) where += word + " ";
   if (ours.size() != golden.numbers.size()) return testing::AssertionFailure() << where << "has " << ours.size() << " numbers";
   const double distance = test::relative_distance(ours, golden.numbers);
-  if (distance <= tolerance) return testing::AssertionSuccess();
+  if (distance <= kTolerance) return testing::AssertionSuccess();
   auto failure = testing::AssertionFailure() << where << "differs by " << distance << "\nours  ";
   for (const double x : ours) failure << ' ' << x;
   failure << "\nNumPy ";
@@ -252,7 +251,7 @@ void expect_every_name(const std::string& role, const std::vector<Golden>& cases
       rounds[golden.name].insert(number(line.words[line.words[0] == "client" || line.words[0] == "shared" ? 2 : 1]));
   for (const std::string& name : Registry::instance().names(role))
     EXPECT_EQ(rounds[name].size(), kRounds) << role << " '" << name
-                                            << "' has no golden of three rounds: add a case to tests/golden/traces.py";
+                                            << "' has no golden of three rounds: add a case to tests/golden/published/cases.py";
 }
 
 TEST(NumpyGoldens, ThereIsOneOfEveryOperator) { expect_every_name("compressor", goldens().operators); }
