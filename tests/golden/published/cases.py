@@ -121,6 +121,7 @@ OPERATOR_CASES = [
     op("sidco", "exponential", ratio=0.15, stages=2),
     op("sidco", "three_stages", "steady", ratio=0.07, first_ratio=0.5, stages=3),
     op("sidco", "wanted_in_one_stage", "steady", ratio=0.25, stages=2),
+    op("sidco", "adapts_within_bounds", "plain", ratio=0.26, first_ratio=0.5, update_every=1),
     op("sidco", "adapts_slowly", "plain", ratio=0.18, update_every=2),
     op("sign"),
     op("sketched_sgd", k=4, rows=3, columns=5),
