@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -28,10 +29,11 @@ inline Vector minus(Vector a, const Vector& b) {
 inline double norm_sq(const Vector& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
 inline double distance_sq(const Vector& a, const Vector& b) { return norm_sq(minus(a, b)); }
 
-// Largest difference over the largest entry of b.
+// Largest difference over the largest entry of b; infinite where a difference is not a number.
 inline double relative_distance(const Vector& a, const Vector& b) {
   double difference = 0, largest = 0;
   for (std::size_t j = 0; j < b.size(); ++j) {
+    if (std::isnan(a[j] - b[j])) return std::numeric_limits<double>::infinity();
     difference = std::max(difference, std::fabs(a[j] - b[j]));
     largest = std::max(largest, std::fabs(b[j]));
   }
