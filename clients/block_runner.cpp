@@ -426,6 +426,13 @@ std::size_t BlockRunner<T>::size_bytes() const {
   return bytes;
 }
 
+template <class T>
+std::size_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
+  const std::size_t M = messages_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t));
+  const std::size_t vectors = vector_homes_.size() * P * sizeof(T);
+  return M * (channels_.size() * message + vectors) + (training_ == nullptr ? 0 : training_->room_bytes(M));
+}
+
 template class BlockRunner<float>;
 template class BlockRunner<double>;
 

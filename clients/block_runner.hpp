@@ -60,6 +60,8 @@ class BlockRunner final : public CohortRunner<T> {
   }
   // Bytes held for vectors, messages and scratch.
   [[nodiscard]] std::size_t size_bytes() const;
+  // Beside that, what rounds may come to take of a GPU with vectors of P entries: messages that send everything, and training.
+  [[nodiscard]] std::size_t most_bytes_on_device(std::size_t P) const;
 
  private:
   struct Scratch;

@@ -25,7 +25,8 @@ class DeviceTraining {
   // a thread's, for drawing; `exec` the GPU's. Does not wait for the GPU, but for `refused`.
   virtual void run(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
                    std::span<std::uint8_t> refused) = 0;
-  [[nodiscard]] virtual std::size_t size_bytes() const = 0;  // on the GPU, data included
+  [[nodiscard]] virtual std::size_t size_bytes() const = 0;                     // on the GPU, data included
+  [[nodiscard]] virtual std::size_t room_bytes(std::size_t clients) const = 0;  // that run() may take for a block of so many clients
 };
 
 // Null where the local update, the model or its data have no GPU form, or this build has no CUDA: clients then train on the CPU.

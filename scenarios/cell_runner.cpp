@@ -5,8 +5,8 @@
 namespace fl {
 
 struct CellRunner::Impl {
-  Impl(DataCatalog catalog, MachineOptions machine_)
-      : cache(std::move(catalog)), machine(std::move(machine_)), threads(std::make_unique<ThreadPool>(machine.threads)) {
+  Impl(std::shared_ptr<ProblemCache> cache_, MachineOptions machine_)
+      : cache(std::move(cache_)), machine(std::move(machine_)), threads(std::make_unique<ThreadPool>(machine.threads)) {
     std::error_code error;
     if (machine.paging.file.folder.empty()) machine.paging.file.folder = std::filesystem::temp_directory_path(error);
   }
@@ -28,7 +28,7 @@ struct CellRunner::Impl {
     const std::string key = key_of(scenario);
     if (!latest || key != latest_key) {
       latest.reset();
-      latest = std::make_unique<FederatedProblem<T>>(scenario, cache, pool());
+      latest = std::make_unique<FederatedProblem<T>>(scenario, *cache, pool());
       latest_key = key;
     }
     return *latest;
@@ -74,7 +74,7 @@ struct CellRunner::Impl {
   }
   ThreadPool& pool() { return *threads; }
 
-  ProblemCache cache;
+  std::shared_ptr<ProblemCache> cache;
   MachineOptions machine;
   std::unique_ptr<ThreadPool> threads;
   std::unique_ptr<FederatedProblem<float>> latest32;
@@ -82,7 +82,10 @@ struct CellRunner::Impl {
   std::string latest_key;
 };
 
-CellRunner::CellRunner(DataCatalog catalog, MachineOptions machine) : impl_(std::make_unique<Impl>(std::move(catalog), machine)) {}
+CellRunner::CellRunner(std::shared_ptr<ProblemCache> cache, MachineOptions machine)
+    : impl_(std::make_unique<Impl>(std::move(cache), std::move(machine))) {}
+CellRunner::CellRunner(DataCatalog catalog, MachineOptions machine)
+    : CellRunner(std::make_shared<ProblemCache>(std::move(catalog)), std::move(machine)) {}
 CellRunner::~CellRunner() = default;
 
 RunResult CellRunner::run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan) {

@@ -10,6 +10,8 @@ namespace fl {
 class FL_API CellRunner {
  public:
   CellRunner(DataCatalog catalog, MachineOptions machine);
+  // With data and constants that other runners of this process take from the same cache, each in a thread of its own.
+  CellRunner(std::shared_ptr<ProblemCache> cache, MachineOptions machine);
   ~CellRunner();
   // From now on with so many threads: for a process that was forked, where threads of its parent are not.
   void use_threads(int threads);

@@ -617,7 +617,8 @@ void Experiment<T>::add_theory(RunResult& result) {
 
 template <class T>
 std::size_t Experiment<T>::size_bytes() const {
-  return state_->size_bytes() + runner_->size_bytes();
+  const std::size_t on_device = machine_.device == Device::cpu ? 0 : runner_->most_bytes_on_device(problem_.P());
+  return state_->size_bytes() + runner_->size_bytes() + on_device;
 }
 
 template class Experiment<float>;

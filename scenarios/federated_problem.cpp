@@ -71,6 +71,7 @@ std::vector<ProblemCache::Entry<double>>& ProblemCache::entries<double>() {
 
 template <class T>
 std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario, bool as_pixels) {
+  const std::lock_guard lock(mutex_);
   std::vector<Entry<T>>& kept = entries<T>();
   const std::string key = to_toml(data_tables(scenario)) + (as_pixels ? "" : "dense");
   for (const Entry<T>& entry : kept)
@@ -94,6 +95,7 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   bare.model = scenario.model;
   if (scenario.data.test_fraction > 0) bare.seeds.data = scenario.seeds.data;  // which rows are held out
   const std::string key = to_toml(bare);
+  const std::lock_guard lock(mutex_);
   for (const auto& [known, facts] : facts_)
     if (known == key) return facts;
   std::size_t bytes = 0;
@@ -257,6 +259,7 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
   const auto mentions = [&text = expression.text()](const char* name) { return text.find(name) != std::string::npos; };
   const bool theory = mentions("theory");
   if (!names_.contains("L")) {
+    const std::lock_guard lock(facts_->mutex);
     if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
     const SecondOrder::Curvature& bounds = *facts_->curvature;
     names_["L"] = std::max(bounds.largest, -bounds.least);
@@ -301,6 +304,7 @@ template <class T>
 const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
   const Regulariser& regulariser = model_->regulariser();
   const std::string key = source.path + "|" + to_string(Value{regulariser.l2}) + "|" + to_string(Value{regulariser.nonconvex});
+  const std::lock_guard lock(facts_->mutex);
   if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
   if (source.path.empty()) {
     Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());

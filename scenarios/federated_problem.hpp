@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct Minimum {
 
 // What was found out about one global objective.
 struct GlobalFacts {
+  std::mutex mutex;                                 // held while something is found out
   std::optional<SecondOrder::Curvature> curvature;  // bounds of the loss' Hessian, regulariser excluded
   std::map<std::string, Minimum> minima;            // by source and regulariser
 };
@@ -43,7 +45,7 @@ struct ClientRows {
   bool are_test_rows = false;
 };
 
-// What the problems of one process have in common. Not for several threads at once.
+// What the problems of one process have in common.
 class FL_API ProblemCache {
  public:
   explicit ProblemCache(DataCatalog catalog);
@@ -62,6 +64,7 @@ class FL_API ProblemCache {
   };
   template <class T>
   [[nodiscard]] std::vector<Entry<T>>& entries();
+  std::mutex mutex_;  // held while data are loaded: two that want the same load it once
   DataCatalog catalog_;
   std::vector<Entry<float>> entries32_;  // newest last
   std::vector<Entry<double>> entries64_;

@@ -14,6 +14,7 @@
 
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
+#include "scenarios/thread_crew.hpp"
 
 namespace fl {
 
@@ -95,9 +96,14 @@ RunRecord failed_record(const Cell& cell, const std::string& reason) {
 SweepRunner::SweepRunner(std::vector<Cell> cells, DataCatalog catalog, SweepSettings settings)
     : cells_(std::move(cells)),
       settings_(std::move(settings)),
-      runner_(std::move(catalog),
-              {.threads = 1, .block = settings_.block, .materialise = settings_.materialise, .paging = settings_.paging}) {}
+      cache_(std::make_shared<ProblemCache>(std::move(catalog))),
+      runner_(cache_, machine_options()) {}
 SweepRunner::~SweepRunner() = default;
+
+MachineOptions SweepRunner::machine_options() const {
+  return {
+      .threads = 1, .block = settings_.block, .materialise = settings_.materialise, .device = settings_.device, .paging = settings_.paging};
+}
 
 void SweepRunner::check() {
   std::set<std::vector<std::pair<std::string, std::string>>> seen;
@@ -130,6 +136,17 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
                       text_of_bytes(memory_bytes) + " are allowed; --memory allows more, fewer clients or a smaller model need less");
   const auto fitting = static_cast<int>(std::min<std::uint64_t>((memory_bytes - shared) / own, 4096));
   return settings_.workers = std::min(settings_.workers, fitting);
+}
+
+// Every run takes what the largest declares, on top of the data, which all share. The driver keeps some memory for itself.
+int SweepRunner::fit_device(std::uint64_t free_bytes) {
+  const auto usable = static_cast<std::uint64_t>(0.9 * static_cast<double>(free_bytes));
+  if (largest_bytes_ > usable)
+    throw ConfigError("memory: one run of " + labels_of(cells_[largest_]) + " may take " + text_of_bytes(largest_bytes_) +
+                      " of the GPU, and " + text_of_bytes(usable) +
+                      " are free; fewer clients in a round, a smaller model or --device cpu need less");
+  return settings_.workers = static_cast<int>(
+             std::min<std::uint64_t>(static_cast<std::uint64_t>(settings_.workers), usable / std::max<std::uint64_t>(largest_bytes_, 1)));
 }
 
 // Threads of the parent are not in its child, so a worker makes its own.
@@ -182,21 +199,47 @@ CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
           .pages = settings_.pages};
 }
 
-std::string SweepRunner::work(std::size_t number, const Report& report) {
-  begin_work();
+std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Report& report, const std::function<bool()>& asked_to_stop) {
   const Cell& cell = cells_[number];
   RunProgress progress;
-  RunResult result = runner_.run(
-      cell,
-      [&](const RoundRow& row) {
-        progress.round = row.round;
-        if (row.train_loss == row.train_loss) progress.train_loss = row.train_loss;
-        if (row.test_accuracy == row.test_accuracy) progress.test_accuracy = row.test_accuracy;
-        report(as_report(progress));
-        return !ProcessPool::asked_to_stop();
-      },
-      checkpoint_of(cell));
-  return pack(result);
+  try {
+    RunResult result = runner.run(
+        cell,
+        [&](const RoundRow& row) {
+          progress.round = row.round;
+          if (row.train_loss == row.train_loss) progress.train_loss = row.train_loss;
+          if (row.test_accuracy == row.test_accuracy) progress.test_accuracy = row.test_accuracy;
+          report(as_report(progress));
+          return !asked_to_stop();
+        },
+        checkpoint_of(cell));
+    return pack(result);
+  } catch (const std::bad_alloc&) {
+    throw Error("out of memory: fewer workers (--jobs), fewer clients, fewer rounds or a smaller model need less");
+  }
+}
+
+void SweepRunner::run_in_processes(const std::vector<std::size_t>& pending, const PoolEvents& events) {
+  ::malloc_trim(0);  // workers would inherit what check() has given back
+  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) {
+    begin_work();
+    return work(runner_, cell, report, [] { return ProcessPool::asked_to_stop(); });
+  });
+  pool.run(pending, events);
+}
+
+// Each worker has parts and a stream of its own and takes the data from the common cache.
+void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events) {
+  std::vector<std::unique_ptr<CellRunner>> runners;
+  MachineOptions machine = machine_options();
+  machine.threads = settings_.threads;
+  for (int worker = 0; worker < settings_.workers; ++worker) runners.push_back(std::make_unique<CellRunner>(cache_, machine));
+  ThreadCrew* listening = nullptr;
+  ThreadCrew crew(settings_.workers, [&](std::size_t cell, int worker, const Report& report) {
+    return work(*runners[static_cast<std::size_t>(worker)], cell, report, [&listening] { return listening->asked_to_stop(); });
+  });
+  listening = &crew;
+  crew.run(pending, events);
 }
 
 // Those of runs that were stored by a sweep which was killed before it could take them away.
@@ -210,14 +253,6 @@ void SweepRunner::forget_checkpoints_without(const std::vector<std::size_t>& pen
 
 void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events) {
   forget_checkpoints_without(pending);
-  ::malloc_trim(0);  // workers would inherit what check() has given back
-  ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) {
-    try {
-      return work(cell, report);
-    } catch (const std::bad_alloc&) {
-      throw Error("out of memory: fewer workers (--jobs), fewer clients, fewer rounds or a smaller model need less");
-    }
-  });
   const auto keep = [&](std::size_t cell, RunResult result) {
     if (events.describe) events.describe(cell, result.record);
     store.append(result.record, result.rows);
@@ -233,7 +268,10 @@ void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, 
   heard.failed = [&](std::size_t cell, const std::string& reason) { keep(cell, {failed_record(cells_[cell], reason), {}}); };
   heard.tick = events.tick;
   heard.signal = events.signal;
-  pool.run(pending, heard);
+  if (settings_.device == Device::cpu)
+    run_in_processes(pending, heard);
+  else
+    run_in_threads(pending, heard);
 }
 
 }  // namespace fl

@@ -25,6 +25,7 @@ struct SweepShard {
 struct SweepSettings {
   int workers = 1;
   int threads = 1;                    // of each run; results do not depend on it
+  Device device = Device::cpu;        // a GPU is shared by runs in threads of this process
   std::filesystem::path checkpoints;  // folder; "" = none
   std::uint64_t checkpoint_every_rounds = 0;
   double checkpoint_every_seconds = 0;
@@ -73,6 +74,8 @@ class FL_API SweepRunner {
   // Takes no more workers than fit into so many bytes, and returns how many. The cell that declares most is tried when it might not fit
   // that many times over. After check(). Throws ConfigError where a single run does not fit.
   int fit(std::uint64_t memory_bytes);
+  // The same on a GPU with so many bytes free.
+  int fit_device(std::uint64_t free_bytes);
   // Runs `pending` cells and stores them. Throws NotStoredError when that fails: workers are ended, what was stored stays.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
@@ -82,7 +85,10 @@ class FL_API SweepRunner {
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
 
  private:
-  [[nodiscard]] std::string work(std::size_t cell, const Report& report);
+  [[nodiscard]] MachineOptions machine_options() const;
+  [[nodiscard]] std::string work(CellRunner& runner, std::size_t cell, const Report& report, const std::function<bool()>& asked_to_stop);
+  void run_in_processes(const std::vector<std::size_t>& pending, const PoolEvents& events);
+  void run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events);
   [[nodiscard]] Trial try_in_worker(std::size_t cell, double seconds);
   void begin_work();
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;
@@ -90,6 +96,7 @@ class FL_API SweepRunner {
 
   std::vector<Cell> cells_;
   SweepSettings settings_;
+  std::shared_ptr<ProblemCache> cache_;
   CellRunner runner_;
   std::size_t largest_ = 0;  // the cell that declares most
   std::size_t largest_bytes_ = 0;

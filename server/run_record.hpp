@@ -117,6 +117,7 @@ struct RunRecord {
   std::string scenario{};    // resolved: every key, as a scenario file
   std::string version{};     // of fedbits
   std::string cpu{}, instruction_set{}, compiler{};
+  std::string device{};  // "cpu", or the name of the GPU; GPUs add up in another order
   std::uint64_t threads = 0;
   std::string message{};          // why it failed
   std::uint64_t parameters = 0;   // P; 0 = not known
@@ -208,6 +209,7 @@ inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
     {"cpu", &RunRecord::cpu},
     {"instruction_set", &RunRecord::instruction_set},
     {"compiler", &RunRecord::compiler},
+    {"device", &RunRecord::device},
     {"threads", &RunRecord::threads},
     {"message", &RunRecord::message},
     {"parameters", &RunRecord::parameters},

@@ -35,7 +35,7 @@ constexpr const char* instruction_set() {
 // Why a run cannot use a GPU here; "" = it can.
 std::string why_no_cuda() {
 #if defined(FL_WITH_CUDA)
-  return cuda::device_count() > 0 ? "" : "no GPU is visible to the CUDA driver";
+  return cuda::why_no_device();
 #else
   return "this build has no CUDA (-DFL_CUDA=ON compiles it in)";
 #endif
@@ -43,7 +43,19 @@ std::string why_no_cuda() {
 
 }  // namespace
 
-void describe_machine(RunRecord& record) {
+std::uint64_t free_device_bytes() {
+#if defined(FL_WITH_CUDA)
+  return cuda::free_bytes_of_device();
+#else
+  return 0;
+#endif
+}
+
+void describe_machine(RunRecord& record, Device device) {
+  record.device = to_string(device);
+#if defined(FL_WITH_CUDA)
+  if (device == Device::cuda) record.device = cuda::device_name();
+#endif
   record.cpu = cpu_model();
   record.instruction_set = instruction_set();
 #if defined(__clang__)
@@ -54,7 +66,8 @@ void describe_machine(RunRecord& record) {
 }
 
 Device choose_device(const std::string& name) {
-  if (name == "cpu" || name == "auto") return Device::cpu;
+  if (name == "cpu") return Device::cpu;
+  if (name == "auto") return why_no_cuda().empty() ? Device::cuda : Device::cpu;
   if (name == "cuda") {
     if (const std::string why = why_no_cuda(); !why.empty()) throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
     return Device::cuda;

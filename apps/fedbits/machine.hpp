@@ -8,11 +8,14 @@
 
 namespace fl {
 
-// Fills cpu, instruction_set and compiler.
-void describe_machine(RunRecord& record);
+// Fills cpu, instruction_set, compiler and device.
+void describe_machine(RunRecord& record, Device device);
 
-// The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the CPU as
-// long as no measurement on a GPU says better.
+// Bytes that are free on the GPU.
+[[nodiscard]] std::uint64_t free_device_bytes();
+
+// The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the
+// GPU where there is one.
 [[nodiscard]] Device choose_device(const std::string& name);
 
 }  // namespace fl

@@ -65,7 +65,7 @@ std::string text_of(const RoundTimes& times, int threads) {
 
 // Runs one cell, or takes it from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
-                   CellRunner& runner, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
+                   CellRunner& runner, Device device, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
   const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
@@ -89,7 +89,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   RunResult result = runner.run(cell, show, checkpoint);
   progress.finish();
   if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));
-  describe_machine(result.record);
+  describe_machine(result.record, device);
   result.record.plugins = used;
   store.append(result.record, result.rows);
   if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
@@ -126,7 +126,7 @@ int run(const RunArguments& arguments) {
     try {
       times = {};
       records.push_back(
-          run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, times, store, progress, log));
+          run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, device, times, store, progress, log));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;

@@ -121,9 +121,11 @@ std::string progress_text(const RunProgress& progress) {
 // What the user sees of a sweep while it works, and what is recorded beside its results.
 class Display {
  public:
-  Display(const SweepArguments& arguments, int jobs, std::size_t pending, const SweepRunner& runner, const std::vector<Plugin>& plugins)
+  Display(const SweepArguments& arguments, Device device, int jobs, std::size_t pending, const SweepRunner& runner,
+          const std::vector<Plugin>& plugins)
       : runner_(runner),
         plugins_(plugins),
+        device_(device),
         says_every_run_(!arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0)),
         table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                pending) {}
@@ -149,12 +151,13 @@ class Display {
     if (!good || says_every_run_) table_.note(closing_line(record));
   }
   void describe(std::size_t cell, RunRecord& record) const {
-    describe_machine(record);
+    describe_machine(record, device_);
     record.plugins = plugins_used(runner_.cells()[cell].scenario, plugins_);
   }
 
   const SweepRunner& runner_;
   const std::vector<Plugin>& plugins_;
+  const Device device_;
   const bool says_every_run_;
   LiveTable table_;
   std::map<std::size_t, std::size_t> worker_of_;
@@ -190,19 +193,18 @@ MachineShare share_of(const SweepArguments& arguments) {
 }
 
 // The runs at a time, as many as there is memory for.
-int fit_memory(SweepRunner& runner, const MachineShare& share) {
-  const int jobs = runner.fit(share.memory_bytes);
+int fit_memory(SweepRunner& runner, Device device, const MachineShare& share) {
+  const std::uint64_t bytes = device == Device::cpu ? share.memory_bytes : free_device_bytes();
+  const int jobs = device == Device::cpu ? runner.fit(bytes) : runner.fit_device(bytes);
   if (jobs < share.jobs)
-    spdlog::warn("{} MB of memory are enough for {} of {} runs at a time", share.memory_bytes / 1000000, jobs, share.jobs);
+    spdlog::warn("{} MB of {}memory are enough for {} of {} runs at a time", bytes / 1000000, device == Device::cpu ? "" : "the GPU's ",
+                 jobs, share.jobs);
   return jobs;
 }
 
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
-  if (choose_device(arguments.device) != Device::cpu)
-    throw DeviceError(
-        "--device cuda: a sweep's runs are processes of their own, which would share the GPU badly; `fedbits run` plays all "
-        "cells of a file on it, one after another");
+  const Device device = choose_device(arguments.device);
   const SweepShard shard = parse_shard(arguments.shard);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   if (arguments.list) return list_cells(arguments, shard);
@@ -222,6 +224,7 @@ int sweep(const SweepArguments& arguments) {
   SweepRunner runner(std::move(cells), DataCatalog(arguments.data),
                      {.workers = share.jobs,
                       .threads = share.threads,
+                      .device = device,
                       .checkpoints = checkpoint_folder(folder),
                       .checkpoint_every_rounds = arguments.checkpoints.rounds,
                       .checkpoint_every_seconds = 60 * arguments.checkpoints.minutes,
@@ -232,9 +235,9 @@ int sweep(const SweepArguments& arguments) {
   runner.check();
   remove_leftover_pages(checkpoint_folder(folder), pages_folder(arguments, checkpoint_folder(folder)));
   const std::vector<std::size_t> pending = pending_of(arguments, runner.cells(), store, folder);
-  const int jobs = pending.empty() ? share.jobs : fit_memory(runner, share);
+  const int jobs = pending.empty() ? share.jobs : fit_memory(runner, device, share);
   {
-    Display display(arguments, jobs, pending.size(), runner, plugins);
+    Display display(arguments, device, jobs, pending.size(), runner, plugins);
     runner.run(pending, store, display.events());
   }
   return conclude(arguments, runner.cells(), store, folder);

@@ -136,6 +136,11 @@ class Training final : public DeviceTraining<T> {
   }
 
   [[nodiscard]] std::size_t size_bytes() const override { return data_->size_bytes(); }
+  [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
+    std::size_t most = oracle_.batch();
+    for (const Shard& shard : oracle_.shards()) most = oracle_.is_full() ? std::max(most, shard.size()) : most;
+    return std::min(kWaveBytes, clients * bytes_per_client(most)) + bytes_per_client(most);
+  }
 
  private:
   Minibatches draw(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block) const {
@@ -182,9 +187,12 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] std::size_t clients_at_once(const Minibatches& batches) const {
     std::size_t most = 1;
     for (std::uint32_t step = 0; step < batches.steps; ++step) most = std::max(most, batches.largest(step, 0, batches.K));
-    const std::size_t own = 3 * oracle_.model().layers().size();  // y, g, v
-    const std::size_t bytes = (std::min(most, kMostRows) * network_.entries_per_example() + own) * sizeof(T);
-    return std::clamp<std::size_t>(kWaveBytes / std::max<std::size_t>(bytes, 1), 1, batches.K);
+    return std::clamp<std::size_t>(kWaveBytes / bytes_per_client(most), 1, batches.K);
+  }
+  // Of activations, y, g and v, for minibatches of up to so many rows.
+  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
+    const std::size_t own = 3 * oracle_.model().layers().size();
+    return (std::min(rows, kMostRows) * network_.entries_per_example() + own) * sizeof(T) + 1;
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.

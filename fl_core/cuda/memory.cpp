@@ -15,7 +15,29 @@ void check(cudaError_t status, const char* expression, const char* file, int lin
 
 int device_count() noexcept {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  (void)cudaGetLastError();  // not a later call's
+  return 0;
+}
+
+std::string device_name() {
+  cudaDeviceProp properties{};
+  FL_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+  return properties.name;
+}
+
+std::string why_no_device() noexcept {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count > 0 ? "" : "no GPU is visible to the CUDA driver";
+  (void)cudaGetLastError();  // not a later call's
+  return std::string("the CUDA driver finds no GPU: ") + cudaGetErrorString(status);
+}
+
+std::uint64_t free_bytes_of_device() {
+  std::size_t free = 0, total = 0;
+  FL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
 }
 
 namespace {
@@ -28,6 +50,12 @@ void* zeroed(void* memory, std::size_t bytes) {
 }
 
 void check_allocation(cudaError_t status, const char* call, std::size_t bytes, int line) {
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // not a later call's
+    throw DeviceError("out of memory on the GPU: " + std::to_string(bytes) + " bytes were asked for, " +
+                      std::to_string(free_bytes_of_device()) +
+                      " are free; smaller blocks (--block), fewer runs at a time (--jobs), fewer clients or a smaller model need less");
+  }
   if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, line);
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "fl_core/device.hpp"
 
@@ -10,6 +12,13 @@ namespace fl::cuda {
 
 // GPUs that this process may use; 0 where there is no driver either.
 [[nodiscard]] FL_API int device_count() noexcept;
+
+// The name of the GPU in use, such as "NVIDIA H200".
+[[nodiscard]] FL_API std::string device_name();
+// Why there is no GPU to be used, in the driver's words; "" where there is one.
+[[nodiscard]] FL_API std::string why_no_device() noexcept;
+// Bytes of the GPU's memory that nobody has taken.
+[[nodiscard]] FL_API std::uint64_t free_bytes_of_device();
 
 // Zeroed device memory, zero for every stream when the call returns. Throws DeviceError when the driver refuses.
 [[nodiscard]] void* allocate_bytes(std::size_t bytes);
