@@ -1,0 +1,101 @@
+// Tasks in threads: each once, events on the caller's thread, failures told, an end that waits for what is under way.
+#include "scenarios/thread_crew.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace fl {
+namespace {
+
+std::vector<std::size_t> first(std::size_t count) {
+  std::vector<std::size_t> tasks(count);
+  std::iota(tasks.begin(), tasks.end(), std::size_t{0});
+  return tasks;
+}
+
+TEST(ThreadCrew, DoesEveryTaskOnceAndTellsItsCaller) {
+  const std::thread::id here = std::this_thread::get_id();
+  ThreadCrew crew(3, [&](std::size_t task, int worker, const Report&) {
+    EXPECT_NE(std::this_thread::get_id(), here);
+    EXPECT_TRUE(worker >= 0 && worker < 3);
+    return std::to_string(task * task);
+  });
+  std::map<std::size_t, std::string> results;
+  std::set<std::size_t> started;
+  PoolEvents events;
+  events.started = [&](std::size_t task, int) {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    EXPECT_TRUE(started.insert(task).second);
+  };
+  events.finished = [&](std::size_t task, const std::string& result) {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    EXPECT_TRUE(started.contains(task));
+    EXPECT_TRUE(results.emplace(task, result).second);
+  };
+  const std::vector<std::size_t> tasks = first(40);
+  crew.run(tasks, events);
+  ASSERT_EQ(results.size(), 40u);
+  for (const auto& [task, result] : results) EXPECT_EQ(result, std::to_string(task * task));
+}
+
+TEST(ThreadCrew, AFailureIsOfItsTaskAlone) {
+  ThreadCrew crew(2, [](std::size_t task, int, const Report&) -> std::string {
+    if (task == 3) throw std::runtime_error("no luck");
+    return "done";
+  });
+  std::set<std::size_t> finished;
+  std::map<std::size_t, std::string> failed;
+  PoolEvents events;
+  events.finished = [&](std::size_t task, const std::string&) { finished.insert(task); };
+  events.failed = [&](std::size_t task, const std::string& reason) { failed[task] = reason; };
+  const std::vector<std::size_t> tasks = first(6);
+  crew.run(tasks, events);
+  EXPECT_EQ(finished.size(), 5u);
+  EXPECT_EQ(failed, (std::map<std::size_t, std::string>{{3, "no luck"}}));
+}
+
+TEST(ThreadCrew, ASignalLetsTasksFinishAndBeginsNone) {
+  std::atomic<int> begun{0};
+  ThreadCrew* listening = nullptr;
+  ThreadCrew crew(2, [&](std::size_t, int, const Report& report) {
+    ++begun;
+    report("at it");
+    while (!listening->asked_to_stop()) std::this_thread::yield();
+    return std::string("stopped");
+  });
+  listening = &crew;
+  int stopped = 0, reports = 0;
+  PoolEvents events;
+  events.progress = [&](std::size_t, std::string_view text) { reports += text == "at it" ? 1 : 0; };
+  events.finished = [&](std::size_t, const std::string& result) { stopped += result == "stopped" ? 1 : 0; };
+  events.signal = [&] { return begun == 2 ? 2 : 0; };
+  const std::vector<std::size_t> tasks = first(9);
+  crew.run(tasks, events);
+  EXPECT_EQ(begun, 2);
+  EXPECT_EQ(stopped, 2);
+  EXPECT_EQ(reports, 2);
+}
+
+TEST(ThreadCrew, WhatAnEventThrowsEndsTheWork) {
+  std::atomic<int> done{0};
+  ThreadCrew crew(2, [&](std::size_t, int, const Report&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++done;
+    return std::string();
+  });
+  PoolEvents events;
+  events.finished = [](std::size_t, const std::string&) { throw std::runtime_error("the disk is full"); };
+  const std::vector<std::size_t> tasks = first(10000);
+  EXPECT_THROW(crew.run(tasks, events), std::runtime_error);
+  EXPECT_LT(done, 10000);
+}
+
+}  // namespace
+}  // namespace fl
