@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one table: which operators exist on which device and whether both devices give the same bytes, whether
-# whole runs of every method do, and whether training steps agree.
+# whole runs of every method do, and whether training steps agree; then the benchmarks (gpu_bench) and, with Python's torch or jax, the same
+# local steps by PyTorch and JAX on the same GPU. Under nine minutes: benchmarks end where the time is up.
 #
 #   bench/gpu_check.sh [BUILD]     default: build-cuda, built here where it is missing (cmake --preset cuda)
+#   FEDBITS_DATA=DIR               fashion-mnist and cifar10, for the benchmarks of training
 #
 # Exit code: 0 all agree, 1 something differs, 2 nothing to run, 3 no GPU (operators are listed, parity is not run).
 set -euo pipefail
@@ -57,4 +59,16 @@ awk '
   }' "$log"
 tail -n 5 "$log"
 [ "$status" = 0 ] || { grep -m 20 -A 6 "Failure" "$log" || true; exit 1; }
-if grep -q "SKIPPED" "$log"; then exit 3; fi
+if grep -q "no GPU is visible" "$log"; then exit 3; fi
+
+# Whatever fails here is said and is no failure of the check.
+readonly most_s=500
+left() { echo $((most_s > SECONDS ? most_s - SECONDS : 1)); }
+echo
+if [ -x "$build/bench/gpu_bench" ]; then
+  timeout "$(left)" "$build/bench/gpu_bench" || echo "gpu_bench: ended with $?"
+else
+  echo "gpu_bench is not in $build/bench (-DFL_BENCH=ON)"
+fi
+printf '\nthe same local steps by others\n'
+timeout "$(left)" python3 bench/rivals_gpu.py || echo "rivals_gpu.py: ended with $?"
