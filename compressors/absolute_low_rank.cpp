@@ -61,7 +61,8 @@ class AbsoluteLowRank final : public Compressor<T> {
     const double threshold = options_.threshold * (options_.rule == SingularRule::lambda ? context.step_size : 1.0);
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t, const T* p, FactorMessage<T>& message) {
       for (const Segment& m : scope.segments) {
-        const SingularValues d = singular_values(exec, p + m.begin, m);
+        Workspace::Frame frame(*exec.workspace);
+        const SingularValues d = singular_values(exec, p + m.begin, m, frame);
         std::size_t rank = 0;
         while (rank < d.rank && d.S[rank] > threshold) ++rank;
         message.add_leading(d, rank);
@@ -73,9 +74,9 @@ class AbsoluteLowRank final : public Compressor<T> {
   AbsoluteLowRankOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, AbsoluteLowRank, AbsoluteLowRankOptions,
-                      (PartInfo{"compressor", "absolute_low_rank", "singular values above a threshold; an absolute compressor of matrices",
-                                "after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021"}));
+FL_REGISTER_PART(Compressor, AbsoluteLowRank, AbsoluteLowRankOptions,
+                 (PartInfo{"compressor", "absolute_low_rank", "singular values above a threshold; an absolute compressor of matrices",
+                           "after the outlook of Sahu et al., Rethinking gradient sparsification, NeurIPS 2021"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

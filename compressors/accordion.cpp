@@ -18,10 +18,12 @@
 
 #include "compressors/by_segment.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/few_numbers.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/cpu/tile.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -63,46 +65,50 @@ class Accordion final : public Compressor<T> {
                 std::span<Payload<T>* const> messages) override {
     Workspace::Frame frame(*exec.workspace);
     T* x = frame.take<T>(scope.P);
-    std::vector<Payload<T>> parts(scope.segments.size());
+    const std::size_t S = scope.segments.size();
+    auto parts = parts_.take(S);
     for (std::size_t k = 0; k < messages.size(); ++k) {
-      cpu::load_tile(input, k, 0, scope.P, x);
-      T* memory = context.remember.row(k);
-      decide(x, scope, context.step_size, context.remembered.row(k), memory);
-      for (std::size_t s = 0; s < parts.size(); ++s) {
-        const bool is_critical = memory[parts.size() + s] != T(0);
-        compress_segment<T>(exec, context, is_critical ? critical_ : otherwise_, x, scope, s, k, parts[s]);
+      load_vector(exec, input, k, x);
+      const std::vector<T> memory = decide(exec, x, scope, context.step_size, read_row(exec, context.remembered, k, 2 * S + 2));
+      write_row(exec, memory, context.remember, k);
+      for (std::size_t s = 0; s < S; ++s) {
+        const bool is_critical = memory[S + s] != T(0);
+        compress_segment<T>(exec, context, is_critical ? critical_ : otherwise_, x, scope, s, k, (*parts)[s]);
       }
-      join_segments(scope, parts, *messages[k]);
+      join_segments(exec, scope, *parts, *messages[k]);
       write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
     }
+    parts_.give(std::move(parts));
   }
 
  private:
-  void decide(const T* x, const Scope& scope, double step_size, const T* before, T* after) const {
+  [[nodiscard]] std::vector<T> decide(const Exec& exec, const T* x, const Scope& scope, double step_size,
+                                      const std::vector<T>& before) const {
     const std::size_t S = scope.segments.size();
-    std::copy_n(before, 2 * S + 2, after);
+    std::vector<T> after = before;
     const bool is_new = before[2 * S] == T(0), has_slowed = !is_new && static_cast<T>(step_size) < before[2 * S + 1];
     const bool is_due = is_new || has_slowed || static_cast<std::int64_t>(before[2 * S]) >= options_.window;
     after[2 * S] = is_due ? T(1) : before[2 * S] + T(1);
     after[2 * S + 1] = static_cast<T>(step_size);
-    for (std::size_t s = 0; is_due && s < S; ++s) {
-      double squares = 0;
-      for (std::size_t j = scope.segments[s].begin; j < scope.segments[s].end; ++j)
-        squares += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-      const double now = std::sqrt(squares), then = static_cast<double>(before[s]);
+    if (!is_due) return after;
+    const std::vector<double> squares = reduced_on_host(exec, vector_input(x, scope.P), scope, SquareOf{}, Reduce::sum);
+    for (std::size_t s = 0; s < S; ++s) {
+      const double now = std::sqrt(squares[s]), then = static_cast<double>(before[s]);
       const bool has_changed = then > 0 ? std::fabs(then - now) / then >= options_.eta : now > 0;
       after[s] = static_cast<T>(now);
       after[S + s] = is_new || has_slowed || has_changed ? T(1) : T(0);
     }
+    return after;
   }
 
   Wrapped<T> critical_, otherwise_;
   AccordionOptions options_;
+  SegmentParts<T> parts_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Accordion, AccordionOptions,
-                      (PartInfo{"compressor", "accordion", "less compression for layers whose norm changes, more for the others",
-                                "Agarwal, Wang, Lee, Venkataraman, Papailiopoulos, Accordion, MLSys 2021"}));
+FL_REGISTER_PART(Compressor, Accordion, AccordionOptions,
+                 (PartInfo{"compressor", "accordion", "less compression for layers whose norm changes, more for the others",
+                           "Agarwal, Wang, Lee, Venkataraman, Papailiopoulos, Accordion, MLSys 2021"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -16,6 +16,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/kept_with_probability.hpp"
 #include "compressors/low_rank.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
 #include "fl_core/registry.hpp"
 
@@ -42,18 +43,28 @@ inline void validate(const AtomoOptions& o, Problems& problems) { validate_spars
 namespace FL_DEVICE_NS {
 namespace {
 
-// a with p_i = min(1, a lambda_i), from magnitudes in descending order. Sums are taken from the small end, where they matter.
-double atomo_slope(const std::vector<double>& lambda, double budget) {
-  std::vector<double> rest(lambda.size() + 1, 0.0);
-  for (std::size_t i = lambda.size(); i-- > 0;) rest[i] = rest[i + 1] + lambda[i];
-  std::size_t certain = 0;
-  while (certain < lambda.size() && budget > 1 && lambda[certain] * budget > rest[certain]) {
-    ++certain;
+// a with p_i = min(1, a lambda_i), from magnitudes in ascending order and their running sums: from the small end, where they matter.
+template <class U>
+[[nodiscard]] FL_HD inline double atomo_slope(const U* lambda, const double* sum, std::size_t n, double budget) {
+  std::size_t uncertain = n;
+  while (uncertain > 0 && budget > 1 && static_cast<double>(lambda[uncertain - 1]) * budget > sum[uncertain - 1]) {
+    --uncertain;
     budget -= 1;
   }
-  const double slope = rest[certain] > 0 ? budget / rest[certain] : 0;
-  return certain > 0 ? std::max(slope, 1 / lambda[certain - 1]) : slope;
+  const double rest = uncertain > 0 ? sum[uncertain - 1] : 0, slope = rest > 0 ? budget / rest : 0;
+  if (uncertain == n) return slope;
+  const double least = 1 / static_cast<double>(lambda[uncertain]);
+  return slope < least ? least : slope;
 }
+
+template <class T>
+struct FindAtomo {
+  const T* sorted;
+  const double* sum;
+  std::size_t n;
+  double budget, *a;
+  FL_HD void operator()(std::size_t) const { *a = atomo_slope(sorted, sum, n, budget); }
+};
 
 template <class T>
 class Atomo final : public Compressor<T> {
@@ -86,12 +97,16 @@ class Atomo final : public Compressor<T> {
     if (has_matrices()) return send_triplets(exec, context, input, scope, state, messages);
     std::vector<double> factor;
     for (const Segment& segment : scope.segments) factor.push_back(factor_of(segment));
+    Workspace::Frame frame(*exec.workspace);
+    T* sorted = frame.take<T>(largest_segment(scope));
+    auto* sum = frame.take<double>(largest_segment(scope));
     send_with_probability(exec, context, input, scope, std::span<const double>(factor), state, messages,
                           [&](std::size_t, const T* p, std::size_t n, double* a) {
-                            std::vector<double> magnitude(n);
-                            for (std::size_t j = 0; j < n; ++j) magnitude[j] = std::fabs(static_cast<double>(p[j]));
-                            std::sort(magnitude.begin(), magnitude.end(), [](double x, double y) { return x > y; });
-                            *a = atomo_slope(magnitude, kept_entries(options_.kept, n));
+                            for_each(exec, n, CopyMagnitude<T>{p, sorted});
+                            sort_rows(exec, sorted, 1, n);
+                            running_sums(exec, static_cast<const T*>(sorted), n, sum);
+                            const double budget = kept_entries(options_.kept, n);
+                            for_each(exec, 1, FindAtomo<T>{sorted, sum, n, budget, a});
                           });
   }
 
@@ -110,9 +125,10 @@ class Atomo final : public Compressor<T> {
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, FactorMessage<T>& message) {
       for (std::size_t s = 0; s < scope.segments.size(); ++s) {
         const Segment& m = scope.segments[s];
-        const SingularValues d = singular_values(exec, p + m.begin, m);
+        Workspace::Frame frame(*exec.workspace);
+        const SingularValues d = singular_values(exec, p + m.begin, m, frame);
         const RandomStream stream = segment_stream(context, k, s);
-        const double slope = atomo_slope(d.S, static_cast<double>(options_.rank));
+        const double slope = slope_of(d.S);
         std::vector<std::size_t> kept;
         std::vector<double> weight;
         for (std::size_t i = 0; i < d.rank; ++i) {
@@ -126,13 +142,20 @@ class Atomo final : public Compressor<T> {
     });
   }
 
+  // S: descending
+  [[nodiscard]] double slope_of(const std::vector<double>& S) const {
+    const std::vector<double> ascending(S.rbegin(), S.rend());
+    std::vector<double> sum;
+    for (const double s : ascending) sum.push_back((sum.empty() ? 0.0 : sum.back()) + s);
+    return atomo_slope(ascending.data(), sum.data(), sum.size(), static_cast<double>(options_.rank));
+  }
+
   AtomoOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Atomo, AtomoOptions,
-                      (PartInfo{"compressor", "atomo",
-                                "random entries or singular triplets with the probabilities of least variance; unbiased",
-                                "Wang, Sievert, Liu, Charles, Papailiopoulos, Wright, ATOMO, NeurIPS 2018"}));
+FL_REGISTER_PART(Compressor, Atomo, AtomoOptions,
+                 (PartInfo{"compressor", "atomo", "random entries or singular triplets with the probabilities of least variance; unbiased",
+                           "Wang, Sievert, Liu, Charles, Papailiopoulos, Wright, ATOMO, NeurIPS 2018"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -6,11 +6,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
+#include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
+#include "fl_core/buffer.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/workspace.hpp"
 
@@ -19,58 +25,6 @@ namespace fl {
 // The scope of one segment by itself, within the same vector.
 [[nodiscard]] inline Scope alone(const Scope& scope, std::size_t s) {
   return {.kind = scope.kind, .segments = {scope.segments[s]}, .excluded = {}, .P = scope.P};
-}
-
-// The message of segment s of x [P], in the scope of that segment alone.
-template <class T>
-void compress_segment(const Exec& exec, const CompressContext<T>& context, const Wrapped<T>& op, const T* x, const Scope& scope,
-                      std::size_t s, std::size_t k, Payload<T>& part) {
-  const Scope own = alone(scope, s);
-  Payload<T>* target = &part;
-  part.clear(scope.P);
-  op->compress(exec, inner_context(context, k, s + 1), vector_input(x, scope.P), own, StateWrite<T>{},
-               std::span<Payload<T>* const>(&target, 1));
-}
-
-// Throws ConfigError unless a message of the operator for one segment can be joined with others.
-template <class T>
-void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& scope) {
-  Workspace workspace;
-  Exec exec;
-  exec.workspace = &workspace;
-  const std::vector<T> zeros(scope.P, T(0));
-  const std::uint32_t client = 0;
-  CompressContext<T> context;
-  context.clients = {&client, 1};
-  Payload<T> part;
-  compress_segment(exec, context, op, zeros.data(), scope, 0, 0, part);
-  const bool is_raw = part.values != WireValue::levels && part.rest == nullptr;
-  if (part.positions == Positions::all || !is_raw)
-    throw ConfigError(owner + ": '" + op.name() +
-                      "' sends every entry or levels; only operators that send raw values of some entries, or factors, differ by layer");
-}
-
-// Joins the messages of all segments, [S] of them in order.
-template <class T>
-void join_segments(const Scope& scope, const std::vector<Payload<T>>& parts, Payload<T>& message) {
-  std::size_t total = 0;
-  for (const Payload<T>& part : parts) total += part.num_sent;
-  message.positions = parts.front().positions;
-  message.values = parts.front().values;
-  message.counts.resize_discard(scope.segments.size());
-  message.value.resize_discard(total);
-  message.index.resize_discard(message.positions == Positions::list ? total : 0);
-  message.num_sent = 0;
-  for (std::size_t s = 0; s < parts.size(); ++s) {
-    const Payload<T>& part = parts[s];
-    if (part.positions != message.positions || part.values != message.values)
-      throw ConfigError("operators of one message must send the same kind of values; these differ by layer");
-    message.counts[s] = part.counts[0];
-    std::copy(part.value.begin(), part.value.end(), message.value.begin() + static_cast<std::ptrdiff_t>(message.num_sent));
-    std::copy(part.index.begin(), part.index.end(),
-              message.index.begin() + static_cast<std::ptrdiff_t>(part.index.empty() ? 0 : message.num_sent));
-    message.num_sent += part.num_sent;
-  }
 }
 
 // The weakest of several promises: what holds whichever operator is used.
@@ -93,5 +47,99 @@ void join_segments(const Scope& scope, const std::vector<Payload<T>>& parts, Pay
   }
   return all;
 }
+
+namespace FL_DEVICE_NS {
+
+// The message of segment s of x [P], in the scope of that segment alone.
+template <class T>
+void compress_segment(const Exec& exec, const CompressContext<T>& context, const Wrapped<T>& op, const T* x, const Scope& scope,
+                      std::size_t s, std::size_t k, Payload<T>& part) {
+  const Scope own = alone(scope, s);
+  Payload<T>* target = &part;
+  part.clear(scope.P);
+  op->compress(exec, inner_context(context, k, s + 1), vector_input(x, scope.P), own, StateWrite<T>{},
+               std::span<Payload<T>* const>(&target, 1));
+}
+
+// Throws ConfigError unless a message of the operator for one segment can be joined with others.
+template <class T>
+void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& scope) {
+  Workspace workspace(kThisDevice);
+  Exec exec;
+  exec.device = kThisDevice;
+  exec.workspace = &workspace;
+  const Buffer<T> zeros(scope.P, kThisDevice);
+  const std::vector<std::uint32_t> clients = {0};
+  CompressContext<T> context;
+  context.clients = clients;
+  Payload<T> part;
+  compress_segment(exec, context, op, zeros.data(), scope, 0, 0, part);
+  const bool is_raw = part.values != WireValue::levels && part.rest == nullptr;
+  if (part.positions == Positions::all || !is_raw)
+    throw ConfigError(owner + ": '" + op.name() +
+                      "' sends every entry or levels; only operators that send raw values of some entries, or factors, differ by layer");
+}
+
+// The messages of single segments, kept from call to call, because memory of a GPU is slow to get. The threads of a CPU have a set each.
+template <class T>
+class SegmentParts {
+ public:
+  using Parts = std::vector<Payload<T>>;
+  // A set of S messages; it comes back by give().
+  [[nodiscard]] std::unique_ptr<Parts> take(std::size_t S) {
+    std::unique_ptr<Parts> parts;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        parts = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (parts == nullptr) parts = std::make_unique<Parts>();
+    if (parts->size() < S) parts->resize(S);
+    return parts;
+  }
+  void give(std::unique_ptr<Parts> parts) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(parts));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Parts>> free_;
+};
+
+// Joins the messages of all segments, the first [S] of `parts` in order.
+template <class T>
+void join_segments(const Exec& exec, const Scope& scope, const std::vector<Payload<T>>& parts, Payload<T>& message) {
+  const std::size_t S = scope.segments.size();
+  std::size_t total = 0;
+  std::vector<std::uint32_t> counts;
+  for (std::size_t s = 0; s < S; ++s) {
+    const Segment& m = scope.segments[s];
+    if (parts[s].positions != parts[0].positions || parts[s].values != parts[0].values)
+      throw ConfigError("operators of one message must send the same kind of values; these differ by layer");
+    // Factors of rank r are r (rows + cols) numbers.
+    const bool is_list = parts[s].positions == Positions::list;
+    counts.push_back(static_cast<std::uint32_t>(is_list ? parts[s].num_sent : parts[s].num_sent / (m.rows + m.cols)));
+    total += parts[s].num_sent;
+  }
+  message.place_on(kThisDevice);
+  message.positions = parts[0].positions;
+  message.values = parts[0].values;
+  message.num_sent = total;
+  message.counts.resize_discard(S);
+  message.value.resize_discard(total);
+  message.index.resize_discard(message.positions == Positions::list ? total : 0);
+  copy_bytes(message.counts.data(), kThisDevice, counts.data(), Device::cpu, S * sizeof(std::uint32_t), exec.stream);
+  std::size_t at = 0;
+  for (std::size_t s = 0; s < S; at += parts[s++].num_sent) {
+    for_each(exec, parts[s].num_sent, CopyElements<T>{parts[s].value.data(), message.value.data() + at});
+    if (message.positions == Positions::list)
+      for_each(exec, parts[s].num_sent, CopyElements<std::uint32_t>{parts[s].index.data(), message.index.data() + at});
+  }
+}
+
+}  // namespace FL_DEVICE_NS
 
 }  // namespace fl

@@ -83,7 +83,7 @@ class Drive final : public Rotated<T> {
   void quantise(const Exec& exec, const Scope& scope, T* z, std::span<Payload<T>* const> message) const override {
     Workspace::Frame frame(*exec.workspace);
     const std::size_t S = scope.segments.size();
-    const Affine<T> input = plain_input(static_cast<const T*>(z), scope.P);
+    const Affine<T> input = vector_input(static_cast<const T*>(z), scope.P);
     auto *squares = frame.take<double>(S), *magnitudes = frame.take<double>(S);
     T* scale = frame.take<T>(S);
     reduce_rows(exec, input, scope, SquareOf{}, Reduce::sum, squares);

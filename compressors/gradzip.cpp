@@ -9,21 +9,15 @@
 // Published bits: 32 per number. M. Cho, V. Muthusamy, B. Nemanich, R. Puri, "GradZip: Gradient compression using alternating matrix
 // factorization for large-scale deep learning", NeurIPS 2019 workshop. Its text was not at hand: alternating least squares from the
 // previous factor with a ridge term is how the survey of compressed communication describes it; that the ridge is relative, and that
-// factors are each client's own rather than averaged, is ours. g++ 12 warns inside its own AVX-512 intrinsics, wherever Eigen uses them.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-#include <Eigen/Dense>
+// factors are each client's own rather than averaged, is ours.
 #include <algorithm>
-#include <cmath>
-#include <vector>
+#include <cstddef>
 
 #include "compressors/compressor.hpp"
 #include "compressors/low_rank.hpp"
 #include "compressors/thresholds.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -39,16 +33,37 @@ inline void describe(Schema& s, GradZipOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-using Matrix = Eigen::MatrixXd;
-Eigen::Index at(std::size_t i) { return static_cast<Eigen::Index>(i); }
-
-// A F (F^T F + rho I)^-1: the least squares that keep F fixed.
-Matrix ridge_step(const Matrix& A, const Matrix& F, double ridge) {
-  Matrix normal = F.transpose() * F;
-  const double rho = ridge * normal.trace() / static_cast<double>(normal.rows());
-  normal.diagonal().array() += rho;
-  return normal.ldlt().solve((A * F).transpose()).transpose();
-}
+// Q = the factor before, which stays remembered until there is a new one.
+template <class T>
+struct LoadFactor {
+  BatchView<const T> before;
+  BatchView<T> after;
+  std::size_t k, begin;
+  double* Q;
+  FL_HD void operator()(std::size_t i) const {
+    after.row(k)[begin + i] = before.row(k)[begin + i];
+    Q[i] = static_cast<double>(before.row(k)[begin + i]);
+  }
+};
+template <class T>
+struct StoreFactor {
+  const double* R;
+  BatchView<T> after;
+  std::size_t k, begin;
+  FL_HD void operator()(std::size_t i) const { after.row(k)[begin + i] = static_cast<T>(R[i]); }
+};
+struct RandomFactor {
+  RandomStream stream;
+  double* Q;
+  FL_HD void operator()(std::size_t i) const { Q[i] = 2 * stream.uniform<double>(i) - 1; }
+};
+// Row-major [.,r], times a number.
+struct ScaledMatrix {
+  const double* matrix;
+  std::size_t r;
+  double factor;
+  FL_HD double operator()(std::size_t i, std::size_t c) const { return matrix[i * r + c] * factor; }
+};
 
 template <class T>
 class GradZip final : public Compressor<T> {
@@ -68,13 +83,11 @@ class GradZip final : public Compressor<T> {
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, FactorMessage<T>& message) {
-      const T* before = context.remembered.row(k);
-      T* after = context.remember.row(k);
+      std::size_t begin = 0;
       for (std::size_t s = 0; s < scope.segments.size(); ++s) {
         const Segment& m = scope.segments[s];
-        send_matrix(p + m.begin, m, segment_stream(context, k, s), before, after, message);
-        before += m.cols * rank_of(m);
-        after += m.cols * rank_of(m);
+        send_matrix(exec, p + m.begin, m, segment_stream(context, k, s), context, k, begin, message);
+        begin += m.cols * rank_of(m);
       }
     });
   }
@@ -82,45 +95,32 @@ class GradZip final : public Compressor<T> {
  private:
   [[nodiscard]] std::size_t rank_of(const Segment& m) const { return std::min({static_cast<std::size_t>(options_.rank), m.rows, m.cols}); }
 
-  void send_matrix(const T* p, const Segment& m, const RandomStream& stream, const T* before, T* after, FactorMessage<T>& message) const {
-    const std::size_t r = rank_of(m);
-    const auto none = [](std::size_t, std::size_t) { return 0.0; };
-    std::copy_n(before, m.cols * r, after);
-    double largest = 0, sum = 0;
-    for (std::size_t j = 0; j < m.size(); ++j) {
-      largest = std::max(largest, std::fabs(static_cast<double>(p[j])));
-      sum += static_cast<double>(p[j]) * 0;  // NaN where an entry is not finite
-    }
-    if (!(largest > 0) || !(sum == 0)) return message.add(0, none, none);
-    Matrix M(at(m.rows), at(m.cols));
-    for (std::size_t i = 0; i < m.rows; ++i)
-      for (std::size_t j = 0; j < m.cols; ++j) M(at(i), at(j)) = static_cast<double>(p[i * m.cols + j]) / largest;
-    const Matrix L = ridge_step(M, start(m.cols, r, before, stream), options_.ridge);
-    const Matrix R = ridge_step(M.transpose(), L, options_.ridge);
-    if (!L.allFinite() || !R.allFinite() || L.isZero(0) || R.isZero(0)) return message.add(0, none, none);
-    message.add(
-        r, [&](std::size_t i, std::size_t c) { return L(at(i), at(c)) * largest; },
-        [&](std::size_t j, std::size_t c) { return R(at(j), at(c)); });
-    for (std::size_t j = 0; j < m.cols; ++j)
-      for (std::size_t c = 0; c < r; ++c) after[j * r + c] = static_cast<T>(R(at(j), at(c)));
-  }
-
-  // The remembered factor, or uniform numbers in [-1, 1) where it is zero.
-  [[nodiscard]] static Matrix start(std::size_t cols, std::size_t r, const T* before, const RandomStream& stream) {
-    const bool is_new = std::all_of(before, before + cols * r, [](T x) { return x == T(0); });
-    Matrix Q(at(cols), at(r));
-    for (std::size_t j = 0; j < cols; ++j)
-      for (std::size_t c = 0; c < r; ++c)
-        Q(at(j), at(c)) = is_new ? 2 * stream.uniform<double>(j * r + c) - 1 : static_cast<double>(before[j * r + c]);
-    return Q;
+  // p: the matrix; begin: where its factor is among what is remembered of client k.
+  void send_matrix(const Exec& exec, const T* p, const Segment& m, const RandomStream& stream, const CompressContext<T>& context,
+                   std::size_t k, std::size_t begin, FactorMessage<T>& message) const {
+    Workspace::Frame frame(*exec.workspace);
+    const std::size_t r = rank_of(m), size = m.cols * r;
+    auto *Q = frame.take<double>(size), *M = frame.take<double>(m.size());
+    auto *L = frame.take<double>(m.rows * r), *R = frame.take<double>(size);
+    for_each(exec, size, LoadFactor<T>{context.remembered, context.remember, k, begin, Q});
+    const double largest = largest_if_finite(exec, p, m.size());
+    if (largest == 0) return message.add_nothing();
+    for_each(exec, m.size(), ScaleToDouble<T>{p, largest, M});
+    // A factor that is zero, as at first, would stay so for ever.
+    if (largest_if_finite(exec, Q, size) == 0) for_each(exec, size, RandomFactor{stream, Q});
+    ridge_least_squares(exec, Transpose::no, m.rows, m.cols, r, M, Q, options_.ridge, L);
+    ridge_least_squares(exec, Transpose::yes, m.cols, m.rows, r, M, L, options_.ridge, R);
+    if (largest_if_finite(exec, L, m.rows * r) == 0 || largest_if_finite(exec, R, size) == 0) return message.add_nothing();
+    message.add(r, ScaledMatrix{L, r, largest}, ScaledMatrix{R, r, 1});
+    for_each(exec, size, StoreFactor<T>{R, context.remember, k, begin});
   }
 
   GradZipOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, GradZip, GradZipOptions,
-                      (PartInfo{"compressor", "gradzip", "low rank by a sweep of alternating least squares from the client's last factor",
-                                "Cho, Muthusamy, Nemanich, Puri, GradZip, NeurIPS 2019 workshop"}));
+FL_REGISTER_PART(Compressor, GradZip, GradZipOptions,
+                 (PartInfo{"compressor", "gradzip", "low rank by a sweep of alternating least squares from the client's last factor",
+                           "Cho, Muthusamy, Nemanich, Puri, GradZip, NeurIPS 2019 workshop"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -12,10 +12,11 @@
 #include <algorithm>
 
 #include "compressors/compressor.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/cpu/tile.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -60,9 +61,11 @@ class Induced final : public Compressor<T> {
     T *x = frame.take<T>(scope.P), *left = frame.take<T>(scope.P);
     for (std::size_t k = 0; k < messages.size(); ++k) {
       Payload<T>& message = *messages[k];
-      cpu::load_tile(input, k, 0, scope.P, x);
-      std::copy_n(x, scope.P, left);
+      load_vector(exec, input, k, x);
+      for_each(exec, scope.P, CopyElements<T>{x, left});
+      message.place_on(kThisDevice);
       auto rest = std::make_unique<Payload<T>>();
+      rest->place_on(message.index.device());
       rest->clear(message.length);
       Payload<T>* const parts[] = {&message, rest.get()};
       const std::span<Payload<T>* const> both(parts);
@@ -83,9 +86,9 @@ class Induced final : public Compressor<T> {
   Wrapped<T> biased_, unbiased_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Induced, InducedOptions,
-                      (PartInfo{"compressor", "induced", "a biased operator, and an unbiased one for what it leaves behind; unbiased",
-                                "Horvath, Richtarik, A better alternative to error feedback, ICLR 2021"}));
+FL_REGISTER_PART(Compressor, Induced, InducedOptions,
+                 (PartInfo{"compressor", "induced", "a biased operator, and an unbiased one for what it leaves behind; unbiased",
+                           "Horvath, Richtarik, A better alternative to error feedback, ICLR 2021"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

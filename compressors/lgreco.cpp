@@ -20,11 +20,14 @@
 #include "compressors/by_segment.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/few_numbers.hpp"
 #include "compressors/knapsack.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/cpu/tile.hpp"
+#include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/registry.hpp"
+#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -46,6 +49,14 @@ inline void describe(Schema& s, LGreCoOptions& o) {
 
 namespace FL_DEVICE_NS {
 namespace {
+
+// In double, so that nothing is rounded before it is squared.
+template <class T>
+struct WriteDifference {
+  const T *x, *sent;
+  double* difference;
+  FL_HD void operator()(std::size_t j) const { difference[j] = static_cast<double>(x[j]) - static_cast<double>(sent[j]); }
+};
 
 template <class T>
 class LGreCo final : public Compressor<T> {
@@ -84,39 +95,43 @@ class LGreCo final : public Compressor<T> {
     Workspace::Frame frame(*exec.workspace);
     T* x = frame.take<T>(scope.P);
     const std::size_t S = scope.segments.size();
-    std::vector<Payload<T>> parts(S);
+    auto parts = parts_.take(S);
     for (std::size_t k = 0; k < messages.size(); ++k) {
-      cpu::load_tile(input, k, 0, scope.P, x);
-      const T* before = context.remembered.row(k);
-      T* after = context.remember.row(k);
-      const bool is_due = before[S] == T(0) || static_cast<std::int64_t>(before[S]) >= options_.adjust_every;
-      std::copy_n(before, S, after);
-      after[S] = is_due ? T(1) : before[S] + T(1);
-      if (is_due) choose(exec, context, x, scope, k, after);
+      load_vector(exec, input, k, x);
+      std::vector<T> memory = read_row(exec, context.remembered, k, S + 1);
+      const bool is_due = memory[S] == T(0) || static_cast<std::int64_t>(memory[S]) >= options_.adjust_every;
+      memory[S] = is_due ? T(1) : memory[S] + T(1);
+      if (is_due) choose(exec, context, x, scope, k, memory);
+      write_row(exec, memory, context.remember, k);
       for (std::size_t s = 0; s < S; ++s)
-        compress_segment<T>(exec, context, operators_[static_cast<std::size_t>(after[s])], x, scope, s, k, parts[s]);
-      join_segments(scope, parts, *messages[k]);
+        compress_segment<T>(exec, context, operators_[static_cast<std::size_t>(memory[s])], x, scope, s, k, (*parts)[s]);
+      join_segments(exec, scope, *parts, *messages[k]);
       write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
     }
+    parts_.give(std::move(parts));
   }
 
  private:
-  // Tries every operator on every segment.
-  void choose(const Exec& exec, const CompressContext<T>& context, const T* x, const Scope& scope, std::size_t k, T* chosen) const {
+  // Tries every operator on every segment; chosen: [S] and more. Messages are counted on the host.
+  void choose(const Exec& exec, const CompressContext<T>& context, const T* x, const Scope& scope, std::size_t k,
+              std::vector<T>& chosen) const {
+    Workspace::Frame frame(*exec.workspace);
     const std::size_t S = scope.segments.size(), C = operators_.size();
     std::vector<std::vector<double>> cost(S, std::vector<double>(C)), error = cost;
-    std::vector<T> sent(scope.P);
-    Payload<T> part;
+    T* sent = frame.take<T>(scope.P);
+    auto* difference = frame.take<double>(scope.P);
+    Payload<T> part, copy;
     double allowed = 0;
     for (std::size_t s = 0; s < S; ++s) {
       const Scope own = alone(scope, s);
-      const codec::Channel<T> channel{&part, &own};
+      const Segment& segment = scope.segments[s];
       for (std::size_t c = 0; c < C; ++c) {
         compress_segment<T>(exec, context, operators_[c], x, scope, s, k, part);
+        const codec::Channel<T> channel{&payload_on_host(exec, part, copy), &own};
         cost[s][c] = static_cast<double>(codec::encoded_bits<T>(std::span(&channel, 1)));
-        write_dense(part, own, sent.data());
-        for (std::size_t j = own.segments[0].begin; j < own.segments[0].end; ++j)
-          error[s][c] += std::pow(static_cast<double>(x[j]) - static_cast<double>(sent[j]), 2);
+        expand_message(exec, part, own, sent);
+        for_each(exec, segment.size(), WriteDifference<T>{x + segment.begin, sent + segment.begin, difference + segment.begin});
+        error[s][c] = reduced_on_host(exec, vector_input<double>(difference, scope.P), own, SquareOf{}, Reduce::sum)[0];
       }
       allowed += options_.alpha * error[s][0];
     }
@@ -124,14 +139,24 @@ class LGreCo final : public Compressor<T> {
     const std::vector<std::size_t> best = cheapest_within(cost, error, allowed, steps);
     for (std::size_t s = 0; s < S; ++s) chosen[s] = static_cast<T>(best[s]);
   }
+  // The message itself, or `copy` of what is on a GPU.
+  [[nodiscard]] static const Payload<T>& payload_on_host(const Exec& exec, const Payload<T>& message, Payload<T>& copy) {
+    if constexpr (kThisDevice == Device::cpu) {
+      return message;
+    } else {
+      cuda::copy_payload(message, copy, exec.stream);
+      return copy;
+    }
+  }
 
   LGreCoOptions options_;
   std::vector<Wrapped<T>> operators_;  // the reference first
+  SegmentParts<T> parts_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, LGreCo, LGreCoOptions,
-                      (PartInfo{"compressor", "lgreco", "an operator for each layer: the shortest message at the error of a reference",
-                                "Alimohammadi, Markov, Frantar, Alistarh, L-GreCo, MLSys 2024"}));
+FL_REGISTER_PART(Compressor, LGreCo, LGreCoOptions,
+                 (PartInfo{"compressor", "lgreco", "an operator for each layer: the shortest message at the error of a reference",
+                           "Alimohammadi, Markov, Frantar, Alistarh, L-GreCo, MLSys 2024"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -1,19 +1,22 @@
 // What low-rank operators share: the matrices of a scope, their singular values, and messages made of factors.
 //
 //   M [n,m] = U diag(S) V^T,   C(M) = L R^T,   L [n,r], R [m,r]
-// Decompositions are computed in double on the host, one tensor at a time: one-sided Jacobi, meant for layers of up to a few hundred rows.
+// Decompositions are computed in double, one tensor at a time: one-sided Jacobi, meant for layers of up to a few hundred rows. Matrices
+// and factors stay on the operator's device; the singular values come to the host, which says what of them is sent.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/few_numbers.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
-#include "fl_core/cpu/linalg.hpp"
-#include "fl_core/cpu/tile.hpp"
 #include "fl_core/error.hpp"
+#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -33,76 +36,118 @@ inline void demand_matrices(const std::string& name, const Scope& scope) {
     throw ConfigError(name + " compresses matrices and finds none; use scope = \"tensor\" and a model with matrix-shaped layers");
 }
 
-// Singular triplets, S descending; rank: those above zero. U [n,q], V [m,q], q = min(n,m).
-struct SingularValues {
-  std::size_t q = 0, rank = 0;
-  std::vector<double> U, S, V;
+namespace FL_DEVICE_NS {
+
+// The largest magnitude of x [n]; 0 where an entry is not finite.
+template <class U>
+[[nodiscard]] double largest_if_finite(const Exec& exec, const U* x, std::size_t n) {
+  Affine<U> input;
+  input.add(U(1), BatchView<const U>{x, nullptr, 1, n, n});
+  const Scope whole{.kind = ScopeKind::model, .segments = {{0, n, n, 1}}, .excluded = {}, .P = n};
+  const double largest = reduced_on_host(exec, input, whole, MagnitudeOf{}, Reduce::max)[0];
+  const bool is_finite = reduced_on_host(exec, input, whole, ZeroIfFinite{}, Reduce::sum)[0] == 0;
+  return largest > 0 && is_finite ? largest : 0;
+}
+
+template <class T>
+struct ScaleToDouble {
+  const T* M;
+  double largest, *scaled;
+  FL_HD void operator()(std::size_t j) const { scaled[j] = static_cast<double>(M[j]) / largest; }
 };
 
-// Scaled before and after, so that no square overflows or vanishes. A matrix that is not finite has rank 0.
+// Singular triplets, S descending; rank: those above zero. U [n,q], V [m,q] on the device, q = min(n,m).
+struct SingularValues {
+  std::size_t q = 0, rank = 0;
+  std::vector<double> S;
+  const double *U = nullptr, *V = nullptr;
+};
+
+// Scaled before and after, so that no square overflows or vanishes. A matrix that is not finite has rank 0. U and V live as long as the
+// frame.
 template <class T>
-[[nodiscard]] SingularValues singular_values(const Exec& exec, const T* M, const Segment& shape) {
+[[nodiscard]] SingularValues singular_values(const Exec& exec, const T* M, const Segment& shape, Workspace::Frame& frame) {
   SingularValues d;
   d.q = std::min(shape.rows, shape.cols);
-  double largest = 0, sum = 0;
-  for (std::size_t j = 0; j < shape.size(); ++j) {
-    largest = std::max(largest, std::fabs(static_cast<double>(M[j])));
-    sum += static_cast<double>(M[j]) * 0;  // NaN where an entry is not finite
-  }
-  if (!(largest > 0) || !(sum == 0)) return d;
-  std::vector<double> scaled(shape.size());
-  for (std::size_t j = 0; j < shape.size(); ++j) scaled[j] = static_cast<double>(M[j]) / largest;
-  d.U.resize(shape.rows * d.q);
-  d.S.resize(d.q);
-  d.V.resize(shape.cols * d.q);
-  cpu::svd_small(exec, scaled.data(), shape.rows, shape.cols, d.U.data(), d.S.data(), d.V.data());
+  const double largest = largest_if_finite(exec, M, shape.size());
+  if (largest == 0) return d;
+  auto *scaled = frame.take<double>(shape.size()), *U = frame.take<double>(shape.rows * d.q);
+  auto *S = frame.take<double>(d.q), *V = frame.take<double>(shape.cols * d.q);
+  for_each(exec, shape.size(), ScaleToDouble<T>{M, largest, scaled});
+  svd_small(exec, static_cast<const double*>(scaled), shape.rows, shape.cols, U, S, V);
+  d.U = U;
+  d.V = V;
+  d.S = on_host<double>(exec, S, d.q);
   for (double& s : d.S) s *= largest;
   while (d.rank < d.q && d.S[d.rank] > 0) ++d.rank;
   return d;
 }
 
+// Number r of row i is column[r] of it, times weight[r] where there are weights.
+struct WeightedColumns {
+  const double* matrix;
+  std::size_t q;
+  const std::size_t* column;
+  const double* weight;
+  FL_HD double operator()(std::size_t i, std::size_t r) const {
+    const double entry = matrix[i * q + column[r]];
+    return weight != nullptr ? entry * weight[r] : entry;
+  }
+};
+
+template <class T, class Number>
+struct WriteFactor {
+  Number number;
+  std::size_t rank;
+  T* out;
+  FL_HD void operator()(std::size_t i) const { out[i] = static_cast<T>(number(i / rank, i % rank)); }
+};
+
 // Puts a message of factors together, segment by segment.
 template <class T>
 class FactorMessage {
  public:
-  FactorMessage(Payload<T>& message, const Scope& scope) : message_(message), scope_(scope) {
+  FactorMessage(const Exec& exec, Payload<T>& message, const Scope& scope) : exec_(exec), message_(message), scope_(scope) {
+    message.place_on(kThisDevice);
     message.positions = Positions::factors;
     message.values = kNativeWire<T>;
-    message.counts.resize_discard(scope.segments.size());
   }
-  // The next segment's factors: left(i, r) and right(j, r) as numbers.
+  // The next segment's factors: left(i, r) and right(j, r) as numbers, FL_HD functors.
   template <class Left, class Right>
   void add(std::size_t rank, Left left, Right right) {
-    const Segment& shape = scope_.segments[segment_];
-    message_.counts[segment_++] = static_cast<std::uint32_t>(rank);
-    for (std::size_t i = 0; i < shape.rows; ++i)
-      for (std::size_t r = 0; r < rank; ++r) value_.push_back(static_cast<T>(left(i, r)));
-    for (std::size_t j = 0; j < shape.cols; ++j)
-      for (std::size_t r = 0; r < rank; ++r) value_.push_back(static_cast<T>(right(j, r)));
+    const Segment& shape = scope_.segments[counts_.size()];
+    const std::size_t at = message_.value.size();
+    counts_.push_back(static_cast<std::uint32_t>(rank));
+    message_.value.resize_keep(at + rank * (shape.rows + shape.cols));
+    T* out = message_.value.data() + at;
+    for_each(exec_, shape.rows * rank, WriteFactor<T, Left>{left, rank, out});
+    for_each(exec_, shape.cols * rank, WriteFactor<T, Right>{right, rank, out + shape.rows * rank});
   }
+  void add_nothing() { counts_.push_back(0); }
   // `columns` of a decomposition with its singular values replaced by `weight`.
   void add(const SingularValues& d, const std::vector<std::size_t>& columns, const std::vector<double>& weight) {
-    add(
-        columns.size(), [&](std::size_t i, std::size_t r) { return d.U[i * d.q + columns[r]] * weight[r]; },
-        [&](std::size_t j, std::size_t r) { return d.V[j * d.q + columns[r]]; });
+    if (columns.empty()) return add_nothing();
+    Workspace::Frame frame(*exec_.workspace);
+    const std::size_t* column = on_device(exec_, columns, frame);
+    add(columns.size(), WeightedColumns{d.U, d.q, column, on_device(exec_, weight, frame)}, WeightedColumns{d.V, d.q, column, nullptr});
   }
   // The first `rank` triplets as they are.
   void add_leading(const SingularValues& d, std::size_t rank) {
-    add(
-        rank, [&](std::size_t i, std::size_t r) { return d.U[i * d.q + r] * d.S[r]; },
-        [&](std::size_t j, std::size_t r) { return d.V[j * d.q + r]; });
+    std::vector<std::size_t> columns;
+    for (std::size_t r = 0; r < rank; ++r) columns.push_back(r);
+    add(d, columns, d.S);
   }
   void close() {
-    message_.num_sent = value_.size();
-    message_.value.resize_discard(value_.size());
-    std::copy(value_.begin(), value_.end(), message_.value.begin());
+    message_.num_sent = message_.value.size();
+    message_.counts.resize_discard(counts_.size());
+    copy_bytes(message_.counts.data(), kThisDevice, counts_.data(), Device::cpu, counts_.size() * sizeof(std::uint32_t), exec_.stream);
   }
 
  private:
+  const Exec& exec_;
   Payload<T>& message_;
   const Scope& scope_;
-  std::size_t segment_ = 0;
-  std::vector<T> value_;
+  std::vector<std::uint32_t> counts_;  // of the segments so far
 };
 
 // For every client: fill(k, p, message) adds the factors of all segments of p [P]; the state follows from the message.
@@ -112,12 +157,13 @@ void send_factors(const Exec& exec, const Affine<T>& input, const Scope& scope, 
   Workspace::Frame frame(*exec.workspace);
   T* p = frame.take<T>(scope.P);
   for (std::uint32_t k = 0; k < messages.size(); ++k) {
-    cpu::load_tile(input, k, 0, scope.P, p);
-    FactorMessage<T> message(*messages[k], scope);
+    load_vector(exec, input, k, p);
+    FactorMessage<T> message(exec, *messages[k], scope);
     fill(k, static_cast<const T*>(p), message);
     message.close();
     write_state_from_message(exec, scope, p, *messages[k], state, k);
   }
 }
 
+}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -62,6 +62,14 @@ template <class T>
   return value >= smallest && value <= largest ? value : T(0);
 }
 
+// One vector [P] as an operator's input.
+template <class T>
+[[nodiscard]] Affine<T> vector_input(const T* x, std::size_t P) {
+  Affine<T> input;
+  input.add(T(1), BatchView<const T>{x, nullptr, 1, P, P});
+  return input;
+}
+
 namespace FL_DEVICE_NS {
 
 // Elements of each segment [S], where functors can read them; lives as long as the frame.

@@ -46,7 +46,8 @@ class RankRSvd final : public Compressor<T> {
                 std::span<Payload<T>* const> messages) override {
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t, const T* p, FactorMessage<T>& message) {
       for (const Segment& m : scope.segments) {
-        const SingularValues d = singular_values(exec, p + m.begin, m);
+        Workspace::Frame frame(*exec.workspace);
+        const SingularValues d = singular_values(exec, p + m.begin, m, frame);
         message.add_leading(d, std::min(rank_, d.rank));
       }
     });
@@ -56,9 +57,9 @@ class RankRSvd final : public Compressor<T> {
   std::size_t rank_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, RankRSvd, RankRSvdOptions,
-                      (PartInfo{"compressor", "rank_r_svd", "the best approximation of rank r of every matrix",
-                                "Eckart, Young, 1936; Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019"}));
+FL_REGISTER_PART(Compressor, RankRSvd, RankRSvdOptions,
+                 (PartInfo{"compressor", "rank_r_svd", "the best approximation of rank r of every matrix",
+                           "Eckart, Young, 1936; Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -214,12 +214,5 @@ void scaled_numbers(const Exec& exec, const Scope& scope, const Payload<T>& code
   }
 }
 
-template <class T>
-[[nodiscard]] Affine<T> plain_input(const T* z, std::size_t P) {
-  Affine<T> input;
-  input.add(T(1), BatchView<const T>{z, nullptr, 1, P, P});
-  return input;
-}
-
 }  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -71,8 +71,8 @@ class Schedule final : public Compressor<T> {
   std::vector<std::int64_t> from_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Schedule, ScheduleOptions,
-                      (PartInfo{"compressor", "schedule", "one operator after another, by rounds: warm-up and the like", ""}));
+FL_REGISTER_PART(Compressor, Schedule, ScheduleOptions,
+                 (PartInfo{"compressor", "schedule", "one operator after another, by rounds: warm-up and the like", ""}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -13,8 +13,10 @@
 // stages = 0 adapts M for each client: every update_every rounds the mean of sent/wanted is looked at; above 1.2 there is one stage fewer,
 // below 0.8 one more, within 1 .. ceil(log_0.5 r). So the operator remembers three numbers of a client: M - 1, the sum, the rounds.
 // No class: the number sent is the fit's, and may be none. For error feedback. Published bits: 32 per value.
-// A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M. Canini, "An efficient statistical-based gradient compression technique for distributed
-// training systems", MLSys 2021, and its code, with which formulas and rules were compared.
+// Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. gamma_pareto alone takes a logarithm of
+// every magnitude, which devices round differently: there the threshold is the same up to rounding. A. M. Abdelmoniem, A. Elzanaty, M.-S.
+// Alouini, M. Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its
+// code, with which formulas and rules were compared.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,9 +25,10 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/dense_form.hpp"
+#include "compressors/few_numbers.hpp"
 #include "compressors/incomplete_gamma.hpp"
+#include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
-#include "compressors/thresholds.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
 
@@ -53,21 +56,74 @@ inline void describe(Schema& s, SidcoOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-struct Moments {
-  double mean = 0, variance = 0, least = 0;
-  std::size_t n = 0;
+// a_j = |p_j| / norm of its segment
+template <class T>
+struct Normalise {
+  const T* p;
+  double norm, *a;
+  FL_HD void operator()(std::size_t j) const { a[j] = fabs(static_cast<double>(p[j])) / norm; }
 };
 
-Moments moments_of(const std::vector<double>& a) {
-  Moments m;
-  m.n = a.size();
-  if (a.empty()) return m;
-  m.least = *std::min_element(a.begin(), a.end());
-  for (const double x : a) m.mean += x;
-  m.mean /= static_cast<double>(m.n);
-  for (const double x : a) m.variance += (x - m.mean) * (x - m.mean);
-  m.variance /= std::max(1.0, static_cast<double>(m.n) - 1);
-  return m;
+// Maps of normalised magnitudes for sums over those above their segment's threshold; [S] on the device.
+struct SquareOver {
+  const double* largest;
+  template <class T>
+  FL_HD double operator()(T p, std::size_t s) const {
+    const double x = fabs(static_cast<double>(p)) / largest[s];
+    return x * x;
+  }
+};
+struct CountAbove {
+  const double* threshold;
+  FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? 1 : 0; }
+};
+struct ValueAbove {
+  const double* threshold;
+  FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? a : 0; }
+};
+struct NegativeAbove {  // its maximum is minus the least
+  const double* threshold;
+  FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? -a : -HUGE_VAL; }
+};
+struct DeviationAbove {
+  const double *threshold, *mean;
+  FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? (a - mean[s]) * (a - mean[s]) : 0; }
+};
+struct LogOf {
+  double smallest;
+  FL_HD double operator()(double a) const { return log(a + smallest); }
+};
+
+// c = p where its normalised magnitude exceeds the threshold, else 0
+template <class T>
+struct KeepAbove {
+  const T* p;
+  const double* a;
+  double threshold;
+  T* c;
+  FL_HD void operator()(std::size_t j) const { c[j] = a[j] > threshold ? p[j] : T(0); }
+};
+
+// Of the magnitudes of a segment that lie above a threshold.
+struct Moments {
+  double n = 0, mean = 0, variance = 0, least = 0;
+};
+
+// [S] of a [P]
+std::vector<Moments> moments_above(const Exec& exec, const double* a, const Scope& scope, const std::vector<double>& threshold) {
+  Workspace::Frame frame(*exec.workspace);
+  const Affine<double> input = vector_input(a, scope.P);
+  const double* bound = on_device(exec, threshold, frame);
+  const std::vector<double> count = reduced_on_host(exec, input, scope, CountAbove{bound}, Reduce::sum);
+  const std::vector<double> sum = reduced_on_host(exec, input, scope, ValueAbove{bound}, Reduce::sum);
+  const std::vector<double> negative = reduced_on_host(exec, input, scope, NegativeAbove{bound}, Reduce::max);
+  std::vector<double> mean;
+  for (std::size_t s = 0; s < count.size(); ++s) mean.push_back(count[s] > 0 ? sum[s] / count[s] : 0);
+  const std::vector<double> squares = reduced_on_host(exec, input, scope, DeviationAbove{bound, on_device(exec, mean, frame)}, Reduce::sum);
+  std::vector<Moments> moments;
+  for (std::size_t s = 0; s < count.size(); ++s)
+    moments.push_back({count[s], mean[s], squares[s] / std::max(1.0, count[s] - 1), -negative[s]});
+  return moments;
 }
 
 // What a fraction rho of the generalised Pareto distribution with these moments exceeds.
@@ -77,35 +133,50 @@ double pareto_quantile(double mean, double variance, double rho) {
 }
 
 // The same for the gamma distribution, by the closed approximation of its shape.
-double gamma_quantile(const std::vector<double>& a, double mean, double rho) {
-  double mean_log = 0;
-  for (const double x : a) mean_log += std::log(x + std::numeric_limits<double>::epsilon());
-  mean_log /= static_cast<double>(a.size());
+double gamma_quantile(double mean, double mean_log, double rho) {
   const double s = std::log(mean) - mean_log;
   if (!(s > 0)) return mean;  // all equal
   const double shape = (3 - s + std::sqrt((s - 3) * (s - 3) + 24 * s)) / (12 * s);
   return mean / shape * inverse_regularised_gamma(shape, 1 - rho);
 }
 
-double first_threshold(const SidcoOptions& o, const std::vector<double>& a, double rho) {
-  const Moments m = moments_of(a);
-  if (o.fit == SidcoFit::exponential) return -m.mean * std::log(rho);
-  if (o.fit == SidcoFit::gamma_pareto) return gamma_quantile(a, m.mean, rho);
-  return m.variance > 0 ? pareto_quantile(m.mean, m.variance, rho) : m.mean;
+// The thresholds of the first stage [S], of all magnitudes.
+std::vector<double> first_thresholds(const Exec& exec, const SidcoOptions& o, const double* a, const Scope& scope, double rho) {
+  const std::size_t S = scope.segments.size();
+  const std::vector<Moments> moments = moments_above(exec, a, scope, std::vector<double>(S, -1.0));
+  std::vector<double> sum_log, threshold;
+  if (o.fit == SidcoFit::gamma_pareto) {
+    const LogOf log_of{std::numeric_limits<double>::epsilon()};
+    sum_log = reduced_on_host(exec, vector_input(a, scope.P), scope, log_of, Reduce::sum);
+  }
+  for (std::size_t s = 0; s < S; ++s) {
+    const Moments& m = moments[s];
+    const auto n = static_cast<double>(scope.segments[s].size());
+    threshold.push_back(o.fit == SidcoFit::exponential    ? -m.mean * std::log(rho)
+                        : o.fit == SidcoFit::gamma_pareto ? gamma_quantile(m.mean, sum_log[s] / n, rho)
+                        : m.variance > 0                  ? pareto_quantile(m.mean, m.variance, rho)
+                                                          : m.mean);
+  }
+  return threshold;
 }
 
-// The threshold on normalised magnitudes; `a` is what the fits are made of and shrinks from stage to stage.
-double fitted_threshold(const SidcoOptions& o, std::vector<double> a, int stages) {
+// The thresholds on normalised magnitudes [S]; from stage to stage fewer of them lie above.
+std::vector<double> fitted_thresholds(const Exec& exec, const SidcoOptions& o, const double* a, const Scope& scope, int stages) {
   const bool is_single = stages == 1 || o.ratio >= o.first_ratio;
-  double threshold = first_threshold(o, a, is_single ? o.ratio : o.first_ratio);
+  std::vector<double> threshold = first_thresholds(exec, o, a, scope, is_single ? o.ratio : o.first_ratio);
   if (is_single) return threshold;
   const double rho = std::pow(o.ratio / o.first_ratio, 1.0 / (stages - 1));
   for (int stage = 1; stage < stages; ++stage) {
-    std::erase_if(a, [threshold](double x) { return !(x > threshold); });
-    const Moments m = moments_of(a);
-    if (m.n < 2 || !(m.variance > 0)) break;
-    const double above = m.mean - m.least;
-    threshold = m.least + (o.fit == SidcoFit::exponential ? -above * std::log(rho) : pareto_quantile(above, m.variance, rho));
+    const std::vector<Moments> moments = moments_above(exec, a, scope, threshold);
+    bool has_moved = false;
+    for (std::size_t s = 0; s < threshold.size(); ++s) {
+      const Moments& m = moments[s];
+      if (m.n < 2 || !(m.variance > 0)) continue;  // and so in all stages that follow
+      const double above = m.mean - m.least;
+      threshold[s] = m.least + (o.fit == SidcoFit::exponential ? -above * std::log(rho) : pareto_quantile(above, m.variance, rho));
+      has_moved = true;
+    }
+    if (!has_moved) break;
   }
   return threshold;
 }
@@ -122,52 +193,58 @@ class Sidco final : public Compressor<T> {
                 std::span<Payload<T>* const> messages) override {
     Workspace::Frame frame(*exec.workspace);
     T *p = frame.take<T>(scope.P), *c = frame.take<T>(scope.P);
+    auto* a = frame.take<double>(scope.P);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      for_each(exec, scope.P, LoadInput<T>{input, k, p});
-      const int stages = options_.stages > 0 ? static_cast<int>(options_.stages) : 1 + static_cast<int>(context.remembered.row(k)[0]);
-      for (const Segment& segment : scope.segments) select(p + segment.begin, segment.size(), stages, c + segment.begin);
+      load_vector(exec, input, k, p);
+      std::vector<T> memory;
+      if (options_.stages == 0) memory = read_row(exec, context.remembered, k, 3);
+      const int stages = options_.stages > 0 ? static_cast<int>(options_.stages) : 1 + static_cast<int>(memory[0]);
+      select(exec, scope, p, a, stages, c);
       send_nonzeros(exec, scope, p, c, state.slice(k, 1), messages.subspan(k, 1));
-      if (options_.stages == 0) next_stages(context.remembered.row(k), *messages[k], scope, context.remember.row(k));
+      if (options_.stages == 0) write_row(exec, next_stages(memory, messages[k]->num_sent, scope), context.remember, k);
     }
   }
 
  private:
-  // c = p where its normalised magnitude exceeds the threshold, else 0
-  void select(const T* p, std::size_t n, int stages, T* c) const {
-    std::vector<double> a(n);
-    double largest = 0, sum = 0;
-    for (std::size_t j = 0; j < n; ++j) largest = std::max(largest, a[j] = std::fabs(static_cast<double>(p[j])));
-    std::fill_n(c, n, T(0));
-    if (!(largest > 0) || !std::isfinite(largest)) return;
-    for (double& x : a) sum += (x / largest) * (x / largest);
-    const double norm = largest * std::sqrt(sum);
-    for (double& x : a) x /= norm;
-    const double threshold = std::max(0.0, fitted_threshold(options_, a, stages));
-    for (std::size_t j = 0; j < n; ++j) c[j] = a[j] > threshold ? p[j] : T(0);
+  // c [P] = p where its normalised magnitude exceeds the threshold of its segment, else 0; a [P]: room for those magnitudes
+  void select(const Exec& exec, const Scope& scope, const T* p, double* a, int stages, T* c) const {
+    Workspace::Frame frame(*exec.workspace);
+    const std::size_t S = scope.segments.size();
+    const Affine<T> input = vector_input(p, scope.P);
+    const std::vector<double> largest = reduced_on_host(exec, input, scope, MagnitudeOf{}, Reduce::max);
+    const std::vector<double> squares = reduced_on_host(exec, input, scope, SquareOver{on_device(exec, largest, frame)}, Reduce::sum);
+    for (std::size_t s = 0; s < S; ++s) {
+      const Segment& segment = scope.segments[s];
+      for_each(exec, segment.size(), Normalise<T>{p + segment.begin, largest[s] * std::sqrt(squares[s]), a + segment.begin});
+    }
+    const std::vector<double> threshold = fitted_thresholds(exec, options_, a, scope, stages);
+    for (std::size_t s = 0; s < S; ++s) {
+      const Segment& segment = scope.segments[s];
+      const bool is_usable = largest[s] > 0 && std::isfinite(largest[s]);
+      const double bound = is_usable ? std::max(0.0, threshold[s]) : HUGE_VAL;
+      for_each(exec, segment.size(), KeepAbove<T>{p + segment.begin, a + segment.begin, bound, c + segment.begin});
+    }
   }
 
-  // before, after: stages - 1, sum of sent/wanted, rounds since the last revision
-  void next_stages(const T* before, const Payload<T>& message, const Scope& scope, T* after) const {
-    double size = 0, stages = static_cast<double>(before[0]) + 1;
-    for (const Segment& segment : scope.segments) size += static_cast<double>(segment.size());
-    const double sum = static_cast<double>(before[1]) + static_cast<double>(message.num_sent) / size / options_.ratio;
-    const double rounds = static_cast<double>(before[2]) + 1;
+  // memory, also of what is returned: stages - 1, sum of sent/wanted, rounds since the last revision
+  [[nodiscard]] std::vector<T> next_stages(const std::vector<T>& memory, std::size_t num_sent, const Scope& scope) const {
+    double stages = static_cast<double>(memory[0]) + 1;
+    const double sum = static_cast<double>(memory[1]) + static_cast<double>(num_sent) / compressed_size(scope) / options_.ratio;
+    const double rounds = static_cast<double>(memory[2]) + 1;
     const bool is_due = rounds >= static_cast<double>(options_.update_every);
     if (is_due) {
       stages += sum / rounds > 1.2 ? -1 : sum / rounds < 0.8 ? 1 : 0;
       stages = std::clamp(stages, 1.0, std::max(1.0, std::ceil(std::log(options_.ratio) / std::log(0.5))));
     }
-    after[0] = static_cast<T>(stages - 1);
-    after[1] = is_due ? T(0) : static_cast<T>(sum);
-    after[2] = is_due ? T(0) : static_cast<T>(rounds);
+    return {static_cast<T>(stages - 1), is_due ? T(0) : static_cast<T>(sum), is_due ? T(0) : static_cast<T>(rounds)};
   }
 
   SidcoOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, Sidco, SidcoOptions,
-                      (PartInfo{"compressor", "sidco", "what exceeds the quantile of a distribution fitted to the magnitudes, in stages",
-                                "Abdelmoniem, Elzanaty, Alouini, Canini, SIDCo, MLSys 2021"}));
+FL_REGISTER_PART(Compressor, Sidco, SidcoOptions,
+                 (PartInfo{"compressor", "sidco", "what exceeds the quantile of a distribution fitted to the magnitudes, in stages",
+                           "Abdelmoniem, Elzanaty, Alouini, Canini, SIDCo, MLSys 2021"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

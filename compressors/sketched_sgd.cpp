@@ -10,6 +10,8 @@
 // have to wait for that choice, so here all that were asked for are kept: k stands for its P k.
 // Tensors that are excluded travel uncompressed in phase 1. k and ratio count over all compressed entries, whatever the scope.
 // Shared state: four numbers of the hash functions' key, and the positions H as two 16-bit halves each.
+// Every counter adds its entries in double, in ascending position. A CPU walks over the entries; on a GPU positions are sorted by their
+// column, once for all clients of a block, and each counter's thread adds its own: the same order and bytes, which atomics would not give.
 // Published bits: 32 rows columns + 32 k. N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, "Communication-efficient
 // distributed SGD with sketching", NeurIPS 2019; D. Rothchild et al., "FetchSGD", ICML 2020 (whose memory is itself a sketch: not this
 // one).
@@ -20,8 +22,8 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
+#include "compressors/few_numbers.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/cpu/tile.hpp"
 #include "fl_core/payload_segments.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
@@ -49,7 +51,7 @@ struct Hash {
   std::size_t column;
   double sign;
 };
-Hash hash_of(std::uint64_t key, std::size_t row, std::size_t j, std::size_t columns) {
+FL_HD inline Hash hash_of(std::uint64_t key, std::size_t row, std::size_t j, std::size_t columns) {
   const std::uint32_t word = RandomStream(key, kEveryone, 0, 0, static_cast<std::uint32_t>(row)).bits(j);
   return {static_cast<std::size_t>(static_cast<std::uint64_t>(word >> 1) * columns >> 31), (word & 1) != 0 ? 1.0 : -1.0};
 }
@@ -60,11 +62,77 @@ void pack(std::uint64_t number, int parts, T* to) {
   for (int i = 0; i < parts; ++i) to[i] = static_cast<T>(number >> (16 * i) & 0xFFFF);
 }
 template <class T>
-std::uint64_t unpack(int parts, const T* from) {
+FL_HD std::uint64_t unpack(int parts, const T* from) {
   std::uint64_t number = 0;
   for (int i = 0; i < parts; ++i) number |= static_cast<std::uint64_t>(from[i]) << (16 * i);
   return number;
 }
+
+// Positions begin .. of a segment as keys that sort by column, then by position.
+struct ColumnKey {
+  std::uint64_t key;
+  std::size_t row, columns, begin;
+  std::uint64_t* out;
+  FL_HD void operator()(std::size_t i) const {
+    const std::size_t j = begin + i;
+    out[i] = static_cast<std::uint64_t>(hash_of(key, row, j, columns).column) << 32 | j;
+  }
+};
+
+// Counter i of a row of S, from the n sorted keys.
+template <class T>
+struct SumCounter {
+  const T* p;
+  const std::uint64_t* sorted;
+  std::size_t n;
+  std::uint64_t key;
+  std::size_t row, columns;
+  T* S;
+  FL_HD void operator()(std::size_t i) const {
+    double sum = 0;
+    for (std::size_t at = first_of(i); at < n && sorted[at] >> 32 == i; ++at) {
+      const std::size_t j = sorted[at] & 0xFFFFFFFFu;
+      sum += hash_of(key, row, j, columns).sign * static_cast<double>(p[j]);
+    }
+    S[i] = static_cast<T>(sum);
+  }
+  [[nodiscard]] FL_HD std::size_t first_of(std::size_t i) const {
+    std::size_t low = 0, high = n;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (sorted[middle] >> 32 < i)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+};
+
+// Entry i of what was asked for; what is sent leaves no state.
+template <class T>
+struct SendHeavy {
+  const T *p, *packed;
+  StateWrite<T> state;
+  std::size_t k;
+  T* out;
+  FL_HD void operator()(std::size_t i) const {
+    const auto j = static_cast<std::size_t>(unpack(2, packed + 2 * i));
+    out[i] = p[j];
+    if (state.rule != StateRule::none) state.out.row(k)[j] = T(0);
+  }
+};
+template <class T>
+struct SendTensor {
+  const T* p;
+  StateWrite<T> state;
+  std::size_t k, begin;
+  T* out;
+  FL_HD void operator()(std::size_t i) const {
+    out[i] = p[begin + i];
+    if (state.rule != StateRule::none) state.out.row(k)[begin + i] = T(0);
+  }
+};
 
 template <class T>
 class SketchedSgd final : public Compressor<T> {
@@ -95,20 +163,18 @@ class SketchedSgd final : public Compressor<T> {
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    Workspace::Frame frame(*exec.workspace);
-    T* p = frame.take<T>(scope.P);
-    for (std::size_t k = 0; k < messages.size(); ++k) {
-      Payload<T>& message = *messages[k];
-      cpu::load_tile(input, k, 0, scope.P, p);
-      message.positions = Positions::all;
-      message.values = kNativeWire<T>;
-      message.num_sent = message_length(context.phase, scope);
-      message.value.resize_discard(message.num_sent);
-      if (context.phase == 0)
-        sketch(p, scope, unpack(kKeyParts, context.shared), message.value.data());
-      else
-        send_heavy(p, scope, context.shared + kKeyParts, state, k, message.value.data());
+    const std::size_t length = message_length(context.phase, scope);
+    for (Payload<T>* message : messages) {
+      message->place_on(kThisDevice);
+      message->positions = Positions::all;
+      message->values = kNativeWire<T>;
+      message->num_sent = length;
+      message->value.resize_discard(length);
     }
+    if (context.phase == 0)
+      sketch(exec, input, scope, unpack(kKeyParts, on_host(exec, context.shared, kKeyParts).data()), messages);
+    else
+      send_heavy(exec, input, scope, context.shared + kKeyParts, state, messages);
   }
 
   void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
@@ -129,16 +195,48 @@ class SketchedSgd final : public Compressor<T> {
   [[nodiscard]] std::size_t columns() const { return static_cast<std::size_t>(options_.columns); }
   [[nodiscard]] std::size_t heavy(const Scope& scope) const { return kept_entries(options_.kept, num_compressed(scope)); }
 
-  // S [rows,columns]
-  void sketch(const T* p, const Scope& scope, std::uint64_t key, T* S) const {
-    std::vector<double> sum(rows() * columns(), 0.0);
-    for (std::size_t r = 0; r < rows(); ++r)
-      for (const Segment& segment : scope.segments)
-        for (std::size_t j = segment.begin; j < segment.end; ++j) {
-          const Hash hash = hash_of(key, r, j, columns());
-          sum[r * columns() + hash.column] += hash.sign * static_cast<double>(p[j]);
-        }
-    std::transform(sum.begin(), sum.end(), S, [](double x) { return static_cast<T>(x); });
+  // value: S [rows,columns]
+  void sketch(const Exec& exec, const Affine<T>& input, const Scope& scope, std::uint64_t key,
+              std::span<Payload<T>* const> messages) const {
+    if constexpr (kThisDevice == Device::cpu)
+      sketch_by_entry(exec, input, scope, key, messages);
+    else
+      sketch_by_counter(exec, input, scope, key, messages);
+  }
+  void sketch_by_entry(const Exec& exec, const Affine<T>& input, const Scope& scope, std::uint64_t key,
+                       std::span<Payload<T>* const> messages) const {
+    Workspace::Frame frame(*exec.workspace);
+    T* p = frame.take<T>(scope.P);
+    for (std::size_t k = 0; k < messages.size(); ++k) {
+      load_vector(exec, input, k, p);
+      std::vector<double> sum(rows() * columns(), 0.0);
+      for (std::size_t r = 0; r < rows(); ++r)
+        for (const Segment& segment : scope.segments)
+          for (std::size_t j = segment.begin; j < segment.end; ++j) {
+            const Hash hash = hash_of(key, r, j, columns());
+            sum[r * columns() + hash.column] += hash.sign * static_cast<double>(p[j]);
+          }
+      std::transform(sum.begin(), sum.end(), messages[k]->value.data(), [](double x) { return static_cast<T>(x); });
+    }
+  }
+  void sketch_by_counter(const Exec& exec, const Affine<T>& input, const Scope& scope, std::uint64_t key,
+                         std::span<Payload<T>* const> messages) const {
+    Workspace::Frame frame(*exec.workspace);
+    const std::size_t n = num_compressed(scope);
+    T* p = frame.take<T>(scope.P);
+    auto* sorted = frame.take<std::uint64_t>(n);
+    for (std::size_t r = 0; r < rows(); ++r) {
+      std::size_t at = 0;
+      for (const Segment& segment : scope.segments) {
+        for_each(exec, segment.size(), ColumnKey{key, r, columns(), segment.begin, sorted + at});
+        at += segment.size();
+      }
+      sort_rows(exec, sorted, 1, n);
+      for (std::size_t k = 0; k < messages.size(); ++k) {
+        load_vector(exec, input, k, p);
+        for_each(exec, columns(), SumCounter<T>{p, sorted, n, key, r, columns(), messages[k]->value.data() + r * columns()});
+      }
+    }
   }
 
   // The k positions of largest estimates, ascending, ties to the lowest; as halves into `packed`.
@@ -170,28 +268,30 @@ class SketchedSgd final : public Compressor<T> {
     return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
   }
 
-  // What was asked for, the excluded tensors, and the state.
-  void send_heavy(const T* p, const Scope& scope, const T* packed, const StateWrite<T>& state, std::size_t k, T* out) const {
-    const bool has_state = state.rule != StateRule::none;
-    T* left = has_state ? state.out.row(k) : nullptr;
-    if (has_state) std::copy_n(p, scope.P, left);
-    for (std::size_t i = 0; i < heavy(scope); ++i) {
-      const std::size_t j = unpack(2, packed + 2 * i);
-      *out++ = p[j];
-      if (has_state) left[j] = T(0);
-    }
-    for (const Segment& tensor : scope.excluded) {
-      out = std::copy(p + tensor.begin, p + tensor.end, out);
-      if (has_state) std::fill(left + tensor.begin, left + tensor.end, T(0));
+  // value: what was asked for, then the excluded tensors; and the state.
+  void send_heavy(const Exec& exec, const Affine<T>& input, const Scope& scope, const T* packed, const StateWrite<T>& state,
+                  std::span<Payload<T>* const> messages) const {
+    Workspace::Frame frame(*exec.workspace);
+    T* p = frame.take<T>(scope.P);
+    for (std::size_t k = 0; k < messages.size(); ++k) {
+      load_vector(exec, input, k, p);
+      if (state.rule != StateRule::none) for_each(exec, scope.P, WriteRow<T>{p, state.out, k});
+      T* out = messages[k]->value.data();
+      for_each(exec, heavy(scope), SendHeavy<T>{p, packed, state, k, out});
+      out += heavy(scope);
+      for (const Segment& tensor : scope.excluded) {
+        for_each(exec, tensor.size(), SendTensor<T>{p, state, k, tensor.begin, out});
+        out += tensor.size();
+      }
     }
   }
 
   SketchedSgdOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, SketchedSgd, SketchedSgdOptions,
-                      (PartInfo{"compressor", "sketched_sgd", "heavy entries of the mean, found in a count sketch that adds up; two phases",
-                                "Ivkin, Rothchild, Ullah, Braverman, Stoica, Arora, Sketched-SGD, NeurIPS 2019"}));
+FL_REGISTER_PART(Compressor, SketchedSgd, SketchedSgdOptions,
+                 (PartInfo{"compressor", "sketched_sgd", "heavy entries of the mean, found in a count sketch that adds up; two phases",
+                           "Ivkin, Rothchild, Ullah, Braverman, Stoica, Arora, Sketched-SGD, NeurIPS 2019"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -1,14 +1,29 @@
 // The client's new state, taken from the message as its receiver will read it: for operators whose message is put together from parts.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/verbs.hpp"
 #include "fl_core/workspace.hpp"
 
-namespace fl {
+namespace fl::FL_DEVICE_NS {
+
+template <class T>
+struct CopyElements {
+  const T* from;
+  T* to;
+  FL_HD void operator()(std::size_t j) const { to[j] = from[j]; }
+};
+
+// residual: p - c, where `left` holds c; else what is left.
+template <class T>
+struct WriteLeftState {
+  StateWrite<T> state;
+  std::size_t k, begin;
+  const T *p, *left;  // of the segment
+  FL_HD void operator()(std::size_t j) const { state.out.row(k)[begin + j] = state.rule == StateRule::residual ? p[j] - left[j] : left[j]; }
+};
 
 // p [P]: the input of client k. Excluded tensors are not in the message yet and keep their state for whoever sends them.
 template <class T>
@@ -18,13 +33,13 @@ void write_state_from_message(const Exec& exec, const Scope& scope, const T* p, 
   Workspace::Frame frame(*exec.workspace);
   T* left = frame.take<T>(scope.P);
   if (state.rule == StateRule::residual) {
-    write_dense(message, scope, left);
-    for (std::size_t j = 0; j < scope.P; ++j) left[j] = p[j] - left[j];
+    expand_message(exec, message, scope, left);
   } else {
-    std::copy_n(p, scope.P, left);
-    zero_where_sent(message, scope, left);
+    for_each(exec, scope.P, CopyElements<T>{p, left});
+    clear_sent(exec, message, scope, left);
   }
-  for (const Segment& segment : scope.segments) std::copy(left + segment.begin, left + segment.end, state.out.row(k) + segment.begin);
+  for (const Segment& segment : scope.segments)
+    for_each(exec, segment.size(), WriteLeftState<T>{state, k, segment.begin, p + segment.begin, left + segment.begin});
 }
 
-}  // namespace fl
+}  // namespace fl::FL_DEVICE_NS

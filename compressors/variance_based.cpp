@@ -17,7 +17,6 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "compressors/thresholds.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/verbs.hpp"
 
@@ -39,6 +38,83 @@ namespace {
 constexpr int kExponents = 7;  // of the powers of two that are sent
 
 template <class T>
+[[nodiscard]] FL_HD inline bool is_ready(T r, T v, double alpha) {
+  const double wide = static_cast<double>(r);
+  return wide - wide == 0 && r != T(0) && wide * wide > alpha * static_cast<double>(v);  // an infinity less itself is no number
+}
+
+// The exponent of the nearest power of two, at most `top`.
+template <class T>
+[[nodiscard]] FL_HD inline int nearest_exponent(T r, int top) {
+  const double magnitude = fabs(static_cast<double>(r));
+  const int below = ilogb(magnitude);
+  const int nearest = magnitude - ldexp(1.0, below) > ldexp(1.0, below - 1) ? below + 1 : below;
+  return nearest < top ? nearest : top;
+}
+
+// r += g and v += g^2 of client k [2P], the largest number in the place of what overflows; ready: r where it is ready, else 0.
+template <class T>
+struct Gather {
+  const T* g;
+  BatchView<const T> before;
+  BatchView<T> after;
+  std::size_t k, P;
+  double alpha;
+  T largest, *ready;
+  FL_HD void operator()(std::size_t j) const {
+    const T *was = before.row(k), sum = was[j] + g[j], squares = was[P + j] + g[j] * g[j];
+    T* is = after.row(k);
+    is[j] = sum;
+    is[P + j] = largest < squares ? largest : squares;
+    ready[j] = is_ready(sum, is[P + j], alpha) ? sum : T(0);
+  }
+};
+
+// level: +-1 .. +-kExponents of what is sent, which is then forgotten; 0 of what waits.
+template <class T>
+struct TakeReady {
+  BatchView<T> memory;
+  std::size_t k, P, begin;
+  int top;
+  T zeta;
+  const T* ready;
+  T* level;
+  FL_HD void operator()(std::size_t i) const {
+    const std::size_t j = begin + i;
+    T *r = memory.row(k) + j, *v = r + P;
+    const int size = ready[j] != T(0) ? kExponents - (top - nearest_exponent(ready[j], top)) : 0;
+    if (size < 1) {
+      level[j] = T(0);
+      *v = zeta * *v;
+      return;
+    }
+    level[j] = static_cast<T>(ready[j] < T(0) ? -size : size);
+    *r = *v = T(0);
+  }
+};
+
+struct LevelAsItIs {
+  template <class T>
+  FL_HD std::int32_t operator()(T level, T, std::uint32_t, std::size_t) const {
+    return static_cast<std::int32_t>(level);
+  }
+};
+
+template <class T>
+struct WriteVarianceState {
+  StateWrite<T> state;  // of one client
+  std::size_t begin;
+  LevelFormat format;
+  const T *g, *level;
+  FL_HD void operator()(std::size_t i) const {
+    const std::size_t j = begin + i;
+    const bool is_sent = level[j] != T(0);
+    const T sent = is_sent ? level_value(format, static_cast<std::int32_t>(level[j]), T(1)) : T(0);
+    state.out.row(0)[j] = !is_sent ? g[j] : state.rule == StateRule::residual ? g[j] - sent : T(0);
+  }
+};
+
+template <class T>
 class VarianceBased final : public Compressor<T> {
  public:
   explicit VarianceBased(const VarianceBasedOptions& options) : options_(options) {}
@@ -53,13 +129,18 @@ class VarianceBased final : public Compressor<T> {
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
     Workspace::Frame frame(*exec.workspace);
-    T* g = frame.take<T>(scope.P);
+    T *g = frame.take<T>(scope.P), *ready = frame.take<T>(scope.P), *level = frame.take<T>(scope.P);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      for_each(exec, scope.P, LoadInput<T>{input, k, g});
-      T *r = context.remember.row(k), *v = r + scope.P;
-      gather(g, context.remembered.row(k), scope.P, r, v);
-      send_ready(scope, r, v, *messages[k]);
-      write_state(g, scope, *messages[k], state, k);
+      load_vector(exec, input, k, g);
+      for_each(exec, scope.P,
+               Gather<T>{g, context.remembered, context.remember, k, scope.P, options_.alpha, std::numeric_limits<T>::max(), ready});
+      const std::vector<double> largest = reduced_on_host(exec, vector_input<T>(ready, scope.P), scope, MagnitudeOf{}, Reduce::max);
+      const double all = *std::max_element(largest.begin(), largest.end());
+      const int top = all > 0 ? std::ilogb(all) : 0;
+      for (const Segment& segment : scope.segments)
+        for_each(exec, segment.size(),
+                 TakeReady<T>{context.remember, k, scope.P, segment.begin, top, static_cast<T>(options_.zeta), ready, level});
+      send(exec, scope, g, level, format_of(top), state.slice(k, 1), messages.subspan(k, 1));
     }
   }
 
@@ -68,88 +149,33 @@ class VarianceBased final : public Compressor<T> {
   }
 
  private:
-  // r = r + g, v = v + g^2; the largest number stands for what overflows.
-  static void gather(const T* g, const T* before, std::size_t P, T* r, T* v) {
-    for (std::size_t j = 0; j < P; ++j) {
-      r[j] = before[j] + g[j];
-      v[j] = std::min(before[P + j] + g[j] * g[j], std::numeric_limits<T>::max());
-    }
-  }
-
-  [[nodiscard]] bool is_ready(T r, T v) const {
-    const double wide = static_cast<double>(r);
-    return std::isfinite(wide) && r != T(0) && wide * wide > options_.alpha * static_cast<double>(v);
-  }
-
-  // The exponent of the nearest power of two, at most `top`.
-  [[nodiscard]] static int nearest_exponent(T r, int top) {
-    const double magnitude = std::fabs(static_cast<double>(r));
-    const int below = std::ilogb(magnitude);
-    const int nearest = magnitude - std::ldexp(1.0, below) > std::ldexp(1.0, below - 1) ? below + 1 : below;
-    return std::min(nearest, top);
-  }
-
-  void send_ready(const Scope& scope, T* r, T* v, Payload<T>& message) const {
-    double largest = 0;
-    for (const Segment& segment : scope.segments)
-      for (std::size_t j = segment.begin; j < segment.end; ++j)
-        if (is_ready(r[j], v[j])) largest = std::max(largest, std::fabs(static_cast<double>(r[j])));
-    const int top = largest > 0 ? std::ilogb(largest) : 0;
-    open(message, scope, top);
-    std::vector<std::uint32_t> index;
-    std::vector<std::int8_t> level;
-    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
-      const std::size_t first = index.size();
-      for (std::size_t j = scope.segments[s].begin; j < scope.segments[s].end; ++j) {
-        const int size = is_ready(r[j], v[j]) ? kExponents - (top - nearest_exponent(r[j], top)) : 0;
-        if (size < 1) {
-          v[j] = static_cast<T>(options_.zeta) * v[j];
-          continue;
-        }
-        index.push_back(static_cast<std::uint32_t>(j));
-        level.push_back(static_cast<std::int8_t>(r[j] < T(0) ? -size : size));
-        r[j] = v[j] = T(0);
-      }
-      message.counts[s] = static_cast<std::uint32_t>(index.size() - first);
-    }
-    message.num_sent = index.size();
-    message.index.resize_discard(index.size());
-    message.level_bytes.resize_discard(index.size());
-    std::copy(index.begin(), index.end(), message.index.begin());
-    std::copy(level.begin(), level.end(), message.template levels<std::int8_t>());
-  }
-
   // Level +-l stands for 2^(top - kExponents + l).
-  static void open(Payload<T>& message, const Scope& scope, int top) {
-    message.positions = Positions::list;
-    message.values = WireValue::levels;
-    message.level_width = LevelWidth::w8;
-    message.level_format = {};
-    message.level_format.map = LevelMap::power_of_two;
-    message.level_format.bits = bits_for(2 * kExponents + 1);
-    message.level_format.min_level = -kExponents;
-    message.level_format.min_exponent = top - kExponents + 1;
-    message.level_format.has_scale = false;
-    message.counts.resize_discard(scope.segments.size());
+  [[nodiscard]] static LevelFormat format_of(int top) {
+    LevelFormat format;
+    format.map = LevelMap::power_of_two;
+    format.bits = bits_for(2 * kExponents + 1);
+    format.min_level = -kExponents;
+    format.min_exponent = top - kExponents + 1;
+    format.has_scale = false;
+    return format;
   }
 
-  static void write_state(const T* g, const Scope& scope, const Payload<T>& message, const StateWrite<T>& state, std::uint32_t k) {
+  // One client's message from its levels [P], and its state.
+  static void send(const Exec& exec, const Scope& scope, const T* g, const T* level, const LevelFormat& format, const StateWrite<T>& state,
+                   std::span<Payload<T>* const> message) {
+    select_rows(exec, vector_input(level, scope.P), scope, AtLeast<T>{T(0.5)}, kNativeWire<T>, StateWrite<T>{}, message);
+    encode_kept(exec, scope, format, LevelWidth::w8, static_cast<const T*>(nullptr), LevelAsItIs{}, StateWrite<T>{}, message);
     if (state.rule == StateRule::none) return;
-    T* out = state.out.row(k);
-    for (const Segment& segment : scope.segments) std::copy(g + segment.begin, g + segment.end, out + segment.begin);
-    for (std::size_t i = 0; i < message.num_sent; ++i) {
-      const std::size_t j = message.index[i];
-      out[j] = state.rule == StateRule::residual ? g[j] - level_value(message.level_format, message.level(i), T(1)) : T(0);
-    }
+    for (const Segment& segment : scope.segments)
+      for_each(exec, segment.size(), WriteVarianceState<T>{state, segment.begin, format, g, level});
   }
 
   VarianceBasedOptions options_;
 };
 
-FL_REGISTER_HOST_PART(Compressor, VarianceBased, VarianceBasedOptions,
-                      (PartInfo{"compressor", "variance_based",
-                                "entries whose gathered value stands out from their noise; has its own memory",
-                                "Tsuzuku, Imachi, Akiba, Variance-based gradient compression, ICLR 2018 workshop"}));
+FL_REGISTER_PART(Compressor, VarianceBased, VarianceBasedOptions,
+                 (PartInfo{"compressor", "variance_based", "entries whose gathered value stands out from their noise; has its own memory",
+                           "Tsuzuku, Imachi, Akiba, Variance-based gradient compression, ICLR 2018 workshop"}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -1,4 +1,5 @@
-// An operator inside another one: named by an option (fl_core/part_field.hpp), made with it, and held to what all outer operators need.
+// An operator inside another one: named by an option (fl_core/part_field.hpp), made with it for the same device, and held to what all
+// outer operators need.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,8 @@ namespace fl {
   }
   return part;
 }
+
+namespace FL_DEVICE_NS {
 
 template <class T>
 class Wrapped {
@@ -49,6 +52,8 @@ class Wrapped {
   std::unique_ptr<Compressor<T>> operator_;
 };
 
+}  // namespace FL_DEVICE_NS
+
 // The context for one client of the block, with random numbers of the inner operator's own.
 template <class T>
 [[nodiscard]] CompressContext<T> inner_context(const CompressContext<T>& context, std::size_t k, std::uint64_t salt) {
@@ -58,14 +63,6 @@ template <class T>
   inner.remembered = {};
   inner.remember = {};
   return inner;
-}
-
-// One vector [P] as an operator's input.
-template <class T>
-[[nodiscard]] Affine<T> vector_input(const T* x, std::size_t P) {
-  Affine<T> input;
-  input.add(T(1), BatchView<const T>{x, nullptr, 1, P, P});
-  return input;
 }
 
 }  // namespace fl

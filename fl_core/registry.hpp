@@ -82,7 +82,4 @@ struct Registration {
 #define FL_REGISTER_PART(Interface, Part, OptionsStruct, ...) \
   static const ::fl::Registration<Interface, Part, OptionsStruct> FL_JOIN(registration_, __COUNTER__)(__VA_ARGS__)
 
-// The same for a part whose work is irregular and belongs to the host: no second copy of its file is compiled for CUDA.
-#define FL_REGISTER_HOST_PART(Interface, Part, OptionsStruct, ...) FL_REGISTER_PART(Interface, Part, OptionsStruct, __VA_ARGS__)
-
 }  // namespace fl

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "fl_core/device.hpp"
 
@@ -25,6 +26,17 @@ enum class TieRule {
 // Whether gemm reads an operand as it lies or transposed.
 enum class Transpose { no, yes };
 
+// A map of reduce_rows: map(p), or map(p, segment) where it asks for that.
+template <class Map, class T>
+inline constexpr bool kMapTakesSegment = std::is_invocable_v<const Map&, T, std::size_t>;
+template <class Map, class T>
+[[nodiscard]] FL_HD inline double mapped(const Map& map, T p, std::size_t segment) {
+  if constexpr (kMapTakesSegment<Map, T>)
+    return map(p, segment);
+  else
+    return map(p);
+}
+
 // Maps for reduce_rows.
 struct SquareOf {
   template <class T>
@@ -36,6 +48,14 @@ struct MagnitudeOf {
   template <class T>
   [[nodiscard]] FL_HD double operator()(T p) const {
     return fabs(static_cast<double>(p));
+  }
+};
+
+// NaN as soon as one entry is not finite, else 0: for Reduce::sum.
+struct ZeroIfFinite {
+  template <class T>
+  [[nodiscard]] FL_HD double operator()(T p) const {
+    return static_cast<double>(p) * 0;
   }
 };
 

@@ -6,7 +6,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-#include <Eigen/Core>
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -140,6 +140,18 @@ void svd_small(const Exec& exec, const T* A, std::size_t m, std::size_t n, T* U,
     for (std::size_t i = 0; i < rows; ++i) left[i * cols + j] = static_cast<T>(W[source][i] * factor);
     for (std::size_t i = 0; i < cols; ++i) right[i * cols + j] = static_cast<T>(R[source][i]);
   }
+}
+
+void ridge_least_squares(const Exec&, Transpose transpose_a, std::size_t m, std::size_t n, std::size_t r, const double* A, const double* F,
+                         double ridge, double* X) {
+  const bool transposed = transpose_a == Transpose::yes;
+  // Copies by columns: which of Eigen's products is taken, and so its rounding, depends on how the operands lie.
+  const Eigen::MatrixXd factor = matrix(F, n, r);
+  const Eigen::MatrixXd a = transposed ? Eigen::MatrixXd(matrix(A, n, m).transpose()) : Eigen::MatrixXd(matrix(A, m, n));
+  Eigen::MatrixXd normal = factor.transpose() * factor;
+  const double rho = ridge * normal.trace() / static_cast<double>(normal.rows());
+  normal.diagonal().array() += rho;
+  Matrix<double>(X, static_cast<Eigen::Index>(m), static_cast<Eigen::Index>(r)) = normal.ldlt().solve((a * factor).transpose()).transpose();
 }
 
 template <class T>

@@ -3,6 +3,8 @@
 //   gemm            C [m,n] = alpha op(A) [m,k] op(B) [k,n] + beta C         (beta = 0: C is not read)
 //   orthogonalize   A [n,r] -> orthonormal columns with the same span, modified Gram-Schmidt, each column projected twice
 //   svd_small       A [m,n] = U diag(S) V^T, q = min(m,n): U [m,q], S [q] descending, V [n,q]; one-sided Jacobi
+//   ridge_least_squares   X [m,r] = op(A) F (F^T F + rho I)^-1, the least squares |op(A) - X F^T|^2 + rho |X|^2; op(A) [m,n], F [n,r],
+//                   rho = ridge * trace(F^T F) / r
 //   hadamard_rows   every row of x [K,n] times the n x n Walsh-Hadamard matrix of +-1, n a power of two; twice gives n x
 //
 // Sums of orthogonalize and svd_small are in double, in order, so that their answer does not depend on vector width.
@@ -28,6 +30,9 @@ FL_API void orthogonalize(const Exec& exec, T* A, std::size_t n, std::size_t r);
 // Columns of U and V whose singular value is 0 are: zeros in the one with more rows, orthonormal in the other.
 template <class T>
 FL_API void svd_small(const Exec& exec, const T* A, std::size_t m, std::size_t n, T* U, T* S, T* V);
+
+FL_API void ridge_least_squares(const Exec& exec, Transpose transpose_a, std::size_t m, std::size_t n, std::size_t r, const double* A,
+                                const double* F, double ridge, double* X);
 
 template <class T>
 FL_API void hadamard_rows(const Exec& exec, T* x, std::size_t K, std::size_t n);

@@ -86,13 +86,20 @@ inline double reduce_segment(const Affine<T>& input, std::size_t k, const Segmen
   return result;
 }
 
-// out: [K,S] row-major, S = number of segments; map: T -> double, an FL_HD functor.
+// out: [K,S] row-major, S = number of segments; map: T -> double or (T, segment) -> double, an FL_HD functor.
 template <class T, class Map>
 void reduce_rows(const Exec&, const Affine<T>& input, const Scope& scope, Map map, Reduce reduce, double* out) {
+  const auto reduced = [&](std::size_t k, const Segment& segment, auto own_map) {
+    return reduce == Reduce::sum ? reduce_segment<Reduce::sum>(input, k, segment, own_map)
+                                 : reduce_segment<Reduce::max>(input, k, segment, own_map);
+  };
   for (std::size_t k = 0; k < input.clients(); ++k)
-    for (const Segment& segment : scope.segments)
-      *out++ =
-          reduce == Reduce::sum ? reduce_segment<Reduce::sum>(input, k, segment, map) : reduce_segment<Reduce::max>(input, k, segment, map);
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      if constexpr (kMapTakesSegment<Map, T>)
+        *out++ = reduced(k, scope.segments[s], [map, s](T p) { return map(p, s); });
+      else
+        *out++ = reduced(k, scope.segments[s], map);
+    }
 }
 
 }  // namespace fl::cpu

@@ -14,6 +14,7 @@
 #include "fl_core/cpu/sort.hpp"
 #include "fl_core/cpu/ternary.hpp"
 #include "fl_core/cpu/top_k.hpp"
+#include "fl_core/cpu/vectors.hpp"
 
 namespace fl::cpu {
 

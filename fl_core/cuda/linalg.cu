@@ -160,6 +160,40 @@ __global__ void svd_block(const T* A, bool tall, Columns W, Columns R, double* s
   }
 }
 
+// ---- one block on the normal matrix N [r,r] of least squares ----
+
+// N = L D L^T in place: D on the diagonal, L below it.
+__global__ void factor_normal(double* N, std::size_t r, double ridge) {
+  double trace = 0;
+  for (std::size_t i = 0; i < r; ++i) trace += N[i * r + i];
+  const double rho = ridge * trace / static_cast<double>(r);
+  __syncthreads();
+  for (std::size_t i = threadIdx.x; i < r; i += blockDim.x) N[i * r + i] += rho;
+  __syncthreads();
+  for (std::size_t j = 0; j < r; ++j) {
+    const std::size_t left = r - j - 1;
+    for (std::size_t i = threadIdx.x; i < left * left; i += blockDim.x) {
+      const std::size_t row = j + 1 + i / left, col = j + 1 + i % left;
+      if (col <= row) N[row * r + col] -= N[row * r + j] * N[col * r + j] / N[j * r + j];
+    }
+    __syncthreads();
+    for (std::size_t i = j + 1 + threadIdx.x; i < r; i += blockDim.x) N[i * r + j] /= N[j * r + j];
+    __syncthreads();
+  }
+}
+
+// x N = b for every row b of X [m,r], in place; one thread per row.
+__global__ void solve_normal(const double* N, std::size_t r, double* X, std::size_t m) {
+  for (std::size_t row = thread_index(); row < m; row += num_threads()) {
+    double* x = X + row * r;
+    for (std::size_t i = 0; i < r; ++i)
+      for (std::size_t j = 0; j < i; ++j) x[i] -= N[i * r + j] * x[j];
+    for (std::size_t i = 0; i < r; ++i) x[i] /= N[i * r + i];
+    for (std::size_t i = r; i-- > 0;)
+      for (std::size_t j = i + 1; j < r; ++j) x[i] -= N[j * r + i] * x[j];
+  }
+}
+
 // One stage of the transform: pairs at distance `half`, a power of two.
 template <class T>
 __global__ void butterflies(T* x, std::size_t pairs, std::size_t half) {
@@ -198,6 +232,16 @@ void svd_small(const Exec& exec, const T* A, std::size_t m, std::size_t n, T* U,
   const Columns W{frame.take<double>(rows * cols), rows, cols}, R{frame.take<double>(cols * cols), cols, cols};
   Launch(exec, "svd_small", 1)(svd_block<T>, A, tall, W, R, frame.take<double>(cols), frame.take<std::size_t>(cols), tall ? U : V, S,
                                tall ? V : U);
+}
+
+void ridge_least_squares(const Exec& exec, Transpose transpose_a, std::size_t m, std::size_t n, std::size_t r, const double* A,
+                         const double* F, double ridge, double* X) {
+  Workspace::Frame frame(*exec.workspace);
+  auto* N = frame.take<double>(r * r);
+  gemm(exec, Transpose::yes, Transpose::no, r, r, n, 1.0, F, F, 0.0, N);
+  gemm(exec, transpose_a, Transpose::no, m, r, n, 1.0, A, F, 0.0, X);
+  Launch(exec, "factor_normal", 1)(factor_normal, N, r, ridge);
+  Launch(exec, "solve_normal", blocks_for(m))(solve_normal, N, r, X, m);
 }
 
 template <class T>

@@ -37,7 +37,8 @@ __global__ void reduce_tiles(Affine<T> input, ScopePlan plan, Map map, double* t
     if (piece < pieces) {
       const std::size_t k = piece / plan.num_tiles;
       const Tile tile = tile_at(plan, piece % plan.num_tiles);
-      for (std::size_t j = lane; j < tile.count; j += kReduceLanes) sum = join<R>(sum, map(input.at(k, tile.begin + j)));
+      for (std::size_t j = lane; j < tile.count; j += kReduceLanes)
+        sum = join<R>(sum, mapped(map, input.at(k, tile.begin + j), tile.segment));
     }
     for (unsigned width = kReduceLanes / 2; width > 0; width /= 2)
       sum = join<R>(sum, __shfl_down_sync(kAllLanes, sum, width, static_cast<int>(kReduceLanes)));
@@ -83,7 +84,7 @@ void reduce_planned(const Exec& exec, const Affine<T>& input, const ScopePlan& p
 
 }  // namespace detail
 
-// out: [K,S] on the device; map: T -> double, an FL_HD functor.
+// out: [K,S] on the device; map: T -> double or (T, segment) -> double, an FL_HD functor.
 template <class T, class Map>
 void reduce_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, Map map, Reduce reduce, double* out) {
   Workspace::Frame frame(*exec.workspace);

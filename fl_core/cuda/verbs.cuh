@@ -38,3 +38,4 @@ void for_each(const Exec& exec, std::size_t n, F f) {
 }  // namespace fl::cuda
 
 #include "fl_core/cuda/low_rank.cuh"  // built on for_each
+#include "fl_core/cuda/vectors.cuh"

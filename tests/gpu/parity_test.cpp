@@ -1,5 +1,6 @@
-// Operators on the GPU against the same operators on the CPU: the same message and the same state, byte for byte, on sizes that end in the
-// middle of everything, on zeros, ties, denormal numbers and infinities, for one to five clients. Without a GPU everything is skipped.
+// Operators on the GPU against the same operators on the CPU: the same message, state and memory, byte for byte, on sizes that end in the
+// middle of everything, on zeros, ties, denormal numbers and infinities, for one to five clients. Where matrices are decomposed devices
+// agree up to rounding. Without a GPU everything is skipped.
 // With FL_CUDA_EMULATOR kernels run on the CPU, threads in ascending order and in descending order: one that forgot to wait shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +9,15 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "compressors/compressor.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
+#include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
@@ -33,11 +35,37 @@ constexpr bool kEmulated = true;
 constexpr bool kEmulated = false;
 #endif
 
+using Settings = std::vector<std::pair<std::string, Value>>;
+
+// An operator with some of its options.
+struct Case {
+  std::string label, name;
+  Settings settings;
+  // Many small kernels, one segment after another: emulated on short vectors alone.
+  [[nodiscard]] bool is_slow() const { return name == "accordion" || name == "lgreco" || name == "induced"; }
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.label; }
+
+// { kind = name, key = value, ... }
+Value part(const char* name, const Settings& settings = {}) {
+  Value value;
+  Value::Table table = {{"kind", Value{std::string(name)}}};
+  table.insert(table.end(), settings.begin(), settings.end());
+  value.data = std::move(table);
+  return value;
+}
+Value list_of(Value::List values) {
+  Value value;
+  value.data = std::move(values);
+  return value;
+}
+
 // What one device made of a block of clients, brought to the host.
 template <class T>
 struct Outcome {
-  std::vector<Payload<T>> messages;  // [K]
+  std::vector<Payload<T>> messages;  // [rounds * phases * K]
   std::vector<T> state;              // [K,P]
+  std::vector<T> memory;             // [K,L]
 };
 
 // One block of clients: K x P inputs, p = 1 * e + 0.5 * g, the state written over e.
@@ -71,11 +99,21 @@ Buffer<U> place(const std::vector<U>& values, Device device) {
   return buffer;
 }
 
+// Numbers of a device, on the host.
+template <class U>
+std::vector<U> fetch(const Buffer<U>& buffer) {
+  std::vector<U> values(buffer.size());
+  if (!values.empty()) copy_bytes(values.data(), Device::cpu, buffer.data(), buffer.device(), values.size() * sizeof(U));
+  return values;
+}
+
+// One round, or two where something is remembered; the mean of a phase is the first client's message.
 template <class T>
-Outcome<T> compress_on(Device device, const std::string& name, const Scope& wanted, StateRule rule, const Block<T>& block) {
-  const std::unique_ptr<Compressor<T>> op =
-      make_part<Compressor<T>>("compressor", name, Registry::instance().default_options("compressor", name), device, kPrecisionOf<T>);
+Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, StateRule rule, const Block<T>& block) {
+  const auto op =
+      make_part<Compressor<T>>("compressor", tested.name, test::compressor_options(tested.name, tested.settings), device, kPrecisionOf<T>);
   const Scope scope = op->adapt(wanted);
+  op->check(scope);
   Workspace workspace(device);
   Exec exec;
   exec.device = device;
@@ -85,23 +123,37 @@ Outcome<T> compress_on(Device device, const std::string& name, const Scope& want
   Affine<T> input;
   input.add(T(1), BatchView<const T>{e.data(), rows.data(), block.K, block.P, block.P});
   input.add(T(0.5), BatchView<const T>{g.data(), nullptr, block.K, block.P, block.P});
-  CompressContext<T> context;
-  context.round = 3;
-  context.random_key = 42;
-  context.clients = block.clients;
+  const std::size_t L = op->client_state_size(scope), num_shared = op->cohort_state_size(scope);
+  Buffer<T> before(block.K * L, device), after(block.K * L, device);
+  std::vector<T> shared(num_shared), estimate(block.P);
+  if (num_shared > 0) op->init_cohort_state(42, scope, shared.data());
 
+  Outcome<T> outcome;
   std::vector<Payload<T>> messages(block.K);
   std::vector<Payload<T>*> pointers;
-  for (Payload<T>& message : messages) {
-    message.clear(block.P);
-    pointers.push_back(&message);
+  for (Payload<T>& message : messages) pointers.push_back(&message);
+  for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
+    for (int phase = 0; phase < op->num_phases(); ++phase) {
+      const Buffer<T> shared_there = place(shared, device);
+      CompressContext<T> context;
+      context.round = round;
+      context.phase = phase;
+      context.random_key = 42;
+      context.clients = block.clients;
+      context.shared = shared_there.data();
+      context.remembered = {before.data(), rows.data(), block.K, L, L};
+      context.remember = {after.data(), rows.data(), block.K, L, L};
+      for (Payload<T>& message : messages) message.clear(op->message_length(phase, scope));
+      const bool is_last = phase + 1 == op->num_phases();
+      const StateWrite<T> state{is_last ? rule : StateRule::none, {e.data(), rows.data(), block.K, block.P, block.P}};
+      op->compress(exec, context, input, scope, state, pointers);
+      for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
+      if (num_shared > 0) op->absorb_mean(phase, scope, (outcome.messages.end() - block.K)->value.span(), shared.data(), estimate.data());
+    }
+    before.swap(after);
   }
-  const StateWrite<T> state{rule, {e.data(), rows.data(), block.K, block.P, block.P}};
-  op->compress(exec, context, input, scope, state, pointers);
-
-  Outcome<T> outcome{std::vector<Payload<T>>(block.K), std::vector<T>(block.e.size())};
-  for (std::uint32_t k = 0; k < block.K; ++k) cuda::copy_payload(messages[k], outcome.messages[k], nullptr);
-  copy_bytes(outcome.state.data(), Device::cpu, e.data(), device, outcome.state.size() * sizeof(T));
+  outcome.state = fetch(e);
+  outcome.memory = fetch(before);
   return outcome;
 }
 
@@ -141,11 +193,14 @@ void expect_same(const Payload<T>& a, const Payload<T>& b) {
 
 template <class T>
 void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
+  ASSERT_EQ(cpu.messages.size(), gpu.messages.size());
   for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
-    SCOPED_TRACE(testing::Message() << "client " << k);
+    SCOPED_TRACE(testing::Message() << "message " << k);
     expect_same(cpu.messages[k], gpu.messages[k]);
   }
   EXPECT_TRUE(same_bytes(cpu.state.data(), gpu.state.data(), cpu.state.size())) << "state";
+  ASSERT_EQ(cpu.memory.size(), gpu.memory.size());
+  EXPECT_TRUE(same_bytes(cpu.memory.data(), gpu.memory.data(), cpu.memory.size())) << "memory";
 }
 
 // A model of P parameters with two layers, in the scopes that an operator may be asked for.
@@ -160,7 +215,7 @@ std::vector<Scope> scopes_of(std::size_t P) {
   return scopes;
 }
 
-class GpuParity : public testing::TestWithParam<std::string> {
+class GpuParity : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
@@ -170,10 +225,10 @@ class GpuParity : public testing::TestWithParam<std::string> {
     const Block<T> block = make_block<T>(pattern, K, P);
     for (const Scope& scope : scopes_of(P))
       for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
-        if (rule == StateRule::zero_where_sent && GetParam() == "stc") continue;
-        SCOPED_TRACE(testing::Message() << GetParam() << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", P = " << P
+        if (rule == StateRule::zero_where_sent && GetParam().name == "stc") continue;
+        SCOPED_TRACE(testing::Message() << GetParam().label << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", P = " << P
                                         << ", segments " << scope.segments.size() << ", rule " << static_cast<int>(rule));
-        if (kEmulated && (P > kLongestEmulated || test::kSanitized) && rule != StateRule::residual) continue;
+        if (kEmulated && (P > kLongestEmulated || GetParam().is_slow() || test::kSanitized) && rule != StateRule::residual) continue;
         const Outcome<T> cpu = compress_on(Device::cpu, GetParam(), scope, rule, block);
         expect_same(cpu, compress_on(Device::cuda, GetParam(), scope, rule, block));
 #if defined(FL_CUDA_EMULATOR)
@@ -190,7 +245,7 @@ class GpuParity : public testing::TestWithParam<std::string> {
   static std::vector<std::size_t> sizes() {
     if (test::kSanitized) return {1, 17, 65, 2049};
     std::vector<std::size_t> sizes = test::kOddSizes;
-    if (kEmulated) std::erase_if(sizes, [](std::size_t P) { return P > 20 * kLongestEmulated; });
+    if (kEmulated) std::erase_if(sizes, [](std::size_t P) { return P > (GetParam().is_slow() ? 1 : 20) * kLongestEmulated; });
     return sizes;
   }
   static std::vector<Pattern> patterns() {
@@ -214,74 +269,115 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
   }
 }
 
-// Of these the work is irregular and done by the host; a run on a GPU brings it their input.
-const std::set<std::string>& host_operators() {
-  static const std::set<std::string> names = {"absolute_low_rank", "accordion", "atomo", "gradzip",      "induced",       "lgreco",
-                                              "rank_r_svd",        "schedule",  "sidco", "sketched_sgd", "variance_based"};
-  return names;
-}
-
-std::vector<std::string> operators_with_the_same_bytes() {
-  std::vector<std::string> names;
+// Every operator with its defaults but those that decompose matrices, and some with options that take other paths.
+std::vector<Case> operators_with_the_same_bytes() {
+  std::vector<Case> cases;
   for (const std::string& name : Registry::instance().names("compressor"))
-    if (name != "powersgd" && !host_operators().contains(name)) names.push_back(name);
-  return names;
+    if (name != "powersgd" && name != "absolute_low_rank" && name != "rank_r_svd" && name != "gradzip") cases.push_back({name, name, {}});
+  const auto number = [](double x) { return Value{x}; };
+  const auto integer = [](std::int64_t i) { return Value{i}; };
+  const Value tenth = part("top_k", {{"ratio", number(0.1)}}), random = part("random_k", {{"ratio", number(0.2)}}),
+              unbiased = part("random_k", {{"scaled", Value{true}}});
+  cases.push_back({"accordion_of_two", "accordion", {{"critical", tenth}, {"otherwise", random}, {"window", integer(1)}}});
+  cases.push_back({"lgreco_of_three", "lgreco", {{"reference", tenth}, {"candidates", list_of({part("top_k"), random})}}});
+  cases.push_back({"induced_of_levels", "induced", {{"biased", part("ef_sign")}, {"unbiased", part("qsgd")}}});
+  cases.push_back({"induced_of_codes", "induced", {{"biased", part("stc")}, {"unbiased", unbiased}}});
+  cases.push_back(
+      {"schedule_of_two", "schedule", {{"stages", list_of({tenth, part("drive")})}, {"from", list_of({integer(1), integer(3)})}}});
+  cases.push_back({"sidco_in_stages", "sidco", {{"stages", integer(3)}, {"ratio", number(0.05)}}});
+  cases.push_back({"sidco_pareto", "sidco", {{"stages", integer(2)}, {"fit", Value{std::string("pareto")}}}});
+  cases.push_back({"sketch_of_few", "sketched_sgd", {{"rows", integer(4)}, {"columns", integer(7)}, {"ratio", number(0.3)}}});
+  return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Operators, GpuParity, testing::ValuesIn(operators_with_the_same_bytes()),
-                         [](const auto& test) { return std::string(test.param); });
+                         [](const auto& test) { return test.param.label; });
 
-TEST(GpuRegistry, EveryCompressorExistsOnBothDevicesUnlessItIsTheHosts) {
+TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
   const Registry& registry = Registry::instance();
   for (const std::string& name : registry.names("compressor"))
-    for (const Precision precision : {Precision::float32, Precision::float64}) {
-      EXPECT_TRUE(registry.contains("compressor", name, Device::cpu, precision)) << name;
-      EXPECT_EQ(registry.contains("compressor", name, Device::cuda, precision), !host_operators().contains(name)) << name;
-    }
+    for (const Device device : {Device::cpu, Device::cuda})
+      for (const Precision precision : {Precision::float32, Precision::float64})
+        EXPECT_TRUE(registry.contains("compressor", name, device, precision)) << name << " on " << to_string(device);
 }
 
-// Both phases on one matrix [37,21]: matrix products differ by rounding alone.
-TEST(GpuPowerSgd, AgreesUpToRounding) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
-  LayerTable table;
-  table.layers = {{"weight", 0, 37, 21}, {"bias", 777, 5, 1}};
-  const Scope wanted = make_scope(table, ScopeKind::tensor, 0, {});
-  const Options options = Registry::instance().default_options("compressor", "powersgd");
-  const Block<double> block = make_block<double>(Pattern::uniform, 1, wanted.P);
-  std::vector<double> sent[2];
-  for (const Device device : {Device::cpu, Device::cuda}) {
-    const auto op = make_part<Compressor<double>>("compressor", "powersgd", options, device, Precision::float64);
-    const Scope scope = op->adapt(wanted);
-    std::vector<double> shared(op->cohort_state_size(scope)), estimate(scope.P);
-    op->init_cohort_state(42, scope, shared.data());
-    Workspace workspace(device);
-    Exec exec;
-    exec.device = device;
-    exec.workspace = &workspace;
-    Buffer<double> e = place(block.e, device);
-    for (int phase = 0; phase < 2; ++phase) {
-      const Buffer<double> shared_there = place(shared, device);
-      CompressContext<double> context;
-      context.phase = phase;
-      context.clients = block.clients;
-      context.shared = shared_there.data();
-      Affine<double> input;
-      input.add(1.0, BatchView<const double>{e.data(), nullptr, 1, scope.P, scope.P});
-      Payload<double> message, host;
-      message.clear(op->message_length(phase, scope));
-      Payload<double>* pointer = &message;
-      const StateWrite<double> state{phase == 1 ? StateRule::residual : StateRule::none, {e.data(), nullptr, 1, scope.P, scope.P}};
-      op->compress(exec, context, input, scope, state, std::span<Payload<double>* const>(&pointer, 1));
-      cuda::copy_payload(message, host, nullptr);
-      sent[static_cast<int>(device)].insert(sent[static_cast<int>(device)].end(), host.value.begin(), host.value.end());
-      op->absorb_mean(phase, scope, host.value.span(), shared.data(), estimate.data());
-    }
-    std::vector<double> residual(scope.P);
-    copy_bytes(residual.data(), Device::cpu, e.data(), device, residual.size() * sizeof(double));
-    sent[static_cast<int>(device)].insert(sent[static_cast<int>(device)].end(), residual.begin(), residual.end());
+// Operators of matrices, which are decomposed or multiplied: devices differ by rounding alone.
+class GpuMatrices : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
   }
-  ASSERT_EQ(sent[0].size(), sent[1].size());
-  for (std::size_t i = 0; i < sent[0].size(); ++i) ASSERT_NEAR(sent[0][i], sent[1][i], 1e-12) << "entry " << i;
+  template <class T>
+  static void expect_near(const std::vector<T>& a, const std::vector<T>& b, const char* what) {
+    constexpr double kTolerance = sizeof(T) == sizeof(float) ? 1e-4 : 1e-11;
+    ASSERT_EQ(a.size(), b.size()) << what;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if ((std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i]) continue;
+      ASSERT_NEAR(a[i], b[i], kTolerance) << what << " " << i;
+    }
+  }
+  // Two matrices and a vector beside them.
+  template <class T>
+  static void compare(Pattern pattern, std::uint32_t K, StateRule rule) {
+    LayerTable table;
+    table.layers = {{"weight", 0, 17, 5}, {"bias", 85, 5, 1}, {"head", 90, 4, 6}};
+    const Scope wanted = make_scope(table, ScopeKind::tensor, 0, {});
+    const Block<T> block = make_block<T>(pattern, K, wanted.P);
+    SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", K = " << K << ", rule " << static_cast<int>(rule));
+    const auto on = [&](Device device) { return compress_on(device, GetParam(), wanted, rule, block); };
+    const Outcome<T> cpu = on(Device::cpu), gpu = on(Device::cuda);
+    expect_near(cpu.state, gpu.state, "state");
+    expect_near(cpu.memory, gpu.memory, "memory");
+    ASSERT_EQ(cpu.messages.size(), gpu.messages.size());
+    for (std::size_t i = 0; i < cpu.messages.size(); ++i) {
+      const Payload<T>&a = cpu.messages[i], &b = gpu.messages[i];
+      EXPECT_TRUE(same_bytes(a.counts, b.counts)) << "ranks of message " << i;
+      if (a.positions == Positions::factors && b.positions == Positions::factors)
+        expect_near(products(a, wanted), products(b, wanted), "products");
+      else
+        expect_near(values(a), values(b), "values");
+    }
+  }
+
+ private:
+  template <class T>
+  static std::vector<T> values(const Payload<T>& message) {
+    return {message.value.begin(), message.value.end()};
+  }
+  // The signs of factors are arbitrary, their product is not.
+  template <class T>
+  static std::vector<T> products(const Payload<T>& message, const Scope& wanted) {
+    Scope matrices = wanted;
+    std::erase_if(matrices.segments, [](const Segment& segment) { return segment.cols == 1; });
+    std::vector<T> dense(wanted.P);
+    write_dense(message, matrices, dense.data());
+    return dense;
+  }
+};
+
+TEST_P(GpuMatrices, AgreeUpToRounding) {
+  for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
+    compare<double>(Pattern::uniform, 1, rule);
+    compare<float>(Pattern::uniform, 2, rule);
+  }
+  for (const Pattern pattern : {Pattern::ties, Pattern::zeros, Pattern::sparse, Pattern::nan, Pattern::infinite})
+    compare<double>(pattern, 3, StateRule::residual);
 }
+
+std::vector<Case> operators_of_matrices() {
+  const Value two = part("rank_r_svd"), one = part("rank_r_svd", {{"rank", Value{std::int64_t{1}}}});
+  return {{"powersgd", "powersgd", {}},
+          {"rank_r_svd", "rank_r_svd", {}},
+          {"rank_5", "rank_r_svd", {{"rank", Value{std::int64_t{5}}}}},
+          {"absolute_low_rank", "absolute_low_rank", {{"threshold", Value{3.0}}}},
+          {"atomo", "atomo", {{"atoms", Value{std::string("singular")}}}},
+          {"gradzip", "gradzip", {}},
+          {"gradzip_3", "gradzip", {{"rank", Value{std::int64_t{3}}}}},
+          {"accordion", "accordion", {{"critical", two}, {"otherwise", one}, {"window", Value{std::int64_t{1}}}}},
+          {"lgreco", "lgreco", {{"reference", two}, {"candidates", list_of({one})}}},
+          {"induced", "induced", {{"biased", two}, {"unbiased", part("random_k", {{"scaled", Value{true}}})}}}};
+}
+INSTANTIATE_TEST_SUITE_P(Operators, GpuMatrices, testing::ValuesIn(operators_of_matrices()),
+                         [](const auto& test) { return test.param.label; });
 
 }  // namespace
 }  // namespace fl

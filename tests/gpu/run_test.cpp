@@ -24,15 +24,15 @@ class GpuRun : public testing::TestWithParam<Method> {
   void SetUp() override {
     if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
     const bool is_cheap = GetParam().label == "none" || GetParam().label == "ef14_sampled" || GetParam().label == "drive" ||
-                          GetParam().label == "variance_based" || GetParam().label == "powersgd";
+                          GetParam().label == "variance_based" || GetParam().label == "powersgd" || GetParam().label == "accordion";
     if (test::kSanitized && !is_cheap) GTEST_SKIP() << "under the sanitizers a few kinds of methods";
   }
 };
 
-// Matrix products alone, PowerSGD's, differ by rounding.
+// Products of matrices alone differ by rounding.
 void expect_same(const RunResult& result, const RunResult& expected) {
   EXPECT_EQ(result.record.status, RunStatus::done);
-  if (GpuRun::GetParam().label == "powersgd") {
+  if (test::is_of_matrices(GpuRun::GetParam())) {
     EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
     EXPECT_NEAR(result.record.train_loss, expected.record.train_loss, 1e-5 * expected.record.train_loss);
     return;

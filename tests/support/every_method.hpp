@@ -61,17 +61,30 @@ inline std::vector<Method> methods() {
       {"drive", "kind = 'ef14'", kGradient, "kind = 'drive'\nscale = 'min_error'", ""},
       {"vqsgd", "kind = 'ef14'", kGradient, "kind = 'vqsgd'\nscaled = true", ""},
       {"sidco", "kind = 'ef14'", kGradient, "kind = 'sidco'", ""},
+      {"sketched_sgd", "kind = 'ef14'", kGradient, "kind = 'sketched_sgd'\nk = 5\nrows = 3\ncolumns = 40", ""},
+      // Operators around operators.
+      {"induced", "kind = 'none'", kGradient, "kind = 'induced'\nbiased = { kind = 'top_k', k = 5 }", ""},
+      {"accordion", "kind = 'ef14'", kGradient,
+       "kind = 'accordion'\nwindow = 2\ncritical = { kind = 'top_k', k = 20 }\notherwise = { kind = 'atomo', k = 5 }", ""},
+      {"lgreco", "kind = 'ef14'", kGradient,
+       "kind = 'lgreco'\nadjust_every = 3\nreference = { kind = 'top_k', k = 9 }\ncandidates = [{ kind = 'top_k', k = 3 }]", ""},
+      {"schedule", "kind = 'ef14'", kGradient,
+       "kind = 'schedule'\nfrom = [1, 5]\nstages = [{ kind = 'top_k', k = 20 }, { kind = 'top_k', k = 4 }]", ""},
+      // Operators of matrices.
       {"powersgd", "kind = 'ef14'", kGradient, "kind = 'powersgd'\nscope = 'tensor'\nrank = 1", ""},
+      {"rank_r_svd", "kind = 'ef14'", kGradient, "kind = 'rank_r_svd'\nscope = 'tensor'\nrank = 1", ""},
+      {"gradzip", "kind = 'ef14'", kGradient, "kind = 'gradzip'\nscope = 'tensor'\nrank = 1", ""},
       {"star", "kind = 'ef14'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop, ""},
   };
 }
 
-// PowerSGD needs matrices: a multinomial model.
+// They need matrices, hence a multinomial model; and devices round their products differently.
+inline bool is_of_matrices(const Method& m) { return m.label == "powersgd" || m.label == "rank_r_svd" || m.label == "gradzip"; }
+
 inline std::string text_of(const Method& m, const std::string& precision) {
-  const std::string problem = m.label == "powersgd"
-                                  ? "[data]\nkind = 'synthetic'\nclients = 7\nfeatures = 9\nclasses = 5\n[partition]\nkind = "
-                                    "'natural'\nclients = 7\n"
-                                  : "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
+  const std::string problem = is_of_matrices(m) ? "[data]\nkind = 'synthetic'\nclients = 7\nfeatures = 9\nclasses = 5\n[partition]\nkind = "
+                                                  "'natural'\nclients = 7\n"
+                                                : "[data]\nname = 'mushrooms'\nrows = 200\n[partition]\nkind = 'shuffled'\nclients = 7\n";
   return "name = 'checkpoint'\nrounds = 14\nprecision = '" + precision + "'\n" + problem +
          "[model]\nkind = 'logistic_regression'\nl2 = 0.01\n[evaluate]\nevery = 3\naverage = true\n[local]\n" + m.local +
          "\n[compressor.up]\n" + m.up + "\n[feedback.up]\n" + m.feedback + "\n" + m.more;
