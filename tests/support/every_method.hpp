@@ -63,7 +63,7 @@ inline std::vector<Method> methods() {
       {"sidco", "kind = 'ef14'", kGradient, "kind = 'sidco'", ""},
       {"sketched_sgd", "kind = 'ef14'", kGradient, "kind = 'sketched_sgd'\nk = 5\nrows = 3\ncolumns = 40", ""},
       // Operators around operators.
-      {"induced", "kind = 'none'", kGradient, "kind = 'induced'\nbiased = { kind = 'top_k', k = 5 }", ""},
+      {"induced", "kind = 'diana'\nalpha = 0.05", kGradient, "kind = 'induced'\nbiased = { kind = 'top_k', k = 5 }", ""},
       {"accordion", "kind = 'ef14'", kGradient,
        "kind = 'accordion'\nwindow = 2\ncritical = { kind = 'top_k', k = 20 }\notherwise = { kind = 'atomo', k = 5 }", ""},
       {"lgreco", "kind = 'ef14'", kGradient,
