@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/levels.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/payload_segments.hpp"
 #include "server/cuda/aggregation.hpp"
@@ -63,13 +64,7 @@ template <class T>
 
 template <class T>
 [[nodiscard]] __device__ T level_number(const SentMessage<T>& message, std::size_t i, const T* scale) {
-  std::int32_t level = 0;
-  switch (message.width) {
-    case LevelWidth::w8: level = reinterpret_cast<const std::int8_t*>(message.levels)[i]; break;
-    case LevelWidth::w16: level = reinterpret_cast<const std::int16_t*>(message.levels)[i]; break;
-    case LevelWidth::w32: level = reinterpret_cast<const std::int32_t*>(message.levels)[i]; break;
-  }
-  return level_value(message.format, level, scale);
+  return level_value(message.format, level_from(message.levels, message.width, i), scale);
 }
 template <class T>
 [[nodiscard]] __device__ const T* scale_of(const SentMessage<T>& message, const Place& place) {

@@ -5,26 +5,20 @@
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "compressors/compressor.hpp"
-#include "fl_core/cpu/dense.hpp"
-#include "fl_core/cuda/memory.hpp"
 #include "fl_core/cuda/payload_copy.hpp"
-#include "fl_core/registry.hpp"
 #include "server/aggregator.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
-#include "tests/support/sanitized.hpp"
-#if defined(FL_CUDA_EMULATOR)
-#include "tests/emulator/block.hpp"
-#endif
+#include "tests/gpu/messages.hpp"
 
 namespace fl {
 namespace {
 
+using test::compressed;
+using test::in_each_order;
+using test::no_gpu;
 using test::Pattern;
 
 // A cohort's messages as the host has them, and where a GPU reaches them. Clients may be absent (null) or silent.
@@ -67,17 +61,6 @@ std::vector<double> sum_by(Aggregator<T>& aggregator, std::span<const Payload<T>
   return sum;
 }
 
-// Calls `check` with threads in ascending and, emulated, in descending order.
-void in_each_order(const std::function<void()>& check) {
-  check();
-#if defined(FL_CUDA_EMULATOR)
-  SCOPED_TRACE("threads in descending order");
-  emulator::set_order(emulator::Order::descending);
-  check();
-  emulator::set_order(emulator::Order::ascending);
-#endif
-}
-
 template <class T>
 void expect_same_sums(const Cohort<T>& cohort, const Scope& scope, std::size_t length) {
   ThreadPool pool(1);
@@ -93,33 +76,6 @@ void expect_same_sums(const Cohort<T>& cohort, const Scope& scope, std::size_t l
   EXPECT_TRUE(same_bytes(sum_by<T>(aggregator, cohort.on_device, cohort, scope, length), expected));
 }
 
-// What an operator makes of K vectors.
-template <class T>
-std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Pattern pattern, std::uint32_t K) {
-  const std::unique_ptr<Compressor<T>> op =
-      make_part<Compressor<T>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu, kPrecisionOf<T>);
-  scope = op->adapt(scope);
-  test::Block<T> block(K, scope.P, pattern);
-  std::vector<std::uint32_t> clients(K);
-  for (std::uint32_t k = 0; k < K; ++k) clients[k] = 10 + 3 * k;
-  CompressContext<T> context;
-  context.round = 3;
-  context.random_key = 42;
-  context.clients = clients;
-  op->compress(block.exec, context, block.input(2), scope, {}, block.out());
-  if (!scope.excluded.empty()) cpu::send_excluded(block.exec, block.input(2), scope, StateWrite<T>{}, block.out());
-  return std::move(block.payloads);
-}
-
-std::vector<Scope> scopes_of(std::size_t P) {
-  LayerTable table;
-  table.layers = {{"weight", 0, P / 3, 1}, {"middle", P / 3, 41, 1}, {"head", P / 3 + 41, P - P / 3 - 41, 1}};
-  return {make_scope(table, ScopeKind::model, 0, {}), make_scope(table, ScopeKind::tensor, 0, {}),
-          make_scope(table, ScopeKind::bucket, 512, {"middle"})};
-}
-
-bool no_gpu() { return cuda::device_count() == 0; }
-
 class GpuAggregation : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -127,7 +83,7 @@ class GpuAggregation : public testing::TestWithParam<std::string> {
   }
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
-    for (Scope scope : scopes_of(P)) {
+    for (Scope scope : test::message_scopes(P)) {
       SCOPED_TRACE(testing::Message() << GetParam() << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", segments "
                                       << scope.segments.size() << ", " << sizeof(T) << " bytes");
       Cohort<T> cohort(compressed<T>(GetParam(), scope, pattern, K));
@@ -146,13 +102,7 @@ TEST_P(GpuAggregation, GivesTheBytesOfTheCpu) {
   compare<float>(Pattern::infinite, 3, 331);
 }
 
-std::vector<std::string> operators() {
-  std::vector<std::string> names;
-  for (const std::string& name : Registry::instance().names("compressor"))
-    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && name != "powersgd") names.push_back(name);
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(Operators, GpuAggregation, testing::ValuesIn(operators()),
+INSTANTIATE_TEST_SUITE_P(Operators, GpuAggregation, testing::ValuesIn(test::device_operators()),
                          [](const auto& test) { return std::string(test.param); });
 
 // ---- what no operator alone sends ----
