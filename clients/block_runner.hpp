@@ -2,7 +2,7 @@
 //
 // On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
-// themselves, operators of the host, counting of bits) on the CPU's threads, which share the block out.
+// themselves, operators of the host, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block out.
 //
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.

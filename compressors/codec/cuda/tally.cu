@@ -38,11 +38,14 @@ struct LevelPiece {
   std::size_t table;  // where it begins among all tables
 };
 
-// The positions kept in one segment, and the sums over their gaps.
+// The positions that describe one segment: those that are kept, or the others, where they are fewer. And the sums over their gaps.
 struct PositionPiece {
-  const std::uint32_t* index;
-  std::size_t count, begin, end;
+  const std::uint32_t* kept;  // [num_kept]
+  std::size_t num_kept, begin, end;
+  std::size_t count;      // of the positions described
+  std::uint32_t* others;  // [count] those that are not kept; null where the kept ones are described
   std::uint32_t divisor;  // of Golomb's code, 0 = not tried
+  [[nodiscard]] FL_HD const std::uint32_t* index() const { return others != nullptr ? others : kept; }
 };
 struct GapCosts {
   std::uint64_t rice, blocks;       // with their parameters
@@ -109,7 +112,7 @@ __device__ void add_block(const PositionPiece& piece, std::size_t from, WarpSums
   for (unsigned j = 0; j < kGapsPerLane; ++j) {
     const std::size_t i = from + j * kWarp + lane;
     if (i >= piece.count) continue;
-    const std::uint64_t here = piece.index[i], least = i == 0 ? piece.begin : std::uint64_t{piece.index[i - 1]} + 1;
+    const std::uint64_t here = piece.index()[i], least = i == 0 ? piece.begin : std::uint64_t{piece.index()[i - 1]} + 1;
     disorder |= here < least || here >= piece.end ? 1 : 0;
     gap[j] = static_cast<std::uint32_t>(here - least);
     exponents += floor_log2(gap[j] + 1);
@@ -135,9 +138,27 @@ __device__ void add_block(const PositionPiece& piece, std::size_t from, WarpSums
   sums.disorder += __reduce_add_sync(kAllLanes, disorder);
 }
 
+// Fills `others`. Kept position i has i kept ones below it, hence those before it that are not kept know their places. disorder: [pieces],
+// zeros
+__global__ void list_others(const PositionPiece* pieces, std::size_t num_pieces, std::uint32_t* disorder) {
+  for (std::size_t p = blockIdx.x; p < num_pieces; p += gridDim.x) {
+    const PositionPiece& piece = pieces[p];
+    if (piece.others == nullptr) continue;
+    for (std::size_t i = threadIdx.x; i <= piece.num_kept; i += blockDim.x) {
+      const std::size_t from = i == 0 ? piece.begin : std::size_t{piece.kept[i - 1]} + 1;
+      const std::size_t to = i == piece.num_kept ? piece.end : piece.kept[i];
+      if (from < piece.begin + i || to < from || to > piece.begin + i + piece.count) {
+        disorder[p] = 1;
+        continue;
+      }
+      for (std::size_t j = from; j < to; ++j) piece.others[j - piece.begin - i] = static_cast<std::uint32_t>(j);
+    }
+  }
+}
+
 // The last position of every piece, which Golomb's divisor depends on.
 __global__ void find_last(const PositionPiece* pieces, std::size_t num_pieces, std::uint32_t* last) {
-  for (std::size_t p = thread_index(); p < num_pieces; p += num_threads()) last[p] = pieces[p].index[pieces[p].count - 1];
+  for (std::size_t p = thread_index(); p < num_pieces; p += num_threads()) last[p] = pieces[p].index()[pieces[p].count - 1];
 }
 
 // One block per piece; the least sum over Rice's parameters by the first warp.
@@ -175,7 +196,7 @@ __global__ void add_gaps(const PositionPiece* pieces, std::size_t num_pieces, Ga
 // What the piece's positions take, all codes compared.
 [[nodiscard]] std::uint64_t bits_of_piece(const PositionPiece& piece, const GapCosts& sums) {
   const Segment segment{.begin = piece.begin, .end = piece.end, .rows = piece.end - piece.begin, .cols = 1};
-  if (piece.count == segment.size()) return gamma_bits(piece.count + 1);
+  if (piece.num_kept == segment.size()) return gamma_bits(piece.num_kept + 1);
   PositionCosts costs;
   costs.of(PositionCode::rice) = sums.rice;
   costs.of(PositionCode::gamma) = 2 * sums.exponents + piece.count;
@@ -185,7 +206,7 @@ __global__ void add_gaps(const PositionPiece* pieces, std::size_t num_pieces, Ga
                                      piece.count * static_cast<std::uint64_t>(std::bit_width(piece.divisor - 1));
   }
   add_plain_costs(piece.count, segment, costs);
-  return shortest_plan(piece.count, costs).bits;
+  return shortest_plan(piece.num_kept, costs).bits;
 }
 
 template <class U>
@@ -259,13 +280,14 @@ class Counter final : public DeviceTally<T> {
     std::size_t sent = 0;
     for (std::size_t s = 0; s < segments.size(); ++s) {
       const std::size_t count = message.counts[s], size = segments[s].size();
-      const bool is_host =
-          count > size || (count < size && count > size - count) || segments[s].end > 0xffffffffULL || sent + count > message.num_sent;
-      if (is_host) {
+      if (count > size || segments[s].end > 0xffffffffULL || sent + count > message.num_sent) {
         pieces.resize(before);
         return false;
       }
-      if (count > 0) pieces.push_back({message.index.data() + sent, count, segments[s].begin, segments[s].end, 0});
+      if (count > 0) {
+        const std::size_t described = count < size ? std::min(count, size - count) : count;
+        pieces.push_back({message.index.data() + sent, count, segments[s].begin, segments[s].end, described, nullptr, 0});
+      }
       sent += count;
     }
     if (sent == message.num_sent) return true;
@@ -309,6 +331,7 @@ class Counter final : public DeviceTally<T> {
 
   [[nodiscard]] std::vector<GapCosts> costs_of(std::vector<PositionPiece>& pieces) {
     Workspace::Frame frame(workspace_);
+    const std::vector<std::uint32_t> disorder = list_other_positions(pieces, frame);
     auto* last = frame.take<std::uint32_t>(pieces.size());
     Launch(exec_, "find_last", blocks_for(pieces.size()))(find_last, upload(exec_, std::span<const PositionPiece>(pieces), frame),
                                                           pieces.size(), last);
@@ -320,7 +343,28 @@ class Counter final : public DeviceTally<T> {
     }
     auto* costs = frame.take<GapCosts>(pieces.size());
     Launch(exec_, "add_gaps", pieces.size())(add_gaps, upload(exec_, std::span<const PositionPiece>(pieces), frame), pieces.size(), costs);
-    return download(exec_, costs, pieces.size());
+    std::vector<GapCosts> sums = download(exec_, costs, pieces.size());
+    for (std::size_t p = 0; p < disorder.size(); ++p)
+      if (disorder[p] != 0) sums[p].ascending = 0;
+    return sums;
+  }
+
+  // Lists the positions that are not kept where these are described. Which pieces were out of order; empty where there is nothing to list.
+  [[nodiscard]] std::vector<std::uint32_t> list_other_positions(std::vector<PositionPiece>& pieces, Workspace::Frame& frame) {
+    std::size_t total = 0;
+    for (const PositionPiece& piece : pieces) total += piece.count < piece.num_kept ? piece.count : 0;
+    if (total == 0) return {};
+    auto* others = frame.take<std::uint32_t>(total);
+    auto* disorder = frame.take<std::uint32_t>(pieces.size());
+    FL_CUDA_CHECK(cudaMemsetAsync(disorder, 0, pieces.size() * sizeof *disorder, fl::cuda::stream_of(exec_)));
+    for (PositionPiece& piece : pieces) {
+      if (piece.count == piece.num_kept) continue;
+      piece.others = others;
+      others += piece.count;
+    }
+    Launch(exec_, "list_others", pieces.size())(list_others, upload(exec_, std::span<const PositionPiece>(pieces), frame), pieces.size(),
+                                                disorder);
+    return download(exec_, disorder, pieces.size());
   }
 
   DeviceStream stream_{Device::cuda};
