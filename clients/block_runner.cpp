@@ -46,6 +46,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   const Device memory = options.device == Device::cpu ? Device::cpu : Device::managed;
   if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
     training_ = make_device_training(local_update, oracle);
+  if (options.device == Device::cuda) counter_ = codec::make_device_tally<T>();
   device_exec_.device = options.device;
   device_exec_.stream = device_stream_.get();
   device_exec_.workspace = &device_workspace_;
@@ -214,6 +215,7 @@ template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
+  if (counter_ != nullptr) tally(block, phase);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, context, part, phase); });
 }
 
@@ -283,6 +285,21 @@ void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channe
 }
 
 template <class T>
+void BlockRunner<T>::tally(const ClientBlock<T>& block, int phase) {
+  tallies_.assign(channels_.size() * block_size_, {});
+  std::vector<codec::Channel<T>> spoken;
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    if (!channels_[c].speaks) continue;
+    const Scope& scope = exchange_.channels[c].phase_scope[static_cast<std::size_t>(phase)];
+    for (const Payload<T>* message : block.messages[c]) spoken.push_back({&message->on_wire(), &scope});
+  }
+  counter_->count(spoken);
+  std::size_t at = 0;
+  for (std::size_t c = 0; c < channels_.size(); ++c)
+    for (std::uint32_t k = 0; channels_[c].speaks && k < block.K; ++k) tallies_[c * block_size_ + k] = spoken[at++];
+}
+
+template <class T>
 void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   for (std::uint32_t k = 0; k < block.K; ++k) {
@@ -295,11 +312,12 @@ void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context
       const ExchangeChannel<T>& channel = exchange_.channels[c];
       const Payload<T>& payload = *block.messages[c][k];
       const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
-      scratch.spoken.push_back({&payload.on_wire(), &scope});
+      const codec::Tally counted = tally_of(block.first + k, c);
+      scratch.spoken.push_back({&payload.on_wire(), &scope, counted});
       message.bits.elements += payload.elements();
       if (payload.silent) continue;
       message.bits.published += channel.compressor->published_bits(payload, scope);
-      message.bits.entropy += codec::entropy_bits(payload.on_wire(), scope);
+      message.bits.entropy += codec::entropy_bits(payload.on_wire(), scope, counted);
     }
     const std::span<const codec::Channel<T>> spoken(scratch.spoken);
     message.bits.bits = codec::encoded_bits<T>(spoken);

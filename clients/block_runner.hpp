@@ -2,7 +2,8 @@
 //
 // On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
-// themselves, operators without a CUDA half, counting of bits) on the CPU's threads, which share the block out.
+// themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
+// out.
 //
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.
@@ -17,6 +18,7 @@
 #include "clients/device_training.hpp"
 #include "clients/local_update.hpp"
 #include "clients/oracle.hpp"
+#include "compressors/codec/device_tally.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
@@ -84,6 +86,11 @@ class BlockRunner final : public CohortRunner<T> {
   void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
   void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
                 const ClientBlock<T>& block, std::size_t c);
+  // What the GPU counts of a block's messages, before the host makes bits of it.
+  void tally(const ClientBlock<T>& block, int phase);
+  [[nodiscard]] codec::Tally tally_of(std::uint32_t position, std::size_t c) const {
+    return counter_ == nullptr ? codec::Tally{} : tallies_[c * block_size_ + position % block_size_].tally;
+  }
   void count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
   // What the receiver makes of a message that it decoded.
   void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
@@ -102,7 +109,9 @@ class BlockRunner final : public CohortRunner<T> {
   BlockRunnerOptions options_;
   Tap tap_;
 
-  std::unique_ptr<DeviceTraining<T>> training_;  // null: clients train on the CPU
+  std::unique_ptr<DeviceTraining<T>> training_;     // null: clients train on the CPU
+  std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
+  std::vector<codec::Channel<T>> tallies_;          // [channels,K] of the block on the GPU
   DeviceStream device_stream_;
   Workspace device_workspace_;
   Exec device_exec_;

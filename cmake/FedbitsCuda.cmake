@@ -8,7 +8,8 @@ else()
 endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
-set_source_files_properties(fl_core/buffer.cpp clients/device_training.cpp clients/device_evaluation.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
+set_source_files_properties(fl_core/buffer.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
+  compressors/codec/device_tally.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
 
@@ -23,7 +24,8 @@ foreach(source ${candidates})
 endforeach()
 
 file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/layers/*.cu)
+  ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/layers/*.cu
+  ${CMAKE_CURRENT_SOURCE_DIR}/server/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/compressors/codec/cuda/*.cu)
 add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
   set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
@@ -50,7 +52,8 @@ if(GTest_FOUND)
     target_compile_options(${target} PRIVATE -O1 -ffp-contract=off)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
-  fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp)
+  fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
+    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp)
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp)
   endif()

@@ -7,13 +7,13 @@
 namespace fl {
 
 namespace {
-constexpr std::size_t kGroup = 64;     // clients summed one after another
 constexpr std::size_t kRange = 16384;  // coordinates of one piece of work: 128 KiB of partial sums
 }  // namespace
 
 template <class T>
 void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                         std::span<double> sum) {
+  if (sum_on_device(messages, weights, scope, sum)) return;
   const std::size_t L = sum.size();
   const auto pieces = static_cast<std::uint32_t>((L + kRange - 1) / kRange);
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
@@ -22,11 +22,21 @@ void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<c
   });
 }
 
+// The first message says where they lie; device_ refuses a cohort of which some lie elsewhere.
+template <class T>
+bool Aggregator<T>::sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
+                                  std::span<double> sum) {
+  const auto spoken = std::find_if(messages.begin(), messages.end(), [](const Payload<T>* m) { return m != nullptr && !m->silent; });
+  if (spoken == messages.end() || (*spoken)->index.device() == Device::cpu) return false;
+  if (device_ == nullptr) device_ = make_device_aggregation<T>();
+  return device_ != nullptr && device_->sum(messages, weights, scope, sum);
+}
+
 // Groups are joined like the carries of a binary counter: partial[level] holds a sum of 2^level groups.
 template <class T>
 void Aggregator<T>::sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                               std::size_t first, std::size_t last, double* sum, const Exec& exec) const {
-  const std::size_t count = last - first, groups = (messages.size() + kGroup - 1) / kGroup;
+  const std::size_t count = last - first, groups = (messages.size() + kSumGroup - 1) / kSumGroup;
   Workspace::Frame frame(*exec.workspace);
   std::size_t levels = 1;
   while ((std::size_t{1} << levels) <= groups) ++levels;
@@ -36,7 +46,7 @@ void Aggregator<T>::sum_range(std::span<const Payload<T>* const> messages, std::
   for (std::size_t group = 0; group < groups; ++group) {
     double* target = sum + first;
     std::fill_n(target, count, 0.0);
-    const std::size_t from = group * kGroup, in_group = std::min(messages.size() - from, kGroup);
+    const std::size_t from = group * kSumGroup, in_group = std::min(messages.size() - from, kSumGroup);
     accumulate(messages.subspan(from, in_group), scope, weights.subspan(from, in_group), first, last, sum);
     std::size_t level = 0;
     for (; (full >> level & 1) != 0; ++level) {

@@ -2,10 +2,12 @@
 //
 //   sum_j = sum_i weight_i c_ij, in double: clients in ascending cohort position inside groups of 64, the groups joined in a binary tree
 // Threads share the coordinates, never the clients, so their number does not enter the result. A silent or lost message is a zero.
+// Messages that lie where a GPU reaches them are summed there, where they have a device form (device_aggregation.hpp): the same bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "fl_core/layer_table.hpp"
 #include "fl_core/payload.hpp"
 #include "fl_core/thread_pool.hpp"
+#include "server/device_aggregation.hpp"
 
 namespace fl {
 
@@ -24,9 +27,12 @@ class Aggregator {
   void sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::span<double> sum);
 
  private:
+  [[nodiscard]] bool sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
+                                   std::span<double> sum);
   void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::size_t first,
                  std::size_t last, double* sum, const Exec& exec) const;
   ThreadPool& pool_;
+  std::unique_ptr<DeviceAggregation<T>> device_;  // made for the first messages that a GPU reaches
 };
 
 extern template class Aggregator<float>;

@@ -100,8 +100,8 @@ template <class T>
 
 // How the levels of a message are written; nothing where it has none.
 template <class T>
-[[nodiscard]] LevelPlan plan_of(const Payload<T>& message) {
-  return message.values == WireValue::levels ? plan_levels(message, kCodedNameBits) : LevelPlan{};
+[[nodiscard]] LevelPlan plan_of(const Payload<T>& message, const Tally& tally = {}) {
+  return message.values == WireValue::levels ? plan_levels(message, kCodedNameBits, tally.levels) : LevelPlan{};
 }
 
 // Bits of the scales of one segment that sends anything.
@@ -114,29 +114,30 @@ template <class T>
 
 // Positions and scales of a list.
 template <class T>
-std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments) {
+std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments, const Tally& tally) {
   std::uint64_t bits = 0;
   const std::uint32_t* index = message.index.data();
   const std::uint64_t per_segment = scale_bits(message);
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const std::size_t count = message.counts[s];
-    bits += plan_positions({index, count}, segments[s]).bits + (count > 0 ? per_segment : 0);
+    bits += tally.positions.empty() ? plan_positions({index, count}, segments[s]).bits : tally.positions[s];
+    bits += count > 0 ? per_segment : 0;
     index += count;
   }
   return bits;
 }
 
 template <class T>
-std::uint64_t part_bits(const Payload<T>& message, const Scope& scope) {
+std::uint64_t part_bits(const Payload<T>& message, const Scope& scope, const Tally& tally = {}) {
   const Shape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   std::uint64_t bits = 1 + kValuesBits + (shape.asks_plain ? 1 : 0) + (shape.asks_extras ? 1 : 0);
-  const LevelPlan levels = plan_of(message);
+  const LevelPlan levels = plan_of(message, tally);
   if (message.values == WireValue::levels) bits += format_bits(message.level_format) + (levels.coded ? kCodedNameBits : 0);
   Segment plain;
   const auto segments = message_segments(scope, shape.own, message.length, plain);
   if (message.positions == Positions::list) {
-    bits += list_bits(message, segments);
+    bits += list_bits(message, segments, tally);
   } else if (message.positions == Positions::factors) {
     for (const std::uint32_t rank : message.counts) bits += gamma_bits(std::uint64_t{rank} + 1);
   } else if (message.num_sent > 0) {
@@ -147,8 +148,8 @@ std::uint64_t part_bits(const Payload<T>& message, const Scope& scope) {
 }
 
 template <class T>
-std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope) {
-  if (message.rest == nullptr) return part_bits(message, scope);
+std::uint64_t channel_bits(const Payload<T>& message, const Scope& scope, const Tally& tally) {
+  if (message.rest == nullptr) return part_bits(message, scope, tally);
   return 1 + kValuesBits + part_bits(message, scope) + part_bits(*message.rest, scope);
 }
 
@@ -161,7 +162,7 @@ std::uint64_t encoded_bits(std::span<const Channel<T>> channels) {
     bits += gamma_bits(channels.size());
     for (const Channel<T>& channel : channels) {
       if (channels.size() > 1) bits += 1;
-      if (!channel.payload->silent) bits += channel_bits(*channel.payload, *channel.scope);
+      if (!channel.payload->silent) bits += channel_bits(*channel.payload, *channel.scope, channel.tally);
     }
   }
   return (bits + 7) / 8 * 8;

@@ -34,11 +34,18 @@
 
 namespace fl::codec {
 
+// What was counted of a message where it lies (device_tally.hpp), so that its length is known without reading it again.
+struct Tally {
+  std::span<const std::uint32_t> levels;     // how often each level occurs, from min_level on; empty: not counted
+  std::span<const std::uint64_t> positions;  // [S] bits that the positions of each segment take; empty: not counted
+};
+
 // One channel of a message, with the scope that both sides know from the scenario.
 template <class T>
 struct Channel {
   const Payload<T>* payload = nullptr;
   const Scope* scope = nullptr;
+  Tally tally = {};  // of its length; encode() needs none
 };
 
 // Exact length in bits, header included, a multiple of 8. Throws Error for a payload that contradicts its scope.
@@ -60,7 +67,7 @@ template <class T>
 // The entropy bound in bits: log2 C(n,k) for the positions of each segment, plus raw values at their width, or levels at the empirical
 // entropy of the message's levels, plus scales; excluded values at full width. No header.
 template <class T>
-[[nodiscard]] FL_API double entropy_bits(const Payload<T>& payload, const Scope& scope);
+[[nodiscard]] FL_API double entropy_bits(const Payload<T>& payload, const Scope& scope, const Tally& tally = {});
 
 // log2 of the binomial coefficient n! / (k! (n-k)!), 0 where k > n.
 [[nodiscard]] FL_API double log2_binomial(std::uint64_t n, std::uint64_t k);
@@ -73,7 +80,7 @@ extern template Result<std::uint64_t> decode<float>(std::span<const std::byte>, 
                                                     std::span<Payload<float>* const>);
 extern template Result<std::uint64_t> decode<double>(std::span<const std::byte>, std::span<const Scope* const>,
                                                      std::span<const std::size_t>, std::span<Payload<double>* const>);
-extern template double entropy_bits<float>(const Payload<float>&, const Scope&);
-extern template double entropy_bits<double>(const Payload<double>&, const Scope&);
+extern template double entropy_bits<float>(const Payload<float>&, const Scope&, const Tally&);
+extern template double entropy_bits<double>(const Payload<double>&, const Scope&, const Tally&);
 
 }  // namespace fl::codec

@@ -29,7 +29,11 @@ double compute_log2_binomial(std::uint64_t n, std::uint64_t k) {
 
 // Calls count(c) for each level that occurs: by a table where the format is small, else in a sorted copy.
 template <class T, class Count>
-void for_each_count(const Payload<T>& message, Count count) {
+void for_each_count(const Payload<T>& message, std::span<const std::uint32_t> counted, Count count) {
+  for (const std::uint32_t c : counted) {
+    if (c > 0) count(c);
+  }
+  if (!counted.empty()) return;
   const std::size_t n = message.num_sent;
   if (num_levels(message.level_format) <= std::min<std::uint64_t>(kMostCounted, 16 * n + 256)) {
     static thread_local std::vector<std::uint64_t> table;
@@ -51,10 +55,10 @@ void for_each_count(const Payload<T>& message, Count count) {
 
 // n H = n log2 n - sum c log2 c
 template <class T>
-double level_entropy(const Payload<T>& message) {
+double level_entropy(const Payload<T>& message, std::span<const std::uint32_t> counted) {
   const auto x_log2_x = [](std::uint64_t x) { return static_cast<double>(x) * std::log2(static_cast<double>(x)); };
   double bits = message.num_sent > 0 ? x_log2_x(message.num_sent) : 0;
-  for_each_count(message, [&](std::uint64_t c) { bits -= x_log2_x(c); });
+  for_each_count(message, counted, [&](std::uint64_t c) { bits -= x_log2_x(c); });
   return std::max(bits, 0.0);
 }
 
@@ -78,7 +82,7 @@ double log2_binomial(std::uint64_t n, std::uint64_t k) {
 namespace {
 
 template <class T>
-double part_entropy(const Payload<T>& message, const Scope& scope) {
+double part_entropy(const Payload<T>& message, const Scope& scope, const Tally& tally) {
   constexpr double kNativeBits = 8 * sizeof(T);
   Segment plain;
   const auto segments = message_segments(scope, has_own_shape(message, scope), message.length, plain);
@@ -93,18 +97,18 @@ double part_entropy(const Payload<T>& message, const Scope& scope) {
   }
   if (message.values != WireValue::levels) return bits + static_cast<double>(message.num_sent) * bits_of(message.values);
   bits += static_cast<double>(active * scales_per_segment(message.level_format)) * kNativeBits;
-  return bits + level_entropy(message);
+  return bits + level_entropy(message, tally.levels);
 }
 
 }  // namespace
 
 template <class T>
-double entropy_bits(const Payload<T>& message, const Scope& scope) {
+double entropy_bits(const Payload<T>& message, const Scope& scope, const Tally& tally) {
   if (message.silent) return 0;
-  return part_entropy(message, scope) + (message.rest != nullptr ? part_entropy(*message.rest, scope) : 0.0);
+  return part_entropy(message, scope, tally) + (message.rest != nullptr ? part_entropy(*message.rest, scope, Tally{}) : 0.0);
 }
 
-template double entropy_bits<float>(const Payload<float>&, const Scope&);
-template double entropy_bits<double>(const Payload<double>&, const Scope&);
+template double entropy_bits<float>(const Payload<float>&, const Scope&, const Tally&);
+template double entropy_bits<double>(const Payload<double>&, const Scope&, const Tally&);
 
 }  // namespace fl::codec

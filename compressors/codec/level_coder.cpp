@@ -197,7 +197,7 @@ void find_model(std::span<const std::uint64_t> count, std::uint64_t n, std::uint
 }  // namespace
 
 template <class T>
-LevelPlan plan_levels(const Payload<T>& payload, std::uint64_t code_name_bits) {
+LevelPlan plan_levels(const Payload<T>& payload, std::uint64_t code_name_bits, std::span<const std::uint32_t> counted) {
   constexpr std::uint64_t kLeastCoded = 64 + 3 + kPrecisionBits + 1 + 1;  // the state, W, r and one token
   const LevelFormat& format = payload.level_format;
   const std::size_t n = payload.num_sent;
@@ -207,7 +207,9 @@ LevelPlan plan_levels(const Payload<T>& payload, std::uint64_t code_name_bits) {
   if (const std::string wrong = check_format(format); !wrong.empty()) throw Error("a compressor's level format cannot be sent: " + wrong);
 
   static thread_local std::vector<std::uint64_t> count, present;
-  if (is_direct(format)) {
+  if (!counted.empty()) {
+    count.assign(counted.begin(), counted.end());
+  } else if (is_direct(format)) {
     count_levels(payload, count);
   } else {
     count.assign(num_tokens(format), 0);
@@ -461,8 +463,8 @@ std::string read_coded_levels(BitReader& reader, Payload<T>& payload) {
 
 template void count_levels<float>(const Payload<float>&, std::vector<std::uint64_t>&);
 template void count_levels<double>(const Payload<double>&, std::vector<std::uint64_t>&);
-template LevelPlan plan_levels<float>(const Payload<float>&, std::uint64_t);
-template LevelPlan plan_levels<double>(const Payload<double>&, std::uint64_t);
+template LevelPlan plan_levels<float>(const Payload<float>&, std::uint64_t, std::span<const std::uint32_t>);
+template LevelPlan plan_levels<double>(const Payload<double>&, std::uint64_t, std::span<const std::uint32_t>);
 template void write_coded_levels<float>(BitWriter&, const LevelPlan&, const Payload<float>&);
 template void write_coded_levels<double>(BitWriter&, const LevelPlan&, const Payload<double>&);
 template std::string read_coded_levels<float>(BitReader&, Payload<float>&);

@@ -11,8 +11,7 @@ namespace fl::codec {
 
 namespace {
 
-constexpr unsigned kParameterBits = 5, kLargestParameter = 31;
-constexpr std::size_t kGolombFrom = 64, kBlocksFrom = 2 * kGapsPerBlock;
+constexpr unsigned kParameterBits = kRiceParameterBits, kLargestParameter = kLargestRiceParameter;
 constexpr int kTried = 4;                               // Rice parameters that one pass over the positions measures
 constexpr std::uint64_t kMaxPositions = 0xffffffffULL;  // indices have 32 bits
 
@@ -193,6 +192,8 @@ std::uint64_t golomb_cost(std::span<const std::uint32_t> index, std::uint32_t fi
   return gamma_bits(divisor) + zeros + long_ones + index.size() * std::uint64_t{code.width};
 }
 
+}  // namespace
+
 // The best divisor for geometric gaps with the mean of these, 0 where it is a power of two and Rice's code is the same.
 std::uint32_t golomb_divisor(std::uint64_t gap_total, std::size_t count) {
   if (gap_total == 0) return 0;
@@ -200,6 +201,8 @@ std::uint32_t golomb_divisor(std::uint64_t gap_total, std::size_t count) {
   const auto divisor = static_cast<std::uint32_t>(std::ceil(-std::log1p(q) / std::log(q)));
   return std::has_single_bit(divisor) ? 0 : divisor;
 }
+
+namespace {
 
 PositionCosts many_costs(std::span<const std::uint32_t> index, const Segment& segment, std::uint32_t first_gap) {
   const std::uint64_t count = index.size();
@@ -218,6 +221,12 @@ PositionCosts many_costs(std::span<const std::uint32_t> index, const Segment& se
 
 }  // namespace
 
+// Of the codes whose length needs no look at the positions.
+void add_plain_costs(std::size_t count, const Segment& segment, PositionCosts& costs) {
+  costs.of(PositionCode::bitmap) = segment.size();
+  costs.of(PositionCode::fixed) = std::uint64_t{count} * fixed_width(segment);
+}
+
 PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment& segment) {
   if (segment.end - 1 > kMaxPositions) throw_too_wide(segment);
   if (index.front() < segment.begin || index.back() >= segment.end || index.back() - index.front() < index.size() - 1) {
@@ -226,8 +235,7 @@ PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment
   const std::uint64_t count = index.size();
   const auto first_gap = static_cast<std::uint32_t>(index.front() - segment.begin);
   PositionCosts costs = count == 1 ? single_costs(first_gap) : many_costs(index, segment, first_gap);
-  costs.of(PositionCode::bitmap) = segment.size();
-  costs.of(PositionCode::fixed) = count * fixed_width(segment);
+  add_plain_costs(count, segment, costs);
   return costs;
 }
 
@@ -252,6 +260,21 @@ std::span<const std::uint32_t> complement_of(std::span<const std::uint32_t> inde
 
 }  // namespace
 
+PositionPlan shortest_plan(std::size_t kept, const PositionCosts& costs) {
+  PositionPlan plan;
+  plan.rice_parameter = costs.rice_parameter;
+  plan.golomb_divisor = costs.golomb_divisor;
+  std::uint64_t least = PositionCosts::kNotTried;
+  for (int c = 0; c < kNumPositionCodes; ++c) {
+    const auto code = static_cast<PositionCode>(c);
+    if (costs.of(code) == PositionCosts::kNotTried || costs.of(code) + code_bits(code) >= least) continue;
+    least = costs.of(code) + code_bits(code);
+    plan.code = code;
+  }
+  plan.bits = gamma_bits(kept + 1) + least;
+  return plan;
+}
+
 PositionPlan plan_positions(std::span<const std::uint32_t> index, const Segment& segment) {
   PositionPlan plan;
   plan.bits = gamma_bits(index.size() + 1);
@@ -263,18 +286,7 @@ PositionPlan plan_positions(std::span<const std::uint32_t> index, const Segment&
     return plan;
   }
   if (segment.end - 1 > kMaxPositions) throw_too_wide(segment);
-  const PositionCosts costs = position_costs(is_complement(index.size(), segment) ? complement_of(index, segment) : index, segment);
-  plan.rice_parameter = costs.rice_parameter;
-  plan.golomb_divisor = costs.golomb_divisor;
-  std::uint64_t least = PositionCosts::kNotTried;
-  for (int c = 0; c < kNumPositionCodes; ++c) {
-    const auto code = static_cast<PositionCode>(c);
-    if (costs.of(code) == PositionCosts::kNotTried || costs.of(code) + code_bits(code) >= least) continue;
-    least = costs.of(code) + code_bits(code);
-    plan.code = code;
-  }
-  plan.bits += least;
-  return plan;
+  return shortest_plan(index.size(), position_costs(is_complement(index.size(), segment) ? complement_of(index, segment) : index, segment));
 }
 
 // ---- writing ----

@@ -69,6 +69,14 @@ struct PositionCosts {
 [[nodiscard]] FL_API PositionCosts position_costs(std::span<const std::uint32_t> index, const Segment& segment);
 [[nodiscard]] FL_API PositionPlan plan_positions(std::span<const std::uint32_t> index, const Segment& segment);
 
+// What a device adds up of the gaps, the host makes costs and a plan of: the same ones. count: of the positions that are described,
+// `kept` of those that are kept.
+inline constexpr std::size_t kGolombFrom = 64, kBlocksFrom = 2 * kGapsPerBlock;
+inline constexpr unsigned kRiceParameterBits = 5, kLargestRiceParameter = 31;
+[[nodiscard]] std::uint32_t golomb_divisor(std::uint64_t gap_total, std::size_t count);
+void add_plain_costs(std::size_t count, const Segment& segment, PositionCosts& costs);
+[[nodiscard]] PositionPlan shortest_plan(std::size_t kept, const PositionCosts& costs);
+
 FL_API void write_positions(BitWriter& writer, const PositionPlan& plan, std::span<const std::uint32_t> index, const Segment& segment);
 
 // First the count, so that the caller can make room, then the positions. Both return "" or the reason for refusing the bytes.

@@ -1,0 +1,177 @@
+// Weighted sums of messages on the GPU against the CPU's, byte for byte: messages of every operator, from one client to several groups of
+// them, with silent and refused ones between. Without a GPU, skipped; emulated, threads are taken in both orders.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fl_core/cuda/payload_copy.hpp"
+#include "server/aggregator.hpp"
+#include "tests/gpu/messages.hpp"
+
+namespace fl {
+namespace {
+
+using test::compressed;
+using test::in_each_order;
+using test::no_gpu;
+using test::Pattern;
+
+// A cohort's messages as the host has them, and where a GPU reaches them. Clients may be absent (null) or silent.
+template <class T>
+struct Cohort {
+  std::vector<Payload<T>> here, there;
+  std::vector<const Payload<T>*> on_host, on_device;
+  std::vector<double> weights;
+
+  explicit Cohort(std::vector<Payload<T>> messages) : here(std::move(messages)), there(here.size()) {
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      there[i].place_on(Device::managed);
+      cuda::copy_payload(here[i], there[i], nullptr);
+      on_host.push_back(&here[i]);
+      on_device.push_back(&there[i]);
+      weights.push_back(1 / (static_cast<double>(i % 7) + 1.7));
+    }
+  }
+  void refuse(std::size_t i) { on_host[i] = on_device[i] = nullptr; }
+  void silence(std::size_t i) { here[i].silent = there[i].silent = true; }
+};
+
+template <class T>
+bool has_device_form(const Payload<T>& message) {
+  return message.positions != Positions::factors && message.rest == nullptr;
+}
+
+// Two NaN are the same whatever their payload, which processors choose differently.
+bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
+           return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
+         });
+}
+
+template <class T>
+std::vector<double> sum_by(Aggregator<T>& aggregator, std::span<const Payload<T>* const> messages, const Cohort<T>& cohort,
+                           const Scope& scope, std::size_t length) {
+  std::vector<double> sum(length, -1.0);
+  aggregator.sum(messages, cohort.weights, scope, sum);
+  return sum;
+}
+
+template <class T>
+void expect_same_sums(const Cohort<T>& cohort, const Scope& scope, std::size_t length) {
+  ThreadPool pool(1);
+  Aggregator<T> aggregator(pool);
+  const std::vector<double> expected = sum_by<T>(aggregator, cohort.on_host, cohort, scope, length);
+  const bool wants_device = std::all_of(cohort.on_host.begin(), cohort.on_host.end(),
+                                        [](const auto* m) { return m == nullptr || m->silent || has_device_form(*m); });
+  in_each_order([&] {
+    std::vector<double> sum(length, -1.0);
+    EXPECT_EQ(make_device_aggregation<T>()->sum(cohort.on_device, cohort.weights, scope, sum), wants_device);
+    EXPECT_TRUE(same_bytes(wants_device ? sum : std::vector<double>(length, -1.0), wants_device ? expected : sum));
+  });
+  EXPECT_TRUE(same_bytes(sum_by<T>(aggregator, cohort.on_device, cohort, scope, length), expected));
+}
+
+class GpuAggregation : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  }
+  template <class T>
+  void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
+    for (Scope scope : test::message_scopes(P)) {
+      SCOPED_TRACE(testing::Message() << GetParam() << ", pattern " << static_cast<int>(pattern) << ", K = " << K << ", segments "
+                                      << scope.segments.size() << ", " << sizeof(T) << " bytes");
+      Cohort<T> cohort(compressed<T>(GetParam(), scope, pattern, K));
+      if (K > 1) cohort.silence(K / 2);
+      if (K > 3) cohort.refuse(K - 2);
+      expect_same_sums(cohort, scope, P);
+    }
+  }
+};
+
+TEST_P(GpuAggregation, GivesTheBytesOfTheCpu) {
+  for (const std::uint32_t K : {1u, 3u, 20u}) {
+    compare<float>(Pattern::uniform, K, 2501);
+    compare<double>(Pattern::ties, K, 997);
+  }
+  compare<float>(Pattern::infinite, 3, 331);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, GpuAggregation, testing::ValuesIn(test::device_operators()),
+                         [](const auto& test) { return std::string(test.param); });
+
+// ---- what no operator alone sends ----
+
+// Clients take turns among the operators.
+template <class T>
+Cohort<T> mixed(const std::vector<std::string>& names, Scope& scope, std::uint32_t K) {
+  std::vector<Payload<T>> messages;
+  std::vector<std::vector<Payload<T>>> by_operator;
+  for (const std::string& name : names) by_operator.push_back(compressed<T>(name, scope, Pattern::uniform, K));
+  for (std::uint32_t k = 0; k < K; ++k) messages.push_back(std::move(by_operator[k % names.size()][k]));
+  return Cohort<T>(std::move(messages));
+}
+
+TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const std::uint32_t K : {64u, 65u, 128u, 200u, 450u}) {
+    SCOPED_TRACE(testing::Message() << "K = " << K);
+    Scope scope = test::model_scope(77);
+    Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, scope, K);
+    for (std::uint32_t k = 5; k < K; k += 11) cohort.refuse(k);
+    expect_same_sums(cohort, scope, 77);
+  }
+}
+
+TEST(GpuAggregationOrder, KindsOfMessagesMayTakeTurns) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  Scope scope = test::bucket_scope(4999, 700, true);
+  const Cohort<double> cohort = mixed<double>({"identity", "top_k", "random_k", "ef_sign", "qsgd", "stc"}, scope, 25);
+  expect_same_sums(cohort, scope, 4999);
+}
+
+TEST(GpuAggregationOrder, VectorsOfTheirOwnShapeHaveOneSegment) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const Scope scope = test::bucket_scope(500, 100, true);
+  Scope own = test::model_scope(2077);
+  const Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, own, 7);
+  expect_same_sums(cohort, scope, 2077);
+}
+
+TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  Scope scope = test::model_scope(301);
+  std::vector<Payload<float>> messages = compressed<float>("identity", scope, Pattern::uniform, 3);
+  messages[2].rest = std::make_unique<Payload<float>>();
+  cuda::copy_payload(messages[1], *messages[2].rest, nullptr);
+  expect_same_sums(Cohort<float>(std::move(messages)), scope, 301);
+
+  Cohort<float> decoded(compressed<float>("top_k", scope, Pattern::uniform, 3));
+  decoded.on_device[1] = decoded.on_host[1];
+  std::vector<double> sum(301, -1.0);
+  EXPECT_FALSE(make_device_aggregation<float>()->sum(decoded.on_device, decoded.weights, scope, sum));
+  EXPECT_THAT(sum, testing::Each(-1.0));
+  ThreadPool pool(1);
+  Aggregator<float> aggregator(pool);
+  EXPECT_TRUE(same_bytes(sum_by<float>(aggregator, decoded.on_device, decoded, scope, 301),
+                         sum_by<float>(aggregator, decoded.on_host, decoded, scope, 301)));
+}
+
+TEST(GpuAggregationOrder, NobodyWhoSpeaksIsZero) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  Scope scope = test::model_scope(19);
+  Cohort<float> cohort(compressed<float>("identity", scope, Pattern::uniform, 2));
+  cohort.silence(0);
+  cohort.refuse(1);
+  ThreadPool pool(1);
+  Aggregator<float> aggregator(pool);
+  EXPECT_THAT(sum_by<float>(aggregator, cohort.on_device, cohort, scope, 19), testing::Each(0.0));
+}
+
+}  // namespace
+}  // namespace fl

@@ -1,0 +1,68 @@
+// Messages of operators, for tests of what a GPU does with them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/cpu/dense.hpp"
+#include "fl_core/cuda/memory.hpp"
+#include "fl_core/registry.hpp"
+#include "tests/fl_core/cpu/verb_cases.hpp"
+#if defined(FL_CUDA_EMULATOR)
+#include "tests/emulator/block.hpp"
+#endif
+
+namespace fl::test {
+
+inline bool no_gpu() { return cuda::device_count() == 0; }
+
+// Calls `check` with threads in ascending and, emulated, in descending order.
+inline void in_each_order(const std::function<void()>& check) {
+  check();
+#if defined(FL_CUDA_EMULATOR)
+  SCOPED_TRACE("threads in descending order");
+  emulator::set_order(emulator::Order::descending);
+  check();
+  emulator::set_order(emulator::Order::ascending);
+#endif
+}
+
+// What an operator makes of K vectors.
+template <class T>
+std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Pattern pattern, std::uint32_t K) {
+  const std::unique_ptr<Compressor<T>> op =
+      make_part<Compressor<T>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu, kPrecisionOf<T>);
+  scope = op->adapt(scope);
+  Block<T> block(K, scope.P, pattern);
+  std::vector<std::uint32_t> clients(K);
+  for (std::uint32_t k = 0; k < K; ++k) clients[k] = 10 + 3 * k;
+  CompressContext<T> context;
+  context.round = 3;
+  context.random_key = 42;
+  context.clients = clients;
+  op->compress(block.exec, context, block.input(2), scope, {}, block.out());
+  if (!scope.excluded.empty()) cpu::send_excluded(block.exec, block.input(2), scope, StateWrite<T>{}, block.out());
+  return std::move(block.payloads);
+}
+
+// Of a model of three layers.
+inline std::vector<Scope> message_scopes(std::size_t P) {
+  LayerTable table;
+  table.layers = {{"weight", 0, P / 3, 1}, {"middle", P / 3, 41, 1}, {"head", P / 3 + 41, P - P / 3 - 41, 1}};
+  return {make_scope(table, ScopeKind::model, 0, {}), make_scope(table, ScopeKind::tensor, 0, {}),
+          make_scope(table, ScopeKind::bucket, 512, {"middle"})};
+}
+
+// Those of both devices, powersgd with its several phases left out.
+inline std::vector<std::string> device_operators() {
+  std::vector<std::string> names;
+  for (const std::string& name : Registry::instance().names("compressor"))
+    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && name != "powersgd") names.push_back(name);
+  return names;
+}
+
+}  // namespace fl::test

@@ -1,0 +1,201 @@
+// Lengths of messages from what a GPU has counted against those of a host that reads the messages: the same bits, for every operator and
+// for lists of positions of every kind. Without a GPU, skipped; emulated, threads are taken in both orders.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compressors/codec/codec.hpp"
+#include "compressors/codec/device_tally.hpp"
+#include "compressors/codec/level_coder.hpp"
+#include "compressors/codec/positions.hpp"
+#include "fl_core/cuda/payload_copy.hpp"
+#include "tests/gpu/messages.hpp"
+
+namespace fl {
+namespace {
+
+using codec::Channel;
+using test::in_each_order;
+using test::no_gpu;
+using test::Pattern;
+
+template <class T>
+std::vector<Payload<T>> on_device(const std::vector<Payload<T>>& messages) {
+  std::vector<Payload<T>> there(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    there[i].place_on(Device::managed);
+    cuda::copy_payload(messages[i], there[i], nullptr);
+    there[i].silent = messages[i].silent;
+  }
+  return there;
+}
+
+template <class T>
+void expect_tally(const Payload<T>& message, const Channel<T>& counted) {
+  const Scope& scope = *counted.scope;
+  const bool counts_levels = message.values == WireValue::levels && message.num_sent > 0 && message.rest == nullptr &&
+                             codec::num_levels(message.level_format) <= codec::kMostDirect && !message.silent;
+  EXPECT_EQ(!counted.tally.levels.empty(), counts_levels);
+  const bool counts_positions = message.positions == Positions::list && message.num_sent > 0 && message.rest == nullptr && !message.silent;
+  EXPECT_EQ(!counted.tally.positions.empty(), counts_positions);
+  const Channel<T> read{&message, &scope};
+  EXPECT_EQ(codec::encoded_bits<T>({&counted, 1}), codec::encoded_bits<T>({&read, 1}));
+  EXPECT_EQ(codec::entropy_bits(*counted.payload, scope, counted.tally), codec::entropy_bits(message, scope));
+}
+
+template <class T>
+void expect_same_bits(const std::vector<Payload<T>>& messages, const Scope& scope) {
+  const std::vector<Payload<T>> there = on_device(messages);
+  in_each_order([&] {
+    const auto tally = codec::make_device_tally<T>();
+    std::vector<Channel<T>> channels;
+    for (const Payload<T>& message : there) channels.push_back({&message.on_wire(), &scope});
+    tally->count(channels);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      SCOPED_TRACE(testing::Message() << "client " << i);
+      expect_tally(messages[i].on_wire(), channels[i]);
+    }
+  });
+}
+
+class GpuTally : public testing::TestWithParam<std::string> {};
+
+TEST_P(GpuTally, GivesTheBitsOfTheHost) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const auto compare = [&]<class T>(T /*of what*/, Pattern pattern, std::size_t P) {
+    for (Scope scope : test::message_scopes(P)) {
+      SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", P = " << P << ", segments "
+                                      << scope.segments.size());
+      std::vector<Payload<T>> messages = test::compressed<T>(GetParam(), scope, pattern, 3);
+      messages[1].silent = true;
+      expect_same_bits(messages, scope);
+    }
+  };
+  compare(float(), Pattern::uniform, 5003);
+  compare(float(), Pattern::sparse, 2049);
+  compare(double(), Pattern::ties, 997);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, GpuTally, testing::ValuesIn(test::device_operators()),
+                         [](const auto& test) { return std::string(test.param); });
+
+// ---- positions ----
+
+Payload<float> list_of(const std::vector<std::uint32_t>& positions, std::size_t length) {
+  Payload<float> message;
+  message.clear(length);
+  message.positions = Positions::list;
+  message.num_sent = positions.size();
+  message.index.resize_discard(positions.size());
+  message.value.resize_discard(positions.size());
+  std::copy(positions.begin(), positions.end(), message.index.begin());
+  std::fill(message.value.begin(), message.value.end(), 1.0f);
+  message.counts.resize_discard(1);
+  message.counts[0] = static_cast<std::uint32_t>(positions.size());
+  return message;
+}
+
+// Each kept with probability 1 / every (0: 49 of 50), in runs of `run`.
+std::vector<std::uint32_t> drawn(std::size_t length, std::uint64_t every, std::uint64_t run, std::uint64_t salt) {
+  std::vector<std::uint32_t> positions;
+  for (std::uint64_t j = 0; j < length; ++j)
+    if (every == 0 ? hash64(salt, j / run) % 50 != 0 : hash64(salt, j / run) % every == 0)
+      positions.push_back(static_cast<std::uint32_t>(j));
+  return positions;
+}
+
+TEST(GpuTallyOfPositions, AreTheHostsForEveryDensityAndShape) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  constexpr std::size_t kLength = 40001;
+  std::vector<Payload<float>> messages;
+  for (const std::uint64_t every : {0u, 1u, 2u, 3u, 5u, 10u, 40u, 100u, 1000u, 10000u})
+    for (const std::uint64_t run : {1u, 7u, 150u}) messages.push_back(list_of(drawn(kLength, every, run, 17 * every + run), kLength));
+  for (const std::uint32_t j : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 1023u, 40000u}) messages.push_back(list_of({j}, kLength));
+  for (const std::size_t count : {63u, 64u, 65u, 127u, 128u, 129u, 255u, 256u, 257u}) {
+    std::vector<std::uint32_t> positions = drawn(kLength, 50, 1, count);
+    positions.resize(count);
+    messages.push_back(list_of(positions, kLength));
+  }
+  expect_same_bits(messages, test::model_scope(kLength));
+}
+
+TEST(GpuTallyOfPositions, MayBeFarApart) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  constexpr std::size_t kLength = 0xffffffffULL;
+  std::vector<std::uint32_t> even;
+  for (std::uint32_t i = 0; i < 300; ++i) even.push_back(i * 14'000'003);
+  std::vector<Payload<float>> messages;
+  for (const auto& positions : std::vector<std::vector<std::uint32_t>>{{0, 0xfffffffeU}, {0x80000000U}, {7, 8, 9}, even})
+    messages.push_back(list_of(positions, kLength));
+  expect_same_bits(messages, test::model_scope(kLength));
+}
+
+TEST(GpuTallyOfPositions, OutOfOrderAreLeftToTheHost) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const Scope scope = test::model_scope(100);
+  const std::vector<Payload<float>> there = on_device<float>([&] {
+    std::vector<Payload<float>> messages;
+    std::vector<std::uint32_t> most = drawn(100, 1, 1, 0);
+    most.erase(most.begin() + 40, most.begin() + 50);
+    std::swap(most[7], most[8]);
+    for (const auto& positions : std::vector<std::vector<std::uint32_t>>{{3, 3}, {5, 4}, {9, 100}, most, {1, 2}})
+      messages.push_back(list_of(positions, 100));
+    return messages;
+  }());
+  std::vector<Channel<float>> channels;
+  for (const Payload<float>& message : there) channels.push_back({&message, &scope});
+  const auto tally = codec::make_device_tally<float>();
+  tally->count(channels);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(channels[i].tally.positions.empty());
+    EXPECT_THROW((void)codec::encoded_bits<float>({&channels[i], 1}), Error);
+  }
+  EXPECT_FALSE(channels[4].tally.positions.empty());
+}
+
+// ---- levels ----
+
+Payload<float> levels_of(std::size_t count, const LevelFormat& format, std::int32_t most) {
+  Payload<float> message;
+  message.clear(count);
+  message.values = WireValue::levels;
+  message.level_format = format;
+  message.level_width = LevelWidth::w32;
+  message.num_sent = count;
+  message.level_bytes.resize_discard(4 * count);
+  message.scale.resize_discard(1);
+  for (std::size_t i = 0; i < count; ++i)
+    message.levels<std::int32_t>()[i] = format.min_level + static_cast<std::int32_t>(hash64(5, i) % static_cast<std::uint64_t>(most));
+  return message;
+}
+
+TEST(GpuTallyOfLevels, CountsUpToAsManyAsHaveTheirOwnToken) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  constexpr std::size_t kLength = 70001;  // more than one piece
+  std::vector<Payload<float>> messages;
+  for (const std::uint8_t bits : {1, 2, 6, 7, 8, 12, 13}) {
+    const LevelFormat format{.map = LevelMap::linear, .min_level = bits > 1 ? -2 : 0, .bits = bits};
+    messages.push_back(levels_of(kLength, format, codec::max_level(format) - format.min_level + 1));
+    messages.push_back(levels_of(kLength, format, 1));
+  }
+  expect_same_bits(messages, test::model_scope(kLength));
+}
+
+TEST(GpuTallyOfLevels, OutsideTheFormatAreLeftToTheHost) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const Scope scope = test::model_scope(300);
+  std::vector<Payload<float>> messages;
+  messages.push_back(levels_of(300, {.map = LevelMap::linear, .min_level = 0, .bits = 3}, 9));
+  const std::vector<Payload<float>> there = on_device(messages);
+  Channel<float> channel{&there[0], &scope};
+  const auto tally = codec::make_device_tally<float>();
+  tally->count({&channel, 1});
+  EXPECT_TRUE(channel.tally.levels.empty());
+  EXPECT_THROW((void)codec::encoded_bits<float>({&channel, 1}), Error);
+}
+
+}  // namespace
+}  // namespace fl
