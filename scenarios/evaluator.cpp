@@ -29,6 +29,8 @@ struct Evaluator<T>::OnDevice {
     exec.device = device;
     exec.stream = stream.get();
     exec.workspace = &workspace;
+    // Linear models compute in double on the CPU whatever T is, and f - f* needs it.
+    if (problem.model().second_order() != nullptr && sizeof(T) < sizeof(double)) return;
     train = make_device_evaluation(problem.model(), problem.train());
     if (problem.test() != nullptr && problem.test() != &problem.train()) test = make_device_evaluation(problem.model(), *problem.test());
     gradient = make_device_training<T>(local, whole);

@@ -99,8 +99,7 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
   for (const auto& [known, facts] : facts_)
     if (known == key) return facts;
   std::size_t bytes = 0;
-  for (const auto& [_, facts] : facts_)
-    for (const auto& [source, minimum] : facts->minima) bytes += minimum.x.size() * sizeof(double);
+  for (const auto& [_, facts] : facts_) bytes += facts->bytes;
   if (bytes > kFactBytes) facts_.erase(facts_.begin(), facts_.begin() + static_cast<std::ptrdiff_t>(facts_.size() / 2));
   return facts_.emplace_back(key, std::make_shared<GlobalFacts>()).second;
 }
@@ -308,10 +307,12 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
   if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
   if (source.path.empty()) {
     Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
+    facts_->bytes += found.x.size() * sizeof(double);
     return facts_->minima[key] = {std::move(found.x), found.f};
   }
   std::vector<double> x = read_vector(source.path, P(), "evaluate.optimum");
   const double value = Objective::of(*model_, whole(), whole_weights()).evaluate(pool_.exec(0), x.data(), nullptr);
+  facts_->bytes += x.size() * sizeof(double);
   return facts_->minima[key] = {std::move(x), value};
 }
 

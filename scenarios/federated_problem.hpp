@@ -5,6 +5,7 @@
 // what belongs to f alone: with weights by rows, f does not depend on how the rows are split.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -30,6 +31,7 @@ struct Minimum {
 // What was found out about one global objective.
 struct GlobalFacts {
   std::mutex mutex;                                 // held while something is found out
+  std::atomic<std::size_t> bytes = 0;               // of the minima
   std::optional<SecondOrder::Curvature> curvature;  // bounds of the loss' Hessian, regulariser excluded
   std::map<std::string, Minimum> minima;            // by source and regulariser
 };

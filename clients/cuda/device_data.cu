@@ -115,7 +115,7 @@ __global__ void softmax_losses(DeviceRows<T> data, const std::uint32_t* row, std
     const double sum = sum_of_exp(x, C, lane, largest);
     const auto right = static_cast<std::size_t>(data.label[r]);
     std::uint32_t above = 0;  // entries before which the label's does not come
-    for (std::size_t c = lane; c < C; c += kWarp) above += c < right ? !(x[right] > x[c]) : c > right ? !(x[right] >= x[c]) : 0;
+    for (std::size_t c = lane; c < C; c += kWarp) above += c < right ? !(x[c] < x[right]) : x[right] < x[c];
     above = __reduce_add_sync(kAllLanes, above);
     if (lane > 0) continue;
     value[place] = log(sum) + static_cast<double>(largest) - static_cast<double>(x[right]);

@@ -9,6 +9,7 @@ namespace fl::cuda {
 
 void check(cudaError_t status, const char* expression, const char* file, int line) {
   if (status == cudaSuccess) return;
+  (void)cudaGetLastError();  // not a later call's
   throw DeviceError(std::string(expression) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ") at " + file + ":" +
                     std::to_string(line));
 }

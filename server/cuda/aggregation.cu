@@ -241,6 +241,7 @@ class Aggregation final : public DeviceAggregation<T> {
     while (groups > 1 && groups >> levels != 0) ++levels;
     const Cohort<T> cohort{upload(exec_, sent, frame), sent.size(), frame.take<double>(blocks * levels * kReduceTile), levels};
     auto* total = frame.take<double>(sum.size());
+    FL_CUDA_CHECK(cudaMemsetAsync(total, 0, sum.size() * sizeof(double), stream_of(exec_)));  // also of positions in no segment
     Launch(exec_, "add_messages", blocks)(add_messages<T>, plan, segments.size(), num_compressed, cohort, total);
     ::fl::copy_bytes(sum.data(), Device::cpu, total, Device::cuda, sum.size_bytes(), exec_.stream);
   }

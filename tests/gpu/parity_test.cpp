@@ -245,7 +245,7 @@ class GpuParity : public testing::TestWithParam<Case> {
   static std::vector<std::size_t> sizes() {
     if (test::kSanitized) return {1, 17, 65, 2049};
     std::vector<std::size_t> sizes = test::kOddSizes;
-    if (kEmulated) std::erase_if(sizes, [](std::size_t P) { return P > (GetParam().is_slow() ? 1 : 20) * kLongestEmulated; });
+    if (kEmulated) std::erase_if(sizes, [](std::size_t P) { return P > (GetParam().is_slow() ? 1 : 4) * kLongestEmulated; });
     return sizes;
   }
   static std::vector<Pattern> patterns() {

@@ -51,15 +51,17 @@ struct WindowsView {
 };
 template <class T>
 struct ByInside : WindowsView<T> {
+  static constexpr bool kRunsInward = false;
   [[nodiscard]] __device__ T at(std::uint32_t inside, std::uint32_t place) const { return this->entry(inside, place); }
 };
 template <class T>
 struct ByPlace : WindowsView<T> {
+  static constexpr bool kRunsInward = true;  // neighbouring places are neighbours in memory
   [[nodiscard]] __device__ T at(std::uint32_t place, std::uint32_t inside) const { return this->entry(inside, place); }
 };
 template <class T, class View>
 struct Windows {
-  static constexpr bool kRunsInward = false;
+  static constexpr bool kRunsInward = View::kRunsInward;
   Geometry g;
   const T* images;
   std::size_t per_client;
