@@ -34,14 +34,11 @@ __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser 
 template <class T>
 struct Step {
   T gamma, decay, momentum, proximal;
-  const std::uint32_t* count;  // [K] steps of each client
-  std::uint32_t number;
   const T* w;  // [P]
 };
 template <class T>
 __global__ void take_step(std::size_t clients, std::size_t P, Step<T> step, T* g, T* v, T* y) {
   for (std::size_t i = thread_index(); i < clients * P; i += num_threads()) {
-    if (step.number >= step.count[i / P]) continue;
     T direction = g[i];
     if (step.decay > T(0)) direction += step.decay * y[i];
     if (step.proximal > T(0)) direction += step.proximal * (y[i] - step.w[i % P]);
@@ -50,12 +47,13 @@ __global__ void take_step(std::size_t clients, std::size_t P, Step<T> step, T* g
   }
 }
 
-// What is sent: g, or per_work_k (w - y). One block per client; `refused` says whose is not finite, and becomes zeros.
+// What is sent: g, or per_work_k (w - y), to the client's place of the block. One block of threads per client; `refused` says whose is not
+// finite, and becomes zeros.
 template <class T>
-__global__ void write_vectors(std::size_t P, const T* w, const T* from, const T* per_work, BatchView<T> out, std::uint32_t first,
+__global__ void write_vectors(std::size_t P, const T* w, const T* from, const T* per_work, BatchView<T> out, const std::uint32_t* place,
                               std::uint32_t count, std::uint8_t* refused) {
   for (std::size_t k = blockIdx.x; k < count; k += gridDim.x) {
-    T* to = out.row(first + k);
+    T* to = out.row(place[k]);
     bool finite = true;
     for (std::size_t j = threadIdx.x; j < P; j += blockDim.x) {
       T x = from[k * P + j];
@@ -70,20 +68,23 @@ __global__ void write_vectors(std::size_t P, const T* w, const T* from, const T*
     __syncthreads();
     if (spoilt > 0)
       for (std::size_t j = threadIdx.x; j < P; j += blockDim.x) to[j] = T(0);
-    if (threadIdx.x == 0) refused[first + k] = spoilt > 0 ? 1 : 0;
+    if (threadIdx.x == 0) refused[place[k]] = spoilt > 0 ? 1 : 0;
     __syncthreads();
   }
 }
 
 // ---- a block of clients ---------------------------------------------------------------------------------------------------------
 
-// The minibatches of a block, drawn on the host: of client k in step t the rows begin[t*K + k] .. begin[t*K + k + 1] - 1 of `rows`.
+// The minibatches of a block, drawn on the host, of clients in the order in which they are computed: those with most steps first, so that
+// the ones that have another step are the first ones, and then those with most rows, so that neighbours are alike. Of client k in step t:
+// the rows begin[t*K + k] .. begin[t*K + k + 1] - 1 of `rows`.
 struct Minibatches {
   std::size_t K = 0;
-  std::uint32_t steps = 0;           // of the client with most
-  std::vector<std::uint32_t> count;  // [K] steps of each
+  std::vector<std::uint32_t> place;  // [K] of each client in the block
+  std::vector<std::uint32_t> count;  // [K] steps of each, descending
   std::vector<std::uint32_t> rows;
   std::vector<std::size_t> begin;  // [steps*K + 1]
+  [[nodiscard]] std::uint32_t steps() const { return count.empty() ? 0 : count.front(); }
   [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t step, std::size_t k) const {
     const std::size_t at = step * K + k;
     return std::span(rows).subspan(begin[at], begin[at + 1] - begin[at]);
@@ -92,6 +93,12 @@ struct Minibatches {
     std::size_t most = 0;
     for (std::size_t k = first; k < first + clients; ++k) most = std::max(most, of(step, k).size());
     return most;
+  }
+  // How many of clients first .. first+clients-1 take this step; they are the first of them.
+  [[nodiscard]] std::size_t that_take(std::uint32_t step, std::size_t first, std::size_t clients) const {
+    std::size_t active = 0;
+    while (active < clients && count[first + active] > step) ++active;
+    return active;
   }
 };
 
@@ -102,6 +109,7 @@ struct Piece {
   const std::uint32_t* row;  // [clients, B]
 };
 struct PlannedStep {
+  std::size_t clients;  // that take it
   std::vector<Piece> pieces;
   const double* scale;         // [clients] 1 / rows of the minibatch
   const RandomStream* random;  // [clients], or null where the network draws none
@@ -118,7 +126,7 @@ class Training final : public DeviceTraining<T> {
     const Minibatches batches = draw(host, context, block);
     Workspace::Frame frame(*exec.workspace);
     const T* w = upload(exec, std::span<const T>(context.reference, context.P), frame);
-    const auto* count = upload(exec, std::span<const std::uint32_t>(batches.count), frame);
+    const auto* place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
     auto* refused_there = frame.take<std::uint8_t>(block.K);
     const T* per_work = normalise(exec, context, block, batches, frame);
     const std::size_t wave = clients_at_once(batches);
@@ -126,11 +134,11 @@ class Training final : public DeviceTraining<T> {
       const std::size_t clients = std::min<std::size_t>(wave, block.K - first);
       Workspace::Frame inner(*exec.workspace);
       const std::vector<PlannedStep> steps = plan(exec, context, block, batches, first, clients, inner);
-      const T* result = descent_.moves ? descend(exec, context, steps, clients, w, count + first, inner)
-                                       : gradient(exec, steps[0], clients, LayerWeights<T>{w, 0}, inner);
+      const T* result =
+          descent_.moves ? descend(exec, context, steps, clients, w, inner) : gradient(exec, steps[0], LayerWeights<T>{w, 0}, inner);
       Launch(exec, "write_vectors", clients)(write_vectors<T>, context.P, descent_.moves ? w : nullptr, result,
-                                             per_work == nullptr ? nullptr : per_work + first, block.vectors[0],
-                                             static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(clients), refused_there);
+                                             per_work == nullptr ? nullptr : per_work + first, block.vectors[0], place + first,
+                                             static_cast<std::uint32_t>(clients), refused_there);
     }
     ::fl::copy_bytes(refused.data(), Device::cpu, refused_there, Device::cuda, block.K, exec.stream);
   }
@@ -161,12 +169,19 @@ class Training final : public DeviceTraining<T> {
         const std::span<const std::uint32_t> rows = oracle_.draw(client, {.round = context.round}, room);
         drawn[k].emplace_back(rows.begin(), rows.end());
       }
-      batches.count.push_back(static_cast<std::uint32_t>(drawn[k].size()));
-      batches.steps = std::max(batches.steps, batches.count.back());
     }
+    std::vector<std::size_t> rows(block.K);
+    for (std::uint32_t k = 0; k < block.K; ++k)
+      for (const std::vector<std::uint32_t>& step : drawn[k]) rows[k] += step.size();
+    batches.place.resize(block.K);
+    std::iota(batches.place.begin(), batches.place.end(), 0u);
+    std::stable_sort(batches.place.begin(), batches.place.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return drawn[a].size() != drawn[b].size() ? drawn[a].size() > drawn[b].size() : rows[a] > rows[b];
+    });
+    for (const std::uint32_t k : batches.place) batches.count.push_back(static_cast<std::uint32_t>(drawn[k].size()));
     batches.begin.push_back(0);
-    for (std::uint32_t step = 0; step < batches.steps; ++step)
-      for (std::uint32_t k = 0; k < block.K; ++k) {
+    for (std::uint32_t step = 0; step < batches.steps(); ++step)
+      for (const std::uint32_t k : batches.place) {
         if (step < drawn[k].size()) batches.rows.insert(batches.rows.end(), drawn[k][step].begin(), drawn[k][step].end());
         batches.begin.push_back(batches.rows.size());
       }
@@ -178,15 +193,16 @@ class Training final : public DeviceTraining<T> {
                      Workspace::Frame& frame) const {
     std::vector<T> per_work;
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      block.work[k] = context.normalise && descent_.moves ? work_of(descent_, batches.count[k], context.step_size) : 1;
-      per_work.push_back(static_cast<T>(1 / block.work[k]));
+      double& work = block.work[batches.place[k]];
+      work = context.normalise && descent_.moves ? work_of(descent_, batches.count[k], context.step_size) : 1;
+      per_work.push_back(static_cast<T>(1 / work));
     }
     return context.normalise ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
   [[nodiscard]] std::size_t clients_at_once(const Minibatches& batches) const {
     std::size_t most = 1;
-    for (std::uint32_t step = 0; step < batches.steps; ++step) most = std::max(most, batches.largest(step, 0, batches.K));
+    for (std::uint32_t step = 0; step < batches.steps(); ++step) most = std::max(most, batches.largest(step, 0, batches.K));
     return std::clamp<std::size_t>(kWaveBytes / bytes_per_client(most), 1, batches.K);
   }
   // Of activations, y, g and v, for minibatches of up to so many rows.
@@ -201,15 +217,17 @@ class Training final : public DeviceTraining<T> {
     std::vector<std::uint32_t> row;
     std::vector<double> scale;
     std::vector<RandomStream> random;
-    for (std::uint32_t step = 0; step < batches.steps; ++step) {
-      for (std::size_t k = first; network_.draws() && descent_.draws && k < first + clients; ++k)
-        random.push_back(oracle_.inner_random(block.clients[k], {.round = context.round, .step = step}));
-      for (std::size_t k = first; k < first + clients; ++k)
+    const bool draws = network_.draws() && descent_.draws;
+    for (std::uint32_t step = 0; step < batches.steps(); ++step) {
+      const std::size_t end = first + batches.that_take(step, first, clients);
+      for (std::size_t k = first; draws && k < end; ++k)
+        random.push_back(oracle_.inner_random(block.clients[batches.place[k]], {.round = context.round, .step = step}));
+      for (std::size_t k = first; k < end; ++k)
         scale.push_back(1 / static_cast<double>(std::max<std::size_t>(batches.of(step, k).size(), 1)));
-      const std::size_t most = batches.largest(step, first, clients);
+      const std::size_t most = batches.largest(step, first, end - first);
       for (std::size_t from = 0; from < most; from += kMostRows) {
         const std::size_t B = std::min(kMostRows, most - from);
-        for (std::size_t k = first; k < first + clients; ++k) {
+        for (std::size_t k = first; k < end; ++k) {
           const std::span<const std::uint32_t> rows = batches.of(step, k);
           const std::size_t here = rows.size() > from ? std::min(B, rows.size() - from) : 0;
           row.insert(row.end(), rows.begin() + static_cast<std::ptrdiff_t>(here > 0 ? from : 0),
@@ -220,16 +238,20 @@ class Training final : public DeviceTraining<T> {
     }
     const std::uint32_t* row_there = upload(exec, std::span<const std::uint32_t>(row), frame);
     const double* scale_there = upload(exec, std::span<const double>(scale), frame);
-    const RandomStream* random_there = random.empty() ? nullptr : upload(exec, std::span<const RandomStream>(random), frame);
+    const RandomStream* random_there = draws ? upload(exec, std::span<const RandomStream>(random), frame) : nullptr;
     std::vector<PlannedStep> steps;
-    for (std::uint32_t step = 0; step < batches.steps; ++step) {
-      PlannedStep planned{{}, scale_there + step * clients, random_there == nullptr ? nullptr : random_there + step * clients};
-      const std::size_t most = batches.largest(step, first, clients);
+    for (std::uint32_t step = 0; step < batches.steps(); ++step) {
+      const std::size_t active = batches.that_take(step, first, clients);
+      if (active == 0) break;
+      PlannedStep planned{active, {}, scale_there, random_there};
+      const std::size_t most = batches.largest(step, first, active);
       for (std::size_t from = 0; from < most; from += kMostRows) {
         const std::size_t B = std::min(kMostRows, most - from);
         planned.pieces.push_back({B, row_there});
-        row_there += clients * B;
+        row_there += active * B;
       }
+      scale_there += active;
+      if (draws) random_there += active;
       steps.push_back(std::move(planned));
     }
     return steps;
@@ -237,29 +259,24 @@ class Training final : public DeviceTraining<T> {
 
   // y after all steps, from w: [clients,P].
   const T* descend(const Exec& exec, const RoundContext<T>& context, const std::vector<PlannedStep>& steps, std::size_t clients, const T* w,
-                   const std::uint32_t* count, Workspace::Frame& frame) {
+                   Workspace::Frame& frame) {
     const std::size_t P = context.P, entries = clients * P;
     T *y = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
     Launch(exec, "spread", blocks_for(entries))(spread<T>, clients, P, w, y);
     if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
-    for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    const Step<T> how{static_cast<T>(context.step_size), static_cast<T>(descent_.weight_decay), static_cast<T>(descent_.momentum),
+                      static_cast<T>(descent_.proximal_mu), w};
+    for (const PlannedStep& step : steps) {
       Workspace::Frame inner(*exec.workspace);
-      T* g = gradient(exec, steps[step], clients, LayerWeights<T>{y, P}, inner);
-      const Step<T> how{static_cast<T>(context.step_size),
-                        static_cast<T>(descent_.weight_decay),
-                        static_cast<T>(descent_.momentum),
-                        static_cast<T>(descent_.proximal_mu),
-                        count,
-                        step,
-                        w};
-      Launch(exec, "take_step", blocks_for(entries))(take_step<T>, clients, P, how, g, v, y);
+      T* g = gradient(exec, step, LayerWeights<T>{y, P}, inner);
+      Launch(exec, "take_step", blocks_for(step.clients * P))(take_step<T>, step.clients, P, how, g, v, y);
     }
     return y;
   }
 
-  // Gradients of the clients' minibatches at their weights: [clients,P].
-  T* gradient(const Exec& exec, const PlannedStep& step, std::size_t clients, LayerWeights<T> y, Workspace::Frame& frame) {
-    const std::size_t P = oracle_.model().layers().size();
+  // Gradients of the clients' minibatches at their weights: [step.clients,P].
+  T* gradient(const Exec& exec, const PlannedStep& step, LayerWeights<T> y, Workspace::Frame& frame) {
+    const std::size_t P = oracle_.model().layers().size(), clients = step.clients;
     T* g = frame.take<T>(clients * P);
     if (step.pieces.empty()) FL_CUDA_CHECK(cudaMemsetAsync(g, 0, clients * P * sizeof(T), stream_of(exec)));
     for (std::size_t i = 0; i < step.pieces.size(); ++i) {

@@ -102,7 +102,9 @@ TEST_P(GpuTraining, BlocksChangeNothing) {
   }
   const std::string text = text_of(GetParam(), "float32");
   const std::vector<float> whole = model_on<float>(Device::cuda, text, 3);
-  if (!test::kSanitized) EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+  if (!test::kSanitized) {
+    EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
+  }
   EXPECT_EQ(model_on<float>(Device::cuda, text, 3, 2), whole);
 #if defined(FL_CUDA_EMULATOR)
   emulator::set_order(emulator::Order::descending);
