@@ -82,7 +82,7 @@ class GpuTraining : public testing::TestWithParam<Study> {
   void SetUp() override {
     if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
     const std::string label = GetParam().label;
-    const bool is_short = label == "BinaryOnSparseRows" || label == "ConvolutionsOfEveryKind" || label == "DropoutOverEpochs";
+    const bool is_short = label == "PerceptronWithEverything" || label == "ConvolutionsOfEveryKind";
     if (test::kSanitized && !is_short) GTEST_SKIP() << "under the sanitizers a few kinds of clients";
   }
 };
