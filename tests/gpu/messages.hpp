@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   context.round = 3;
   context.random_key = 42;
   context.clients = clients;
+  const std::size_t L = op->client_state_size(scope);
+  const std::vector<T> before(K * L, T(0));
+  std::vector<T> after(K * L);
+  context.remembered = {before.data(), nullptr, K, L, L};
+  context.remember = {after.data(), nullptr, K, L, L};
   op->compress(block.exec, context, block.input(2), scope, {}, block.out());
   if (!scope.excluded.empty()) cpu::send_excluded(block.exec, block.input(2), scope, StateWrite<T>{}, block.out());
   return std::move(block.payloads);
@@ -57,11 +63,13 @@ inline std::vector<Scope> message_scopes(std::size_t P) {
           make_scope(table, ScopeKind::bucket, 512, {"middle"})};
 }
 
-// Those of both devices, powersgd with its several phases left out.
+// Those of both devices that take vectors in one phase.
 inline std::vector<std::string> device_operators() {
+  const std::set<std::string> others = {"powersgd", "sketched_sgd", "absolute_low_rank", "rank_r_svd", "gradzip"};
   std::vector<std::string> names;
   for (const std::string& name : Registry::instance().names("compressor"))
-    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && name != "powersgd") names.push_back(name);
+    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && !others.contains(name))
+      names.push_back(name);
   return names;
 }
 
