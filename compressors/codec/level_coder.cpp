@@ -102,7 +102,7 @@ void count_direct(const L* level, std::size_t n, const LevelFormat& format, std:
 template <class L>
 void count_wide(const L* level, std::size_t n, const LevelFormat& format, std::vector<std::uint64_t>& count) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int32_t l = level[i];
+    const std::int32_t l = level[i];  // signed also where a level is a byte. NOLINT(bugprone-signed-char-misuse)
     if (l < format.min_level || l > max_level(format)) throw_level_outside(format);
     ++count[wide_token(l, format).token];
   }
@@ -425,7 +425,7 @@ std::string decode_state(BitReader& reader, std::uint64_t num_words, std::size_t
 template <class L>
 std::string read_extra(BitReader& reader, L* level, std::size_t n, const LevelFormat& format) {
   for (std::size_t i = 0; i < n; ++i) {
-    const auto token = static_cast<std::uint32_t>(level[i]);
+    const auto token = static_cast<std::uint32_t>(level[i]);  // not negative yet. NOLINT(bugprone-signed-char-misuse)
     const std::int64_t wide = wide_level(token, static_cast<std::uint32_t>(reader.get(extra_bits_of(token))), format);
     if (wide < format.min_level || wide > max_level(format)) return level_outside(format);
     level[i] = static_cast<L>(wide);
