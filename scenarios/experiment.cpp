@@ -258,7 +258,8 @@ void Experiment<T>::start_model() {
   }
   for (T& x : model_) x += static_cast<T>(scenario_.start.shift);
   if (scenario_.evaluate.average) {
-    if (!wants_gap) throw ConfigError("evaluate.average: f* is not known for this model; it needs a convex one and evaluate.optimum");
+    if (!wants_gap)
+      throw ConfigError("evaluate.average: needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*");
     start_average(*x_star);
   }
   if (local_->needs_optimum()) {
