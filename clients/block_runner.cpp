@@ -190,7 +190,7 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
   if (training_ != nullptr && context.offset_slot.empty()) {
-    training_->run(exec, pool_.exec(0), context, block, std::span(refused_).subspan(block.first, block.K));
+    training_->run(exec, pool_, context, block, std::span(refused_).subspan(block.first, block.K));
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {

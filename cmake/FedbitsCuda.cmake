@@ -24,7 +24,7 @@ foreach(source ${candidates})
 endforeach()
 
 file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/layers/*.cu
+  ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/layers/*.cu
   ${CMAKE_CURRENT_SOURCE_DIR}/server/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/compressors/codec/cuda/*.cu)
 add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
@@ -53,7 +53,7 @@ if(GTest_FOUND)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
   fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
-    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp)
+    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp)
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp)
   endif()

@@ -25,12 +25,16 @@ void* Workspace::take_bytes(std::size_t bytes) {
     const std::size_t joined = std::max(capacity_bytes(), bytes);
     chunks_.clear();
     chunks_.emplace_back(joined, device_);
+    ++generation_;
   }
   while (chunk_ < chunks_.size() && chunks_[chunk_].size() - used_ < bytes) {
     ++chunk_;
     used_ = 0;
   }
-  if (chunk_ == chunks_.size()) chunks_.emplace_back(std::max({bytes, capacity_bytes(), kFirstChunk}), device_);
+  if (chunk_ == chunks_.size()) {
+    chunks_.emplace_back(std::max({bytes, capacity_bytes(), kFirstChunk}), device_);
+    ++generation_;
+  }
   std::byte* memory = chunks_[chunk_].data() + used_;
   used_ += bytes;
   return memory;

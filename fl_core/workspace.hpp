@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "fl_core/buffer.hpp"
@@ -35,12 +36,15 @@ class FL_API Workspace {
   };
 
   [[nodiscard]] std::size_t capacity_bytes() const;
+  // Another number whenever takes may come to lie elsewhere than the same takes did before.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
   void* take_bytes(std::size_t bytes);
   Device device_;
   std::vector<Buffer<std::byte>> chunks_;
   std::size_t chunk_ = 0, used_ = 0;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace fl

@@ -149,7 +149,7 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   context.P = P;
   context.reference = x.data();
   const ClientBlock<T> block{0, count, clients, {{gradients_.data(), nullptr, count, P, P}}, {}, work};
-  on_device_->gradient->run(on_device_->exec, pool_.exec(0), context, block, refused);
+  on_device_->gradient->run(on_device_->exec, pool_, context, block, refused);
   for (std::uint32_t k = 0; k < count; ++k)
     if (refused[k] != 0) std::fill_n(gradients_.data() + k * P, P, std::numeric_limits<T>::quiet_NaN());
 }

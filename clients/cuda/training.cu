@@ -1,106 +1,87 @@
 #include <algorithm>
-#include <numeric>
+#include <bit>
+#include <optional>
 #include <vector>
 
+#include "clients/cuda/descent_step.cuh"
 #include "clients/cuda/device_data.cuh"
+#include "clients/cuda/minibatches.hpp"
 #include "clients/cuda/network.hpp"
+#include "clients/cuda/regression.hpp"
 #include "clients/cuda/training.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/graph.hpp"
+#include "fl_core/cuda/measured_choice.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/cuda/plan.cuh"
 
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostRows = 512;                    // of a client in one piece; longer minibatches are added up
-constexpr std::size_t kWaveBytes = std::size_t{2} << 30;  // of activations and weights
+constexpr std::size_t kMostRows = 512;                        // of a client in one piece; longer minibatches are added up
+constexpr std::size_t kMostWaveBytes = std::size_t{2} << 30;  // of activations and weights
+constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that a block of threads goes through by itself
+constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
 
-// ---- steps --------------------------------------------------------------------------------------------------------------------
+// ---- entries of all clients -----------------------------------------------------------------------------------------------------
+//
+// A block has kEntriesABlock entries of one client: use(client, entry) for each of them.
+
+[[nodiscard]] std::size_t entry_blocks(std::size_t clients, std::size_t P) { return clients * ((P + kEntriesABlock - 1) / kEntriesABlock); }
+template <class Use>
+__device__ void for_each_entry(std::size_t clients, std::size_t P, const Use& use) {
+  const std::size_t per_client = (P + kEntriesABlock - 1) / kEntriesABlock;
+  for (std::size_t block = blockIdx.x; block < clients * per_client; block += gridDim.x) {
+    const std::size_t k = block / per_client, first = (block - k * per_client) * kEntriesABlock + threadIdx.x;
+    FL_UNROLL
+    for (unsigned i = 0; i < kEntriesAThread; ++i)
+      if (first + i * kBlockThreads < P) use(k, first + i * kBlockThreads);
+  }
+}
 
 template <class T>
 __global__ void spread(std::size_t clients, std::size_t P, const T* from, T* to) {
-  for (std::size_t i = thread_index(); i < clients * P; i += num_threads()) to[i] = from[i % P];
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) { to[k * P + j] = from[j]; });
 }
 
 // g += the regulariser's derivative at y (stride 0: the same for all).
 template <class T>
 __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* y, std::size_t stride, T* g) {
-  for (std::size_t i = thread_index(); i < clients * P; i += num_threads())
-    g[i] += static_cast<T>(regulariser.derivative(static_cast<double>(y[i / P * stride + i % P])));
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
+    g[k * P + j] += static_cast<T>(regulariser.derivative(static_cast<double>(y[k * stride + j])));
+  });
 }
 
-// One step of the clients that have one: v = beta v + g + decay y + mu (y - w), y -= gamma v.
+// One step of the clients that have one.
 template <class T>
-struct Step {
-  T gamma, decay, momentum, proximal;
-  const T* w;  // [P]
-};
-template <class T>
-__global__ void take_step(std::size_t clients, std::size_t P, Step<T> step, T* g, T* v, T* y) {
-  for (std::size_t i = thread_index(); i < clients * P; i += num_threads()) {
-    T direction = g[i];
-    if (step.decay > T(0)) direction += step.decay * y[i];
-    if (step.proximal > T(0)) direction += step.proximal * (y[i] - step.w[i % P]);
-    if (v != nullptr) direction = v[i] = step.momentum * v[i] + direction;
-    y[i] -= step.gamma * direction;
-  }
+__global__ void take_step(std::size_t clients, std::size_t P, DescentStep<T> step, const T* g, T* v, T* y) {
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
+    const std::size_t at = k * P + j;
+    y[at] = step.taken(j, g[at], y[at], v == nullptr ? nullptr : v + at);
+  });
 }
 
-// What is sent: g, or per_work_k (w - y), to the client's place of the block. One block of threads per client; `refused` says whose is not
-// finite, and becomes zeros.
+// What is sent: g, or per_work_k (w - y), to the client's place of the block. refused: 1 where something of a client's is not finite.
 template <class T>
-__global__ void write_vectors(std::size_t P, const T* w, const T* from, const T* per_work, BatchView<T> out, const std::uint32_t* place,
-                              std::uint32_t count, std::uint8_t* refused) {
-  for (std::size_t k = blockIdx.x; k < count; k += gridDim.x) {
-    T* to = out.row(place[k]);
-    bool finite = true;
-    for (std::size_t j = threadIdx.x; j < P; j += blockDim.x) {
-      T x = from[k * P + j];
-      if (w != nullptr) x = per_work == nullptr ? w[j] - x : per_work[k] * (w[j] - x);
-      finite = finite && x - x == T(0);
-      to[j] = x;
-    }
-    __shared__ unsigned spoilt;
-    if (threadIdx.x == 0) spoilt = 0;
-    __syncthreads();
-    if (!finite) atomicAdd(&spoilt, 1u);
-    __syncthreads();
-    if (spoilt > 0)
-      for (std::size_t j = threadIdx.x; j < P; j += blockDim.x) to[j] = T(0);
-    if (threadIdx.x == 0) refused[place[k]] = spoilt > 0 ? 1 : 0;
-    __syncthreads();
-  }
+__global__ void write_vectors(std::size_t clients, std::size_t P, const T* w, const T* from, const T* per_work, BatchView<T> out,
+                              const std::uint32_t* place, std::uint8_t* refused) {
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
+    T x = from[k * P + j];
+    if (w != nullptr) x = per_work == nullptr ? w[j] - x : per_work[k] * (w[j] - x);
+    out.row(place[k])[j] = x;
+    if (!(x - x == T(0))) refused[place[k]] = 1;  // all who write here write this
+  });
+}
+template <class T>
+__global__ void clear_refused(std::size_t clients, std::size_t P, BatchView<T> out, const std::uint32_t* place,
+                              const std::uint8_t* refused) {
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
+    if (refused[place[k]] != 0) out.row(place[k])[j] = T(0);
+  });
 }
 
 // ---- a block of clients ---------------------------------------------------------------------------------------------------------
-
-// The minibatches of a block, drawn on the host, of clients in the order in which they are computed: those with most steps first, so that
-// the ones that have another step are the first ones, and then those with most rows, so that neighbours are alike. Of client k in step t:
-// the rows begin[t*K + k] .. begin[t*K + k + 1] - 1 of `rows`.
-struct Minibatches {
-  std::size_t K = 0;
-  std::vector<std::uint32_t> place;  // [K] of each client in the block
-  std::vector<std::uint32_t> count;  // [K] steps of each, descending
-  std::vector<std::uint32_t> rows;
-  std::vector<std::size_t> begin;  // [steps*K + 1]
-  [[nodiscard]] std::uint32_t steps() const { return count.empty() ? 0 : count.front(); }
-  [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t step, std::size_t k) const {
-    const std::size_t at = step * K + k;
-    return std::span(rows).subspan(begin[at], begin[at + 1] - begin[at]);
-  }
-  [[nodiscard]] std::size_t largest(std::uint32_t step, std::size_t first, std::size_t clients) const {
-    std::size_t most = 0;
-    for (std::size_t k = first; k < first + clients; ++k) most = std::max(most, of(step, k).size());
-    return most;
-  }
-  // How many of clients first .. first+clients-1 take this step; they are the first of them.
-  [[nodiscard]] std::size_t that_take(std::uint32_t step, std::size_t first, std::size_t clients) const {
-    std::size_t active = 0;
-    while (active < clients && count[first + active] > step) ++active;
-    return active;
-  }
-};
 
 // Where the minibatches of clients first .. first+clients-1 lie on the GPU: a step is made of pieces of up to kMostRows places of each
 // client, and a place holds a row or kNoRow.
@@ -119,73 +100,58 @@ template <class T>
 class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle)
-      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle) {}
+      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle) {
+    const std::size_t rows = most_rows(oracle);
+    if (descent.moves && rows <= kMostRegressionRows && reads_in_place(data_->rows())) regression_ = as_regression<T>(form, rows);
+  }
 
-  void run(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
+  void run(const Exec& exec, ThreadPool& pool, const RoundContext<T>& context, const ClientBlock<T>& block,
            std::span<std::uint8_t> refused) override {
-    const Minibatches batches = draw(host, context, block);
+    const Minibatches batches = draw_minibatches(pool, oracle_, descent_, context.round, block.clients);
     Workspace::Frame frame(*exec.workspace);
-    const T* w = upload(exec, std::span<const T>(context.reference, context.P), frame);
-    const auto* place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
-    auto* refused_there = frame.take<std::uint8_t>(block.K);
-    const T* per_work = normalise(exec, context, block, batches, frame);
+    Block there{&context, &block, &batches};
+    there.w = upload(exec, std::span<const T>(context.reference, context.P), frame);
+    there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
+    there.per_work = normalise(exec, context, block, batches, frame);
+    there.refused = frame.take<std::uint8_t>(block.K);
+    FL_CUDA_CHECK(cudaMemsetAsync(there.refused, 0, block.K, stream_of(exec)));
+    timer_.start(exec);
     const std::size_t wave = clients_at_once(batches);
-    for (std::size_t first = 0; first < block.K; first += wave) {
-      const std::size_t clients = std::min<std::size_t>(wave, block.K - first);
-      Workspace::Frame inner(*exec.workspace);
-      const std::vector<PlannedStep> steps = plan(exec, context, block, batches, first, clients, inner);
-      const T* result =
-          descent_.moves ? descend(exec, context, steps, clients, w, inner) : gradient(exec, steps[0], LayerWeights<T>{w, 0}, inner);
-      Launch(exec, "write_vectors", clients)(write_vectors<T>, context.P, descent_.moves ? w : nullptr, result,
-                                             per_work == nullptr ? nullptr : per_work + first, block.vectors[0], place + first,
-                                             static_cast<std::uint32_t>(clients), refused_there);
-    }
-    ::fl::copy_bytes(refused.data(), Device::cpu, refused_there, Device::cuda, block.K, exec.stream);
+    for (std::size_t first = 0; first < block.K; first += wave)
+      train_wave(exec, there, first, std::min<std::size_t>(wave, block.K - first));
+    if (!wave_choice_.is_made()) wave_choice_.took(timer_.stop(exec) / static_cast<double>(std::max<std::size_t>(batches.rows.size(), 1)));
+    ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
   [[nodiscard]] std::size_t size_bytes() const override { return data_->size_bytes(); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
-    std::size_t most = oracle_.batch();
-    for (const Shard& shard : oracle_.shards()) most = oracle_.is_full() ? std::max(most, shard.size()) : most;
-    return std::min(kWaveBytes, clients * bytes_per_client(most)) + bytes_per_client(most);
+    const std::size_t each = bytes_per_client(most_rows(oracle_));
+    return std::min(kMostWaveBytes, clients * each) + each;
   }
 
  private:
-  Minibatches draw(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block) const {
-    Minibatches batches;
-    batches.K = block.K;
-    std::vector<std::vector<std::vector<std::uint32_t>>> drawn(block.K);  // by client and step
-    for (std::uint32_t k = 0; k < block.K; ++k) {
-      Workspace::Frame frame(*host.workspace);
-      const std::uint32_t client = block.clients[k];
-      if (descent_.moves) {
-        LocalSteps<T> steps(frame, oracle_, client, context.round, descent_.work);
-        for (std::uint32_t step = 0; step < steps.count(); ++step) {
-          const std::span<const std::uint32_t> rows = steps.rows(step);
-          drawn[k].emplace_back(rows.begin(), rows.end());
-        }
-      } else {
-        auto* room = frame.template take<std::uint32_t>(std::max<std::size_t>(oracle_.batch(), 1));
-        const std::span<const std::uint32_t> rows = oracle_.draw(client, {.round = context.round}, room);
-        drawn[k].emplace_back(rows.begin(), rows.end());
-      }
-    }
-    std::vector<std::size_t> rows(block.K);
-    for (std::uint32_t k = 0; k < block.K; ++k)
-      for (const std::vector<std::uint32_t>& step : drawn[k]) rows[k] += step.size();
-    batches.place.resize(block.K);
-    std::iota(batches.place.begin(), batches.place.end(), 0u);
-    std::stable_sort(batches.place.begin(), batches.place.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return drawn[a].size() != drawn[b].size() ? drawn[a].size() > drawn[b].size() : rows[a] > rows[b];
-    });
-    for (const std::uint32_t k : batches.place) batches.count.push_back(static_cast<std::uint32_t>(drawn[k].size()));
-    batches.begin.push_back(0);
-    for (std::uint32_t step = 0; step < batches.steps(); ++step)
-      for (const std::uint32_t k : batches.place) {
-        if (step < drawn[k].size()) batches.rows.insert(batches.rows.end(), drawn[k][step].begin(), drawn[k][step].end());
-        batches.begin.push_back(batches.rows.size());
-      }
-    return batches;
+  // A block with what all its waves read, on the GPU.
+  struct Block {
+    const RoundContext<T>* context;
+    const ClientBlock<T>* block;
+    const Minibatches* batches;
+    const T *w = nullptr, *per_work = nullptr;
+    const std::uint32_t* place = nullptr;
+    std::uint8_t* refused = nullptr;
+  };
+
+  void train_wave(const Exec& exec, const Block& there, std::size_t first, std::size_t clients) {
+    const std::size_t P = there.context->P;
+    Workspace::Frame frame(*exec.workspace);
+    const T* result = !descent_.moves ? gradients(exec, there, first, clients, frame)
+                      : regression_   ? descend_on_chip(exec, there, first, clients, frame)
+                                      : descend(exec, there, first, clients, frame);
+    const T* per_work = there.per_work == nullptr ? nullptr : there.per_work + first;
+    const BatchView<T>& out = there.block->vectors[0];
+    const std::size_t blocks = entry_blocks(clients, P);
+    Launch(exec, "write_vectors", blocks)(write_vectors<T>, clients, P, descent_.moves ? there.w : nullptr, result, per_work, out,
+                                          there.place + first, there.refused);
+    Launch(exec, "clear_refused", blocks)(clear_refused<T>, clients, P, out, there.place + first, there.refused);
   }
 
   // block.work, and 1 / work of every client on the GPU; null where vectors are not normalised.
@@ -200,20 +166,24 @@ class Training final : public DeviceTraining<T> {
     return context.normalise ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
+  // Waves are of the largest size, or of one whose weights and activations stay in the cache: whichever has been faster.
   [[nodiscard]] std::size_t clients_at_once(const Minibatches& batches) const {
-    std::size_t most = 1;
-    for (std::uint32_t step = 0; step < batches.steps(); ++step) most = std::max(most, batches.largest(step, 0, batches.K));
-    return std::clamp<std::size_t>(kWaveBytes / bytes_per_client(most), 1, batches.K);
+    const std::size_t each = bytes_per_client(batches.largest()), way = wave_choice_.way();
+    const std::size_t bytes = way == 0 ? kMostWaveBytes : cache_bytes_ << (way - 1);
+    return std::clamp<std::size_t>(bytes / each, 1, batches.K);
   }
   // Of activations, y, g and v, for minibatches of up to so many rows.
   [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
-    const std::size_t own = 3 * oracle_.model().layers().size();
-    return (std::min(rows, kMostRows) * network_.entries_per_example() + own) * sizeof(T) + 1;
+    const std::size_t P = oracle_.model().layers().size();
+    if (regression_) return 2 * P * sizeof(T) + 1;
+    return (std::min(rows, kMostRows) * network_.entries_per_example() + 3 * P) * sizeof(T) + 1;
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
-  std::vector<PlannedStep> plan(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Minibatches& batches,
-                                std::size_t first, std::size_t clients, Workspace::Frame& frame) const {
+  std::vector<PlannedStep> plan(const Exec& exec, const Block& there, std::size_t first, std::size_t clients,
+                                Workspace::Frame& frame) const {
+    const Minibatches& batches = *there.batches;
+    const std::uint32_t round = there.context->round;
     std::vector<std::uint32_t> row;
     std::vector<double> scale;
     std::vector<RandomStream> random;
@@ -221,7 +191,7 @@ class Training final : public DeviceTraining<T> {
     for (std::uint32_t step = 0; step < batches.steps(); ++step) {
       const std::size_t end = first + batches.that_take(step, first, clients);
       for (std::size_t k = first; draws && k < end; ++k)
-        random.push_back(oracle_.inner_random(block.clients[batches.place[k]], {.round = context.round, .step = step}));
+        random.push_back(oracle_.inner_random(there.block->clients[batches.place[k]], {.round = round, .step = step}));
       for (std::size_t k = first; k < end; ++k)
         scale.push_back(1 / static_cast<double>(std::max<std::size_t>(batches.of(step, k).size(), 1)));
       const std::size_t most = batches.largest(step, first, end - first);
@@ -257,27 +227,67 @@ class Training final : public DeviceTraining<T> {
     return steps;
   }
 
+  // Gradients at w: [clients,P].
+  const T* gradients(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+    const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
+    T* g = frame.take<T>(clients * there.context->P);
+    gradient(exec, steps[0], LayerWeights<T>{there.w, 0}, g);
+    return g;
+  }
+
   // y after all steps, from w: [clients,P].
-  const T* descend(const Exec& exec, const RoundContext<T>& context, const std::vector<PlannedStep>& steps, std::size_t clients, const T* w,
-                   Workspace::Frame& frame) {
-    const std::size_t P = context.P, entries = clients * P;
-    T *y = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
-    Launch(exec, "spread", blocks_for(entries))(spread<T>, clients, P, w, y);
-    if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
-    const Step<T> how{static_cast<T>(context.step_size), static_cast<T>(descent_.weight_decay), static_cast<T>(descent_.momentum),
-                      static_cast<T>(descent_.proximal_mu), w};
-    for (const PlannedStep& step : steps) {
-      Workspace::Frame inner(*exec.workspace);
-      T* g = gradient(exec, step, LayerWeights<T>{y, P}, inner);
-      Launch(exec, "take_step", blocks_for(step.clients * P))(take_step<T>, step.clients, P, how, g, v, y);
-    }
+  const T* descend(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+    const std::size_t P = there.context->P, entries = clients * P;
+    T *y = frame.take<T>(entries), *g = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
+    const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
+    const DescentStep<T> how(descent_, there.context->step_size, there.w);
+    repeated_.run(exec, key_of(exec, how, steps, clients, y), [&] {
+      Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
+      if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
+      for (const PlannedStep& step : steps) {
+        gradient(exec, step, LayerWeights<T>{y, P}, g);
+        Launch(exec, "take_step", entry_blocks(step.clients, P))(take_step<T>, step.clients, P, how, g, v, y);
+      }
+    });
     return y;
   }
 
-  // Gradients of the clients' minibatches at their weights: [step.clients,P].
-  T* gradient(const Exec& exec, const PlannedStep& step, LayerWeights<T> y, Workspace::Frame& frame) {
+  // The same by one kernel, for a regression.
+  const T* descend_on_chip(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) const {
+    const Minibatches& batches = *there.batches;
+    const std::size_t entries = clients * there.context->P;
+    T *y = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
+    if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
+    const RegressionBatches rows{upload(exec, std::span<const std::uint32_t>(batches.count).subspan(first, clients), frame),
+                                 upload(exec, std::span<const std::uint32_t>(batches.rows), frame),
+                                 upload(exec, std::span<const std::uint64_t>(batches.begin), frame) + first, batches.K};
+    descend_regression(exec, *regression_, data_->rows(), rows, most_rows(oracle_), clients,
+                       DescentStep<T>(descent_, there.context->step_size, there.w), oracle_.model().regulariser(), v, y);
+    return y;
+  }
+
+  // What the kernels of the steps are given: sizes, factors and addresses. Where the rest of the workspace lies follows from where it is
+  // now and how often it has grown.
+  [[nodiscard]] std::vector<std::uint64_t> key_of(const Exec& exec, const DescentStep<T>& how, const std::vector<PlannedStep>& steps,
+                                                  std::size_t clients, const T* y) const {
+    Workspace::Frame here(*exec.workspace);
+    const auto address = [](const void* p) { return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(p)); };
+    std::vector<std::uint64_t> key{clients,
+                                   std::bit_cast<std::uint64_t>(static_cast<double>(how.gamma)),
+                                   address(how.w),
+                                   address(y),
+                                   address(here.take<std::byte>(1)),
+                                   exec.workspace->generation()};
+    for (const PlannedStep& step : steps) {
+      key.insert(key.end(), {step.clients, step.pieces.size(), address(step.scale), address(step.random)});
+      for (const Piece& piece : step.pieces) key.insert(key.end(), {piece.places, address(piece.row)});
+    }
+    return key;
+  }
+
+  // g = the gradients of the clients' minibatches at their weights: [step.clients,P].
+  void gradient(const Exec& exec, const PlannedStep& step, LayerWeights<T> y, T* g) const {
     const std::size_t P = oracle_.model().layers().size(), clients = step.clients;
-    T* g = frame.take<T>(clients * P);
     if (step.pieces.empty()) FL_CUDA_CHECK(cudaMemsetAsync(g, 0, clients * P * sizeof(T), stream_of(exec)));
     for (std::size_t i = 0; i < step.pieces.size(); ++i) {
       Workspace::Frame inner(*exec.workspace);
@@ -292,8 +302,7 @@ class Training final : public DeviceTraining<T> {
     }
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
-      Launch(exec, "add_regulariser", blocks_for(clients * P))(add_regulariser<T>, clients, P, regulariser, y.data, y.stride, g);
-    return g;
+      Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, y.data, y.stride, g);
   }
 
   Descent descent_;
@@ -301,6 +310,11 @@ class Training final : public DeviceTraining<T> {
   DeviceNetwork<T> network_;
   std::shared_ptr<const DeviceData<T>> data_;
   const GradientOracle<T>& oracle_;
+  std::optional<RegressionForm> regression_;
+  std::size_t cache_bytes_ = cache_bytes_of_device();
+  MeasuredChoice wave_choice_{3};
+  StreamTimer timer_;
+  RepeatedWork repeated_;
 };
 
 }  // namespace

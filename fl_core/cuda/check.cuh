@@ -28,12 +28,17 @@ inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 
 // How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
-// pieces may be asked for; none starts nothing.
+// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_BLOCK_MEMORY.
 class Launch {
  public:
   Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads, const char* file = __builtin_FILE(),
          int line = __builtin_LINE())
       : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), file_(file), line_(line) {}
+
+  Launch& with_shared(std::size_t bytes) {
+    shared_bytes_ = bytes;
+    return *this;
+  }
 
   template <class... P>
   void operator()(void (*kernel)(P...), std::type_identity_t<P>... arguments) const {
@@ -41,9 +46,13 @@ class Launch {
     constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
     const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
 #if defined(FL_CUDA_EMULATOR)
-    emulator::launch(kernel, blocks, static_cast<unsigned>(threads_), arguments...);
+    emulator::launch(kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else
-    kernel<<<blocks, threads_, 0, stream_>>>(arguments...);
+    constexpr std::size_t kWithoutAsking = 48 * 1024;
+    if (shared_bytes_ > kWithoutAsking)
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)), name_, file_,
+            line_);
+    kernel<<<blocks, threads_, shared_bytes_, stream_>>>(arguments...);
 #endif
     check(cudaGetLastError(), name_, file_, line_);
   }
@@ -53,9 +62,19 @@ class Launch {
   const char* name_;
   std::size_t blocks_;
   int threads_;
+  std::size_t shared_bytes_ = 0;
   const char* file_;
   int line_;
 };
+
+// T* name: what Launch::with_shared gave the block, 16-byte aligned.
+#if defined(FL_CUDA_EMULATOR)
+#define FL_BLOCK_MEMORY(T, name) T* name = static_cast<T*>(::fl::emulator::block_memory())
+#else
+#define FL_BLOCK_MEMORY(T, name)                                 \
+  extern __shared__ __align__(16) unsigned char block_memory_[]; \
+  T* name = reinterpret_cast<T*>(block_memory_)
+#endif
 
 // Blocks of `threads` for n items, one per thread.
 [[nodiscard]] inline std::size_t blocks_for(std::size_t n, int threads = kBlockThreads) {

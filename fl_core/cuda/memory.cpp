@@ -41,6 +41,12 @@ std::uint64_t free_bytes_of_device() {
   return free;
 }
 
+std::size_t cache_bytes_of_device() {
+  int bytes = 0;
+  FL_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, 0));
+  return static_cast<std::size_t>(bytes);
+}
+
 namespace {
 
 // Zeroed; streams that do not wait for the default one must not see it unfinished.

@@ -20,6 +20,9 @@ namespace fl::cuda {
 // Bytes of the GPU's memory that nobody has taken.
 [[nodiscard]] FL_API std::uint64_t free_bytes_of_device();
 
+// Bytes of the GPU's second-level cache.
+[[nodiscard]] FL_API std::size_t cache_bytes_of_device();
+
 // Zeroed device memory, zero for every stream when the call returns. Throws DeviceError when the driver refuses.
 [[nodiscard]] void* allocate_bytes(std::size_t bytes);
 // The same as memory that host and GPU reach alike.

@@ -1,5 +1,6 @@
 #include "tests/emulator/block.hpp"
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
@@ -229,10 +230,48 @@ class Machine {
 }  // namespace
 
 void set_order(Order order) { Machine::here().order = order; }
-void run_blocks(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument) {
+namespace {
+
+thread_local constinit void* memory_of_block = nullptr;
+thread_local constinit Recording* recorded = nullptr;
+
+// Exactly the bytes that were asked for, with nonsense in them.
+class BlockMemory {
+ public:
+  explicit BlockMemory(std::size_t bytes) : before_(memory_of_block), memory_(bytes) {
+    constexpr unsigned char kNonsense = 0xA5;
+    std::fill(memory_.begin(), memory_.end(), std::byte{kNonsense});
+    memory_of_block = memory_.data();
+  }
+  ~BlockMemory() { memory_of_block = before_; }
+  BlockMemory(const BlockMemory&) = delete;
+  BlockMemory& operator=(const BlockMemory&) = delete;
+
+ private:
+  void* before_;
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace
+
+void run_blocks(unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument) {
+  constexpr std::size_t kMostShared = 227 * 1024;  // of a block, on sm_90
+  if (shared > kMostShared) throw Fault("a block asks for more shared memory than there is");
   const DeviceAccess access;
+  const BlockMemory memory(shared);
   Machine::here().run(blocks, threads, thread, argument);
 }
+void* block_memory() { return memory_of_block; }
+
+Recording* recording() { return recorded; }
+void set_recording(Recording* recording) { recorded = recording; }
+void do_or_record(std::function<void()> work) {
+  if (recorded != nullptr)
+    recorded->push_back(std::move(work));
+  else
+    work();
+}
+
 void sync_block() { Machine::here().sync_block(); }
 const std::uint64_t* exchange(WarpOperation operation, unsigned mask, std::uint64_t value) {
   return Machine::here().exchange(operation, mask, value);

@@ -5,9 +5,12 @@
 // bounds is left to the address sanitizer; without it, device memory is out of the host's reach (runtime.cpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 namespace fl::emulator {
 
@@ -29,14 +32,24 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Calls thread(argument) for every thread of every block, one block after another. Throws Fault.
-void run_blocks(unsigned blocks, unsigned threads, void (*thread)(const void*), const void* argument);
+// Calls thread(argument) for every thread of every block, one block after another; each finds `shared` bytes of block_memory(). Throws
+// Fault.
+void run_blocks(unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
+[[nodiscard]] void* block_memory();
+
+// What is recorded for a graph instead of being done (cudaStreamBeginCapture), by this thread.
+using Recording = std::vector<std::function<void()>>;
+[[nodiscard]] Recording* recording();
+void set_recording(Recording* recording);
+void do_or_record(std::function<void()> work);
 
 template <class... P>
-void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, const std::type_identity_t<P>&... arguments) {
-  const auto body = [&] { kernel(arguments...); };
-  run_blocks(
-      blocks, threads, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
+void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared, const std::type_identity_t<P>&... arguments) {
+  do_or_record([=] {
+    const auto body = [&] { kernel(arguments...); };
+    run_blocks(
+        blocks, threads, shared, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
+  });
 }
 
 // While one of these lives, device memory may be touched: kernels and copies hold one.

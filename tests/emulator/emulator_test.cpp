@@ -39,7 +39,7 @@ std::vector<int> run(void (*kernel)(const int*, int*), Order order) {
   std::vector<int> in(3 * kThreads), out(in.size());
   std::iota(in.begin(), in.end(), 0);
   emulator::set_order(order);
-  emulator::launch(kernel, 3, kThreads, in.data(), out.data());
+  emulator::launch(kernel, 3, kThreads, 0, in.data(), out.data());
   emulator::set_order(Order::ascending);
   return out;
 }
@@ -68,7 +68,7 @@ TEST(Emulator, AWarpsLanesReadEachOther) {
   for (unsigned t = 0; t < kThreads; ++t) in[t] = t * t % 17;
   for (const Order order : {Order::ascending, Order::descending}) {
     emulator::set_order(order);
-    emulator::launch(block_sums, 1, kThreads, in.data(), before.data(), all.data());
+    emulator::launch(block_sums, 1, kThreads, 0, in.data(), before.data(), all.data());
     unsigned sum = 0;
     for (unsigned t = 0; t < kThreads; ++t) {
       ASSERT_EQ(before[t], sum);
@@ -92,7 +92,7 @@ __global__ void shuffles(int* out) {
 
 TEST(Emulator, ShufflesAreCudas) {
   std::vector<int> out(6 * 64);
-  emulator::launch(shuffles, 1, 64, out.data());
+  emulator::launch(shuffles, 1, 64, 0, out.data());
   for (int t = 0; t < 64; ++t) {
     const int lane = t % 32, *mine = out.data() + t * 6;
     EXPECT_EQ(mine[0], lane < 3 ? lane : lane - 3);
@@ -120,9 +120,9 @@ __global__ void lanes_disagree(int* out) {
 
 TEST(Emulator, WhatWouldHangOrIsUndefinedIsAFault) {
   std::vector<int> out(64);
-  EXPECT_THROW(emulator::launch(half_waits_for_the_warp, 1, 64, out.data()), Fault);
-  EXPECT_THROW(emulator::launch(a_lane_leaves, 1, 64, out.data()), Fault);
-  EXPECT_THROW(emulator::launch(lanes_disagree, 1, 64, out.data()), Fault);
+  EXPECT_THROW(emulator::launch(half_waits_for_the_warp, 1, 64, 0, out.data()), Fault);
+  EXPECT_THROW(emulator::launch(a_lane_leaves, 1, 64, 0, out.data()), Fault);
+  EXPECT_THROW(emulator::launch(lanes_disagree, 1, 64, 0, out.data()), Fault);
   EXPECT_EQ(run(reverse, Order::ascending)[0], static_cast<int>(kThreads) - 1);  // and the next kernel runs
 }
 

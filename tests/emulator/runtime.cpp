@@ -1,8 +1,10 @@
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "tests/emulator/cuda_runtime.h"
 #include "tests/support/sanitized.hpp"
@@ -147,6 +149,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int /*device*/) 
   std::strncpy(properties->name, "emulated GPU", sizeof properties->name);
   return cudaSuccess;
 }
+// Small, so that waves are cut.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr /*attribute*/, int /*device*/) {
+  *value = 4096;
+  return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 36;
   return cudaSuccess;
@@ -154,13 +161,17 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) { return cudaMemsetAsync(to, value, bytes, nullptr); }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t /*stream*/) {
-  const fl::emulator::DeviceAccess access;
-  if (bytes > 0) std::memset(to, value, bytes);
+  fl::emulator::do_or_record([=] {
+    const fl::emulator::DeviceAccess access;
+    if (bytes > 0) std::memset(to, value, bytes);
+  });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t /*stream*/) {
-  const fl::emulator::DeviceAccess access;
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  fl::emulator::do_or_record([=] {
+    const fl::emulator::DeviceAccess access;
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  });
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
@@ -171,3 +182,61 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) 
 cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t /*stream*/) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+
+// ---- graphs: what was recorded, to be done again and again ----
+
+struct cudaGraph_st {
+  fl::emulator::Recording work;
+};
+struct cudaGraphExec_st {
+  fl::emulator::Recording work;
+};
+cudaError_t cudaStreamBeginCapture(cudaStream_t /*stream*/, cudaStreamCaptureMode /*mode*/) {
+  if (fl::emulator::recording() != nullptr) return cudaErrorInvalidValue;
+  fl::emulator::set_recording(new fl::emulator::Recording);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t /*stream*/, cudaGraph_t* graph) {
+  *graph = nullptr;
+  fl::emulator::Recording* const recorded = fl::emulator::recording();
+  if (recorded == nullptr) return cudaErrorInvalidValue;
+  *graph = new cudaGraph_st{std::move(*recorded)};
+  delete recorded;
+  fl::emulator::set_recording(nullptr);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* graph_exec, cudaGraph_t graph, unsigned long long /*flags*/) {
+  *graph_exec = new cudaGraphExec_st{graph->work};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph_exec, cudaStream_t /*stream*/) {
+  for (const auto& work : graph_exec->work) work();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph_exec) {
+  delete graph_exec;
+  return cudaSuccess;
+}
+
+// ---- events: a clock that goes on by another number of milliseconds whenever it is asked ----
+
+struct cudaEvent_st {};
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new cudaEvent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t /*event*/) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t /*start*/, cudaEvent_t /*end*/) {
+  static std::atomic<unsigned> asked{0};
+  *milliseconds = static_cast<float>(1 + asked++ * 2654435761u % 97);
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}

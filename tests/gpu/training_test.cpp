@@ -23,6 +23,10 @@ void PrintTo(const Study& study, std::ostream* out) { *out << study.label; }
 
 const std::string kBlobs =
     "[data]\nkind = 'synthetic'\nclients = 5\nfeatures = 13\nclasses = 4\n[partition]\nkind = 'natural'\nclients = 5\n";
+const std::string kTwoBlobs =
+    "[data]\nkind = 'synthetic'\nclients = 4\nfeatures = 37\nclasses = 2\n[partition]\nkind = 'natural'\nclients = 4\n";
+const std::string kManyBlobs =
+    "[data]\nkind = 'synthetic'\nclients = 3\nfeatures = 70\nclasses = 19\n[partition]\nkind = 'natural'\nclients = 3\n";
 const std::string kMushrooms = "[data]\nname = 'mushrooms'\nrows = 700\n[partition]\nkind = 'quantity_skew'\nbeta = 0.5\nclients = 6\n";
 const std::string kImages = "[data]\nname = 'fashion-mnist'\nrows = 300\n[partition]\nkind = 'shuffled'\nclients = 3\n";
 const std::string kMlp = "kind = 'neural_network'\nlayers = ['dense(7)', 'relu', 'dense(5)', 'tanh', 'dense(classes)']";
@@ -36,6 +40,14 @@ std::vector<Study> studies() {
       {"BinaryOnSparseRows", kMushrooms, "kind = 'logistic_regression'\nl2 = 0.01\nnonconvex = 0.1",
        "kind = 'sgd'\nbatch = 9\nepochs = 1\nlearning_rate = 0.3", kEf14},
       {"WithoutBias", kMushrooms, "kind = 'logistic_regression'\nbias = false\nl2 = 0.1", "kind = 'gradient'\nlearning_rate = 0.3", ""},
+      {"StepsOfSoftmaxRegression", kBlobs, "kind = 'logistic_regression'\nl2 = 0.01",
+       "kind = 'sgd'\nbatch = 6\nsteps = 5\nlearning_rate = 0.2\nmomentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = 0.5",
+       kEf14},
+      {"StepsOfLogisticRegression", kTwoBlobs, "kind = 'logistic_regression'\nnonconvex = 0.1",
+       "kind = 'sgd'\nbatch = 41\nepochs = 1\nlearning_rate = 0.2", kEf14},
+      {"StepsWithManyClasses", kManyBlobs, "kind = 'logistic_regression'\nbias = false",
+       "kind = 'sgd'\nbatch = 7\nsteps = 3\nlearning_rate = 0.2", ""},
+      {"RegressionOfImages", kImages, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 33\nsteps = 2\nlearning_rate = 0.1", kEf14},
       {"Perceptron", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 3\nlearning_rate = 0.2", kEf14},
       {"PerceptronWithEverything", kBlobs, kMlp,
        "kind = 'sgd'\nbatch = 6\nsteps = 4\nlearning_rate = 0.1\nmomentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = "
@@ -58,7 +70,7 @@ std::vector<Study> studies() {
 
 std::string text_of(const Study& study, const std::string& precision) {
   return "name = 'training'\nrounds = 4\nprecision = '" + precision + "'\n" + study.problem + "[model]\n" + study.model +
-         "\n[evaluate]\nevery = 4\n[local]\n" + study.local + "\n" + study.more;
+         "\n[evaluate]\nevery = 4\noptimum = false\n[local]\n" + study.local + "\n" + study.more;
 }
 
 template <class T>
@@ -111,6 +123,17 @@ TEST_P(GpuTraining, BlocksChangeNothing) {
   EXPECT_EQ(model_on<float>(Device::cuda, text, 3), whole);
   emulator::set_order(emulator::Order::ascending);
 #endif
+}
+
+// Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.
+TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::kSanitized) GTEST_SKIP() << "under the sanitizers a few rounds";
+  const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2\nmomentum = 0.5", kEf14};
+  const std::string text = text_of(study, "float64");
+  const std::vector<double> whole = model_on<double>(Device::cuda, text, 16);
+  EXPECT_EQ(model_on<double>(Device::cuda, text, 16, 2), whole);
+  EXPECT_LE(relative_error(whole, model_on<double>(Device::cpu, text, 16)), 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, GpuTraining, testing::ValuesIn(studies()), [](const auto& study) { return study.param.label; });

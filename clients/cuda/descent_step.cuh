@@ -1,0 +1,35 @@
+// What a local step does to an entry of a client's parameters, given its gradient, wherever these lie.
+#pragma once
+
+#include <cstddef>
+
+#include "clients/descent.hpp"
+#include "clients/model.hpp"
+#include "fl_core/device.hpp"
+
+namespace fl::cuda {
+
+// v = beta v + g + decay y + mu (y - w), y -= gamma v.
+template <class T>
+struct DescentStep {
+  T gamma, decay, momentum, proximal;
+  const T* w;  // [P], the parameters that the client received
+
+  DescentStep(const Descent& descent, double step_size, const T* received)
+      : gamma(static_cast<T>(step_size)),
+        decay(static_cast<T>(descent.weight_decay)),
+        momentum(static_cast<T>(descent.momentum)),
+        proximal(static_cast<T>(descent.proximal_mu)),
+        w(received) {}
+
+  // Entry j, whose gradient with the regulariser is g; v is null without momentum. The new y.
+  [[nodiscard]] FL_HD T taken(std::size_t j, T g, T y, T* v) const {
+    T direction = g;
+    if (decay > T(0)) direction += decay * y;
+    if (proximal > T(0)) direction += proximal * (y - w[j]);
+    if (v != nullptr) direction = *v = momentum * *v + direction;
+    return y - gamma * direction;
+  }
+};
+
+}  // namespace fl::cuda

@@ -1,0 +1,66 @@
+#include "fl_core/cuda/graph.hpp"
+
+#include "fl_core/cuda/check.cuh"
+#include "fl_core/error.hpp"
+
+namespace fl::cuda {
+namespace {
+
+constexpr std::size_t kMostEntries = 256;  // minibatches of other shapes in every round would fill memory
+
+// The work as a graph to be launched; null where something in it cannot be recorded. Only this thread is bound by the rules of recording.
+cudaGraphExec_t recorded(cudaStream_t stream, const std::function<void()>& work) {
+  FL_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  bool is_whole = true;
+  try {
+    work();
+  } catch (const DeviceError&) {
+    is_whole = false;  // recorded, not done: it is done again
+  } catch (...) {
+    cudaGraph_t half = nullptr;
+    if (cudaStreamEndCapture(stream, &half) == cudaSuccess && half != nullptr) (void)cudaGraphDestroy(half);
+    throw;
+  }
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t launchable = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  if (ended == cudaSuccess && graph != nullptr && is_whole && cudaGraphInstantiate(&launchable, graph, 0) != cudaSuccess)
+    launchable = nullptr;
+  if (graph != nullptr) (void)cudaGraphDestroy(graph);
+  (void)cudaGetLastError();  // not a later call's
+  return launchable;
+}
+
+}  // namespace
+
+RepeatedWork::~RepeatedWork() { forget(); }
+
+void RepeatedWork::forget() {
+  for (auto& [key, entry] : entries_)
+    if (entry.graph != nullptr) (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(entry.graph));
+  entries_.clear();
+}
+
+void RepeatedWork::run(const Exec& exec, std::span<const std::uint64_t> key, const std::function<void()>& work) {
+  std::vector<std::uint64_t> own(key.begin(), key.end());
+  const auto found = entries_.find(own);
+  if (found == entries_.end()) {
+    if (entries_.size() >= kMostEntries) forget();
+    entries_.emplace(std::move(own), Entry{});
+    work();
+    return;
+  }
+  Entry& entry = found->second;
+  if (entry.graph == nullptr && !entry.cannot_be_recorded) {
+    entry.graph = recorded(stream_of(exec), work);
+    entry.cannot_be_recorded = entry.graph == nullptr;
+  }
+  if (entry.cannot_be_recorded) {
+    work();
+    return;
+  }
+  FL_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(entry.graph), stream_of(exec)));
+  ++repeats_;
+}
+
+}  // namespace fl::cuda

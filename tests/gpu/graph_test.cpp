@@ -1,0 +1,85 @@
+// Recorded work, and choices by time. Without a GPU, skipped.
+#include "fl_core/cuda/graph.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/cuda/measured_choice.hpp"
+#include "fl_core/cuda/memory.hpp"
+#include "fl_core/error.hpp"
+
+namespace fl {
+namespace {
+
+class GpuRepeatedWork : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    exec_.device = Device::cuda;
+    exec_.stream = stream_.emplace(Device::cuda).get();
+    for (Buffer<int>* buffer : {&from_, &to_}) *buffer = Buffer<int>(1, Device::cuda);
+  }
+  // Copies x within the GPU, as repeated work, and gives what arrived.
+  int copied(int x, std::uint64_t key) {
+    copy_bytes(from_.data(), Device::cuda, &x, Device::cpu, sizeof x, exec_.stream);
+    repeated_.run(exec_, std::span(&key, 1), [&] {
+      ++done_;
+      copy_bytes(to_.data(), Device::cuda, from_.data(), Device::cuda, sizeof x, exec_.stream);
+    });
+    int here = 0;
+    copy_bytes(&here, Device::cpu, to_.data(), Device::cuda, sizeof here, exec_.stream);
+    return here;
+  }
+  Exec exec_;
+  std::optional<DeviceStream> stream_;
+  Buffer<int> from_, to_;
+  cuda::RepeatedWork repeated_;
+  int done_ = 0;
+};
+
+TEST_F(GpuRepeatedWork, IsRecordedTheSecondTimeAndReadsWhatMemoryHoldsThen) {
+  for (const int x : {3, 5, 8, 13}) EXPECT_EQ(copied(x, 1), x);
+  EXPECT_EQ(done_, 2);  // as it is, and to be recorded
+  EXPECT_EQ(repeated_.repeats(), 3u);
+  EXPECT_EQ(copied(21, 2), 21);
+  EXPECT_EQ(done_, 3);
+  EXPECT_EQ(repeated_.repeats(), 3u);
+}
+
+TEST_F(GpuRepeatedWork, ThatCannotBeRecordedIsDone) {
+  const std::uint64_t key = 1;
+  int done = 0;
+  for (int i = 0; i < 4; ++i)
+    repeated_.run(exec_, std::span(&key, 1), [&] {
+      if (++done == 2) throw DeviceError("not while it is recorded");
+    });
+  EXPECT_EQ(done, 5);
+  EXPECT_EQ(repeated_.repeats(), 0u);
+  EXPECT_EQ(copied(34, 2), 34);
+  EXPECT_THROW(repeated_.run(exec_, std::span(&key, 1), [] { throw DeviceError("for good"); }), DeviceError);
+}
+
+TEST_F(GpuRepeatedWork, FewAreRemembered) {
+  for (std::uint64_t key = 0; key < 1000; ++key) EXPECT_EQ(copied(static_cast<int>(key), key), static_cast<int>(key));
+  EXPECT_EQ(done_, 1000);
+}
+
+TEST(GpuMeasuredChoice, StaysWithTheFastestAfterAWarmTurn) {
+  cuda::MeasuredChoice choice(3);
+  const std::vector<double> seconds{2, 1, 3};
+  std::vector<std::size_t> ways;
+  for (int turn = 0; turn < 12; ++turn) {
+    const std::size_t way = choice.way();
+    ways.push_back(way);
+    choice.took(turn % 3 == 0 ? 0.001 : seconds[way]);
+  }
+  EXPECT_THAT(ways, testing::ElementsAre(0, 0, 0, 1, 1, 1, 2, 2, 2, 1, 1, 1));
+  EXPECT_TRUE(choice.is_made());
+  EXPECT_EQ(cuda::MeasuredChoice(1).way(), 0u);
+}
+
+}  // namespace
+}  // namespace fl
