@@ -45,7 +45,10 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
   const Device memory = options.device == Device::cpu ? Device::cpu : Device::managed;
   if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
-    training_ = make_device_training(local_update, oracle);
+    training_ = make_device_training(local_update, oracle, options.products);
+  if (training_ == nullptr && options.products != MatrixProducts::full)
+    throw ConfigError("matrix_products: \"" + std::string(to_string(options.products)) +
+                      "\" is for clients that train on a GPU; these train on the CPU");
   if (options.device == Device::cuda) counter_ = codec::make_device_tally<T>();
   device_exec_.device = options.device;
   device_exec_.stream = device_stream_.get();

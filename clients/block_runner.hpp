@@ -22,6 +22,7 @@
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
+#include "fl_core/matrix_products.hpp"
 #include "fl_core/thread_pool.hpp"
 
 namespace fl {
@@ -34,8 +35,9 @@ struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
   bool materialise = false;  // encode and decode every message, and go on with what was decoded
   PublishedMetrics published_metrics = PublishedMetrics::none;
-  Device device = Device::cpu;  // where clients train and operators run that can
-  bool trains_on_cpu = false;   // all clients, whatever the device: the CPU's bytes
+  Device device = Device::cpu;                     // where clients train and operators run that can
+  bool trains_on_cpu = false;                      // all clients, whatever the device: the CPU's bytes
+  MatrixProducts products = MatrixProducts::full;  // others need clients that train on a GPU
 };
 
 template <class T>

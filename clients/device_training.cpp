@@ -8,17 +8,21 @@ namespace fl {
 
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_device_training([[maybe_unused]] const LocalUpdate<T>& local_update,
-                                                        [[maybe_unused]] const GradientOracle<T>& oracle) {
+                                                        [[maybe_unused]] const GradientOracle<T>& oracle,
+                                                        [[maybe_unused]] MatrixProducts products) {
 #if defined(FL_WITH_CUDA)
   const std::optional<Descent> descent = local_update.descent();
   const std::optional<NetworkForm> form = oracle.model().as_form();
   const Dataset<T>* data = oracle.model().training_data();
-  if (descent && form && data != nullptr && cuda::can_lie_on_device(*data)) return cuda::make_training<T>(*descent, *form, *data, oracle);
+  if (descent && form && data != nullptr && cuda::can_lie_on_device(*data))
+    return cuda::make_training<T>(*descent, *form, *data, oracle, products);
 #endif
   return nullptr;
 }
 
-template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&);
-template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&);
+template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&,
+                                                                     MatrixProducts);
+template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&,
+                                                                      MatrixProducts);
 
 }  // namespace fl

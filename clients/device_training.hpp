@@ -13,6 +13,7 @@
 #include "clients/oracle.hpp"
 #include "fl_core/device.hpp"
 #include "fl_core/exec.hpp"
+#include "fl_core/matrix_products.hpp"
 #include "fl_core/round_context.hpp"
 #include "fl_core/thread_pool.hpp"
 
@@ -30,11 +31,15 @@ class DeviceTraining {
   [[nodiscard]] virtual std::size_t room_bytes(std::size_t clients) const = 0;  // that run() may take for a block of so many clients
 };
 
-// Null where the local update, the model or its data have no GPU form, or this build has no CUDA: clients then train on the CPU.
+// `products` are those of the layers; a regression that fits a block of threads multiplies in full. Null where the local update, the model
+// or its data have no GPU form, or this build has no CUDA: clients then train on the CPU.
 template <class T>
-[[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle);
+[[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_device_training(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle,
+                                                                      MatrixProducts products = MatrixProducts::full);
 
-extern template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&);
-extern template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&);
+extern template std::unique_ptr<DeviceTraining<float>> make_device_training(const LocalUpdate<float>&, const GradientOracle<float>&,
+                                                                            MatrixProducts);
+extern template std::unique_ptr<DeviceTraining<double>> make_device_training(const LocalUpdate<double>&, const GradientOracle<double>&,
+                                                                             MatrixProducts);
 
 }  // namespace fl

@@ -215,7 +215,8 @@ void Experiment<T>::declare_state() {
                          .materialise = machine_.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics)),
                          .device = machine_.device,
-                         .trains_on_cpu = machine_.trains_on_cpu});
+                         .trains_on_cpu = machine_.trains_on_cpu,
+                         .products = scenario_.matrix_products});
   round_ =
       std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
                                  RoundSettings{.unit = unit_,

@@ -13,6 +13,7 @@
 #include "fl_core/device.hpp"
 #include "fl_core/expression.hpp"
 #include "fl_core/layer_table.hpp"
+#include "fl_core/matrix_products.hpp"
 #include "fl_core/options.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/round_context.hpp"
@@ -127,6 +128,7 @@ struct Scenario {
   std::string name;
   std::int64_t rounds = 0;
   Precision precision = Precision::float32;
+  MatrixProducts matrix_products = MatrixProducts::full;
   Seeds seeds;
   StopOptions stop;
   DataOptions data;

@@ -57,8 +57,17 @@ Section run_section(Scenario& s) {
   section.keys.field("rounds", s.rounds, "rounds at most").at_least(1).required();
   section.keys.choice("precision", s.precision, {{Precision::float32, "float32"}, {Precision::float64, "float64"}},
                       "type of parameters, gradients and states; convex studies need float64");
+  section.keys.choice(
+      "matrix_products", s.matrix_products,
+      {{MatrixProducts::full, "full"}, {MatrixProducts::tf32, "tf32"}, {MatrixProducts::bf16, "bf16"}},
+      "what clients that train on a GPU multiply in the layers of a network: the numbers as they are, or rounded to TF32 or "
+      "BF16 for tensor cores, with sums in float32");
   common_seed_field(section.keys, s.seeds);
-  section.validate = [&s](Problems& p) { require(p, !s.name.empty(), "name", "must not be empty"); };
+  section.validate = [&s](Problems& p) {
+    require(p, !s.name.empty(), "name", "must not be empty");
+    require(p, s.matrix_products == MatrixProducts::full || s.precision == Precision::float32, "matrix_products",
+            "rounds float32; precision is float64");
+  };
   return section;
 }
 

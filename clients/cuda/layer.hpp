@@ -9,6 +9,7 @@
 
 #include "clients/network_form.hpp"
 #include "fl_core/exec.hpp"
+#include "fl_core/matrix_products.hpp"
 #include "fl_core/random.hpp"
 
 namespace fl::cuda {
@@ -18,6 +19,7 @@ struct LayerPass {
   std::size_t clients = 0, B = 0;
   bool accumulate = false;               // backward adds to the gradient of the weights instead of setting it
   const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
+  MatrixProducts products = MatrixProducts::full;
 
   [[nodiscard]] std::size_t examples() const { return clients * B; }
 };

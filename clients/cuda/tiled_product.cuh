@@ -6,14 +6,20 @@
 // are neighbours in e. The product is handed to `store(k, i, j, value)`. A block of threads computes a tile of one client's C from tiles of
 // A and B in shared memory; the next ones are on their way into registers meanwhile. Sums are in ascending order of e, and every kPart of
 // them are added up by themselves, so that long ones lose little: the same bits in every run, whatever the operands' layout.
+//
+// Rounded to TF32 or BF16 (MatrixProducts) the tiles are multiplied by tensor cores, whose sums are float and in ascending order of tiles.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <math.h>
+#include <mma.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/matrix_products.hpp"
 
 namespace fl::cuda {
 
@@ -111,15 +117,140 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// ---- on tensor cores --------------------------------------------------------------------------------------------------------------
+
+// How operands lie in the block's memory and are multiplied; sums are float.
+struct Tf32 {
+  using Stored = float;
+  using Number = nvcuda::wmma::precision::tf32;
+  static constexpr int kDeep = 8;  // of a tile that one instruction multiplies
+  [[nodiscard]] static __device__ Stored rounded(float x) { return nvcuda::wmma::__float_to_tf32(x); }
+};
+struct Bf16 {
+  using Stored = __nv_bfloat16;
+  using Number = __nv_bfloat16;
+  static constexpr int kDeep = 16;
+  [[nodiscard]] static __device__ Stored rounded(float x) { return __float2bfloat16(x); }
+};
+
+// A tile of kRows x kTensorCols; a warp has kWarpTile x kWarpTile of it.
+constexpr unsigned kTensorCols = 128, kWarpTile = 32, kFragment = 16;
+template <unsigned kRows>
+inline constexpr unsigned kTensorThreads = kRows* kTensorCols / (kWarpTile * kWarpTile) * kWarp;
+
+template <class How, unsigned kRows, class A, class B, class Store>
+__global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_cores(std::size_t clients, std::uint32_t m, std::uint32_t n,
+                                                                                  std::uint32_t d, A a_operand, B b_operand, Store store) {
+  namespace wmma = nvcuda::wmma;
+  using Stored = typename How::Stored;
+  constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
+  constexpr unsigned kLoadsA = kRows * kDepth / kOwnThreads, kLoadsB = kTensorCols * kDepth / kOwnThreads;
+  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kFragment + 4;
+  __shared__ __align__(32) Stored a[kDepth][kRows + kPad], b[kDepth][kTensorCols + kPad];
+  __shared__ __align__(32) float result[kOwnThreads / kWarp][kFragment * kResultWidth];
+  const std::uint32_t across = (n + kTensorCols - 1) / kTensorCols, down = (m + kRows - 1) / kRows;
+  const std::size_t per_client = std::size_t{across} * down, pieces = clients * per_client;
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const unsigned own_row = warp / kWarpsAcross * kWarpTile, own_col = warp % kWarpsAcross * kWarpTile;
+  for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const std::size_t k = piece / per_client;
+    const auto tile = static_cast<std::uint32_t>(piece - k * per_client);
+    const std::uint32_t row = tile / across * kRows, col = tile % across * kTensorCols;
+    const auto a_k = a_operand.open(k);
+    const auto b_k = b_operand.open(k);
+    float next_a[kLoadsA], next_b[kLoadsB];
+    const auto row_of = [](unsigned i) { return A::kRunsInward ? i / kDepth : i % kRows; };
+    const auto deep_of_a = [](unsigned i) { return A::kRunsInward ? i % kDepth : i / kRows; };
+    const auto col_of = [](unsigned i) { return B::kRunsInward ? i / kDepth : i % kTensorCols; };
+    const auto deep_of_b = [](unsigned i) { return B::kRunsInward ? i % kDepth : i / kTensorCols; };
+    const auto load = [&](std::uint32_t base) {
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsA; ++i) {
+        const unsigned at = threadIdx.x + i * kOwnThreads;
+        const std::uint32_t r = row + row_of(at), e = base + deep_of_a(at);
+        next_a[i] = r < m && e < d ? a_k.at(r, e) : 0.0f;
+      }
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsB; ++i) {
+        const unsigned at = threadIdx.x + i * kOwnThreads;
+        const std::uint32_t c = col + col_of(at), e = base + deep_of_b(at);
+        next_b[i] = c < n && e < d ? b_k.at(e, c) : 0.0f;
+      }
+    };
+    using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, How::kDeep, float>;
+    Sum sum[kParts][kParts];
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
+    load(0);
+    for (std::uint32_t base = 0; base < d; base += kDepth) {
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsA; ++i) {
+        const unsigned at = threadIdx.x + i * kOwnThreads;
+        a[deep_of_a(at)][row_of(at)] = How::rounded(next_a[i]);
+      }
+      FL_UNROLL
+      for (unsigned i = 0; i < kLoadsB; ++i) {
+        const unsigned at = threadIdx.x + i * kOwnThreads;
+        b[deep_of_b(at)][col_of(at)] = How::rounded(next_b[i]);
+      }
+      __syncthreads();
+      if (base + kDepth < d) load(base + kDepth);
+      FL_UNROLL
+      for (unsigned e = 0; e < kDepth; e += How::kDeep) {
+        wmma::fragment<wmma::matrix_a, kFragment, kFragment, How::kDeep, typename How::Number, wmma::col_major> left[kParts];
+        wmma::fragment<wmma::matrix_b, kFragment, kFragment, How::kDeep, typename How::Number, wmma::row_major> right[kParts];
+        FL_UNROLL
+        for (unsigned i = 0; i < kParts; ++i) wmma::load_matrix_sync(left[i], &a[e][own_row + i * kFragment], kRows + kPad);
+        FL_UNROLL
+        for (unsigned j = 0; j < kParts; ++j) wmma::load_matrix_sync(right[j], &b[e][own_col + j * kFragment], kTensorCols + kPad);
+        FL_UNROLL
+        for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+        for (unsigned j = 0; j < kParts; ++j) wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
+      }
+      __syncthreads();
+    }
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) {
+      wmma::store_matrix_sync(result[warp], sum[i][j], kResultWidth, wmma::mem_row_major);
+      __syncwarp();
+      for (unsigned at = lane; at < kFragment * kFragment; at += kWarp) {
+        const unsigned within_row = at / kFragment, within_col = at % kFragment;
+        const std::uint32_t r = row + own_row + i * kFragment + within_row, c = col + own_col + j * kFragment + within_col;
+        if (r < m && c < n) store(k, r, c, result[warp][within_row * kResultWidth + within_col]);
+      }
+      __syncwarp();
+    }
+  }
+}
+
+template <class How, class A, class B, class Store>
+void multiply_rounded(const Exec& exec, const char* name, std::size_t clients, std::uint32_t m, std::uint32_t n, std::uint32_t d,
+                      const A& a, const B& b, const Store& store) {
+  constexpr unsigned kFewRows = 32, kRows = 64;
+  const auto blocks = [&](unsigned rows) { return clients * ((n + kTensorCols - 1) / kTensorCols) * ((m + rows - 1) / rows); };
+  if (m <= kFewRows)
+    Launch(exec, name, blocks(kFewRows), kTensorThreads<kFewRows>)(multiply_on_tensor_cores<How, kFewRows, A, B, Store>, clients, m, n, d,
+                                                                   a, b, store);
+  else
+    Launch(exec, name, blocks(kRows), kTensorThreads<kRows>)(multiply_on_tensor_cores<How, kRows, A, B, Store>, clients, m, n, d, a, b,
+                                                             store);
+}
+
 }  // namespace tiles
 
-// m, n and d below 2^31.
+// m, n and d below 2^31. `products` other than full are for float alone.
 template <class T, class A, class B, class Store>
-void tiled_product(const Exec& exec, const char* name, std::size_t clients, std::size_t m, std::size_t n, std::size_t d, const A& a,
-                   const B& b, const Store& store) {
+void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
+                   std::size_t d, const A& a, const B& b, const Store& store) {
   constexpr unsigned kCols = 64, kFewRows = 32, kRows = 64;
   const auto blocks = [&](unsigned rows) { return clients * ((n + kCols - 1) / kCols) * ((m + rows - 1) / rows); };
   const auto M = static_cast<std::uint32_t>(m), N = static_cast<std::uint32_t>(n), D = static_cast<std::uint32_t>(d);
+  if constexpr (std::is_same_v<T, float>) {
+    if (products == MatrixProducts::tf32) return tiles::multiply_rounded<tiles::Tf32>(exec, name, clients, M, N, D, a, b, store);
+    if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, clients, M, N, D, a, b, store);
+  }
   if (m <= kFewRows)
     Launch(exec, name, blocks(kFewRows), tiles::kThreads)(tiles::multiply<T, kFewRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
   else

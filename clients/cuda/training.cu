@@ -99,8 +99,9 @@ struct PlannedStep {
 template <class T>
 class Training final : public DeviceTraining<T> {
  public:
-  Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle)
-      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle) {
+  Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle,
+           MatrixProducts products)
+      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle), products_(products) {
     const std::size_t rows = most_rows(oracle);
     if (descent.moves && rows <= kMostRegressionRows && reads_in_place(data_->rows())) regression_ = as_regression<T>(form, rows);
   }
@@ -292,7 +293,8 @@ class Training final : public DeviceTraining<T> {
     for (std::size_t i = 0; i < step.pieces.size(); ++i) {
       Workspace::Frame inner(*exec.workspace);
       const Piece& piece = step.pieces[i];
-      const LayerPass pass{.exec = exec, .clients = clients, .B = piece.places, .accumulate = i > 0, .random = step.random};
+      const LayerPass pass{
+          .exec = exec, .clients = clients, .B = piece.places, .accumulate = i > 0, .random = step.random, .products = products_};
       const auto tape = network_.open(inner, pass.examples());
       gather_features(exec, data_->rows(), piece.row, pass.examples(), tape.activation[0]);
       const T* z = network_.forward(pass, y, tape);
@@ -310,6 +312,7 @@ class Training final : public DeviceTraining<T> {
   DeviceNetwork<T> network_;
   std::shared_ptr<const DeviceData<T>> data_;
   const GradientOracle<T>& oracle_;
+  MatrixProducts products_;
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
@@ -321,12 +324,12 @@ class Training final : public DeviceTraining<T> {
 
 template <class T>
 std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
-                                                 const GradientOracle<T>& oracle) {
-  return std::make_unique<Training<T>>(descent, form, data, oracle);
+                                                 const GradientOracle<T>& oracle, MatrixProducts products) {
+  return std::make_unique<Training<T>>(descent, form, data, oracle, products);
 }
 template std::unique_ptr<DeviceTraining<float>> make_training(const Descent&, const NetworkForm&, const Dataset<float>&,
-                                                              const GradientOracle<float>&);
+                                                              const GradientOracle<float>&, MatrixProducts);
 template std::unique_ptr<DeviceTraining<double>> make_training(const Descent&, const NetworkForm&, const Dataset<double>&,
-                                                               const GradientOracle<double>&);
+                                                               const GradientOracle<double>&, MatrixProducts);
 
 }  // namespace fl::cuda

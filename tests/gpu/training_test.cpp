@@ -125,6 +125,63 @@ TEST_P(GpuTraining, BlocksChangeNothing) {
 #endif
 }
 
+// The model after a step with rounded products, against that of full ones.
+double effect_of(const std::string& products, const Study& study) {
+  const std::string text = text_of(study, "float32");
+  return relative_error(model_on<float>(Device::cuda, "matrix_products = '" + products + "'\n" + text, 1),
+                        model_on<float>(Device::cuda, text, 1));
+}
+
+// Three fraction bits fewer are eight times the error. Activations are smooth: relu near zero would answer with more.
+TEST(GpuRoundedProducts, AreOffByTheirRoundingAndNoMore) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::kSanitized) GTEST_SKIP() << "under the sanitizers the smaller test of blocks";
+  FL_NEED_DATA(path, "fashion-mnist");
+  const std::string steps = "kind = 'sgd'\nbatch = 67\nsteps = 1\nlearning_rate = 1.0";
+  const Study wide{"", kBlobs, "kind = 'neural_network'\nlayers = ['dense(150)', 'tanh', 'dense(70)', 'tanh', 'dense(classes)']", steps,
+                   ""};
+  const Study images{"", kImages,
+                     "kind = 'neural_network'\nlayers = ['conv2d(40, 5, stride=4)', 'tanh', 'conv2d(9, 3, padding=1)', 'tanh', 'flatten', "
+                     "'dense(classes)']",
+                     "kind = 'sgd'\nbatch = 5\nsteps = 1\nlearning_rate = 1.0", ""};
+  for (const Study& study : {wide, images}) {
+    const double tf32 = effect_of("tf32", study), bf16 = effect_of("bf16", study);
+    EXPECT_GT(tf32, 1e-6);
+    EXPECT_LT(tf32, 2e-4);
+    EXPECT_GT(bf16, 4 * tf32);
+    EXPECT_LT(bf16, 2e-3);
+  }
+}
+
+TEST(GpuRoundedProducts, AreTheSameWhateverTheBlock) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2", ""};
+  for (const std::string products : {"tf32", "bf16"}) {
+    const std::string text = "matrix_products = '" + products + "'\n" + text_of(study, "float32");
+    const std::vector<float> whole = model_on<float>(Device::cuda, text, 2);
+    EXPECT_EQ(model_on<float>(Device::cuda, text, 2, 2), whole);
+#if defined(FL_CUDA_EMULATOR)
+    emulator::set_order(emulator::Order::descending);
+    EXPECT_EQ(model_on<float>(Device::cuda, text, 2), whole);
+    emulator::set_order(emulator::Order::ascending);
+#endif
+  }
+}
+
+TEST(GpuRoundedProducts, NeedClientsOnAGpuAndFloat32) {
+  const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2", ""};
+  const auto message = [&](Device device, const std::string& precision) {
+    try {
+      (void)test::OneRun<float>("matrix_products = 'tf32'\n" + text_of(study, precision), {.threads = 1, .device = device});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message(Device::cpu, "float32"), testing::HasSubstr("is for clients that train on a GPU"));
+  EXPECT_THAT(message(Device::cuda, "float64"), testing::HasSubstr("matrix_products: rounds float32"));
+}
+
 // Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.
 TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
   if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";

@@ -186,10 +186,10 @@ TEST_F(ScenarioTest, CanonicalTextIsAFixedPoint) {
 
 TEST_F(ScenarioTest, CanonicalTextNamesEveryKey) {
   const std::string text = to_toml(parse_scenario(kShortest, "f.toml"));
-  for (const char* key :
-       {"seed = 1\n", "precision = \"float32\"\n", "\n[data]\nname = \"a9a\"\n", "test_fraction = 0.0\n", "clients = 10\n",
-        "\n[start]\nkind = \"auto\"\n", "\n[participation]\nkind = \"full\"\n", "\n[compressor.up]\nkind = \"identity\"\n",
-        "scope = \"model\"\n", "\n[feedback.up]\nkind = \"none\"\n", "\n[evaluate]\nevery = 10\n", "optimum = true\n"})
+  for (const char* key : {"seed = 1\n", "precision = \"float32\"\n", "matrix_products = \"full\"\n", "\n[data]\nname = \"a9a\"\n",
+                          "test_fraction = 0.0\n", "clients = 10\n", "\n[start]\nkind = \"auto\"\n", "\n[participation]\nkind = \"full\"\n",
+                          "\n[compressor.up]\nkind = \"identity\"\n", "scope = \"model\"\n", "\n[feedback.up]\nkind = \"none\"\n",
+                          "\n[evaluate]\nevery = 10\n", "optimum = true\n"})
     EXPECT_TRUE(contains(text, key));
   EXPECT_FALSE(contains(text, "[stop]")) << "there is nothing in it";
   EXPECT_FALSE(contains(text, "[compressor]\n"));

@@ -155,19 +155,20 @@ class ConvolutionLayer final : public DeviceLayer<T> {
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window();
     const T* bias = has_bias_ ? w.data + window * g_.out_channels : nullptr;
-    tiled_product<T>(pass.exec, "convolution", pass.clients, g_.out_channels, places, window, LeftMatrix<T>{w.data, w.stride, window},
-                     Windows<T, ByInside<T>>{g_, in, pass.B * g_.image()},
+    tiled_product<T>(pass.exec, pass.products, "convolution", pass.clients, g_.out_channels, places, window,
+                     LeftMatrix<T>{w.data, w.stride, window}, Windows<T, ByInside<T>>{g_, in, pass.B * g_.image()},
                      StoreImages<T>{out, places * g_.out_channels, g_.out_channels, Divisor(g_.pixels()), bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
                 LayerSlopes<T> d_w) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window(), slopes = places * g_.out_channels;
-    tiled_product<T>(pass.exec, "convolution_by_weights", pass.clients, g_.out_channels, window, places, Slopes<T>{g_, d_out, slopes},
-                     Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
+    tiled_product<T>(pass.exec, pass.products, "convolution_by_weights", pass.clients, g_.out_channels, window, places,
+                     Slopes<T>{g_, d_out, slopes}, Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()},
+                     StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
     if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, {d_w.data + window * g_.out_channels, d_w.stride});
     if (d_in == nullptr) return;
     const std::size_t plane = std::size_t{g_.height} * g_.width;
-    tiled_product<T>(pass.exec, "convolution_by_input", pass.clients, g_.channels, pass.B * plane,
+    tiled_product<T>(pass.exec, pass.products, "convolution_by_input", pass.clients, g_.channels, pass.B * plane,
                      std::size_t{g_.out_channels} * g_.kernel * g_.kernel, TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
                      StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
   }
