@@ -14,6 +14,7 @@
 #include <math.h>
 #include <mma.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -244,12 +245,17 @@ void multiply_rounded(const Exec& exec, const char* name, std::size_t clients, s
 template <class T, class A, class B, class Store>
 void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
                    std::size_t d, const A& a, const B& b, const Store& store) {
-  constexpr unsigned kCols = 64, kFewRows = 32, kRows = 64;
+  constexpr unsigned kCols = 64, kLeastRows = 16, kFewRows = 32, kRows = 64;
   const auto blocks = [&](unsigned rows) { return clients * ((n + kCols - 1) / kCols) * ((m + rows - 1) / rows); };
   const auto M = static_cast<std::uint32_t>(m), N = static_cast<std::uint32_t>(n), D = static_cast<std::uint32_t>(d);
   if constexpr (std::is_same_v<T, float>) {
     if (products == MatrixProducts::tf32) return tiles::multiply_rounded<tiles::Tf32>(exec, name, clients, M, N, D, a, b, store);
     if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, clients, M, N, D, a, b, store);
+    if (m <= kLeastRows) {
+      Launch(exec, name, blocks(kLeastRows), tiles::kThreads)(tiles::multiply<T, kLeastRows, kCols, A, B, Store>, clients, M, N, D, a, b,
+                                                              store);
+      return;
+    }
   }
   if (m <= kFewRows)
     Launch(exec, name, blocks(kFewRows), tiles::kThreads)(tiles::multiply<T, kFewRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
@@ -297,5 +303,55 @@ struct StoreMatrix {
     to = adds ? to + value : value;
   }
 };
+
+// ---- operands that are laid out as matrices first ---------------------------------------------------------------------------------
+
+// to [clients,d,n] = B of clients first .. first+clients-1.
+template <class T, class B>
+__global__ void lay_out(std::size_t first, std::size_t clients, std::uint32_t d, std::uint32_t n, Divisor width, B operand, T* to) {
+  const std::size_t per_client = std::size_t{d} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
+  for (std::size_t block = blockIdx.x; block < clients * blocks; block += gridDim.x) {
+    const std::size_t k = block / blocks, at = (block - k * blocks) * blockDim.x + threadIdx.x;
+    if (at >= per_client) continue;
+    auto e = static_cast<std::uint32_t>(at);
+    const std::uint32_t j = width.split(e);
+    to[k * per_client + at] = operand.open(first + k).at(e, j);
+  }
+}
+
+// An operand or a store of clients `first` and on.
+template <class Operand>
+struct FromClient {
+  static constexpr bool kRunsInward = Operand::kRunsInward;
+  std::size_t first;
+  Operand of;
+  [[nodiscard]] __device__ auto open(std::size_t k) const { return of.open(first + k); }
+};
+template <class Store>
+struct StoreFromClient {
+  std::size_t first;
+  Store of;
+  template <class T>
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const {
+    of(first + k, i, j, value);
+  }
+};
+
+// The same product, of the same bits, with B written to memory as a matrix before: entries that many tiles read are found once.
+template <class T, class A, class B, class Store>
+void laid_out_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
+                      std::size_t d, const A& a, const B& b, const Store& store) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  const std::size_t most = std::max<std::size_t>(1, std::min(clients, kMostBytes / (n * d * sizeof(T))));
+  Workspace::Frame frame(*exec.workspace);
+  T* matrix = frame.take<T>(most * n * d);
+  for (std::size_t first = 0; first < clients; first += most) {
+    const std::size_t here = std::min(most, clients - first);
+    Launch(exec, "lay_out", here * blocks_for(n * d))(lay_out<T, B>, first, here, static_cast<std::uint32_t>(d),
+                                                      static_cast<std::uint32_t>(n), Divisor(n), b, matrix);
+    tiled_product<T>(exec, products, name, here, m, n, d, FromClient<A>{first, a}, RightMatrix<T>{matrix, n * d, n},
+                     StoreFromClient<Store>{first, store});
+  }
+}
 
 }  // namespace fl::cuda

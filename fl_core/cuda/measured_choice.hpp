@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "fl_core/exec.hpp"
@@ -38,5 +41,13 @@ class FL_API MeasuredChoice {
   std::size_t turn_ = 0, chosen_ = 0;
   std::vector<double> best_;
 };
+
+// The fastest of some ways of doing one piece of work, which all give the same bytes and may be done again and again: timed when the work
+// is met for the first time in this process, remembered by its name.
+FL_API std::size_t fastest_way(const Exec& exec, const std::string& work, std::span<const char* const> ways,
+                               const std::function<void(std::size_t way)>& do_it);
+
+// What fastest_way has chosen so far: work, way, and how many times faster than the slowest, one a line.
+[[nodiscard]] FL_API std::vector<std::string> measured_choices();
 
 }  // namespace fl::cuda

@@ -196,6 +196,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t /*stream*/, cudaStreamCaptureMod
   fl::emulator::set_recording(new fl::emulator::Recording);
   return cudaSuccess;
 }
+cudaError_t cudaStreamIsCapturing(cudaStream_t /*stream*/, cudaStreamCaptureStatus* status) {
+  *status = fl::emulator::recording() == nullptr ? cudaStreamCaptureStatusNone : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
 cudaError_t cudaStreamEndCapture(cudaStream_t /*stream*/, cudaGraph_t* graph) {
   *graph = nullptr;
   fl::emulator::Recording* const recorded = fl::emulator::recording();

@@ -4,9 +4,13 @@
 //   weights    d_W   [channels, (c,i,j)]    = d_out [channels, (b,y,x)] windows^T
 //   input      d_in  [c, (b,row,column)]    = W^T [c, (channel,i,j)] slopes [(channel,i,j), (b,row,column)]: the slope of the output whose
 //                                             window has this pixel at (i,j), 0 where there is none
+#include <bit>
+#include <string>
+
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/bias.cuh"
 #include "clients/cuda/tiled_product.cuh"
+#include "fl_core/cuda/measured_choice.hpp"
 
 namespace fl::cuda {
 namespace {
@@ -155,25 +159,44 @@ class ConvolutionLayer final : public DeviceLayer<T> {
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window();
     const T* bias = has_bias_ ? w.data + window * g_.out_channels : nullptr;
-    tiled_product<T>(pass.exec, pass.products, "convolution", pass.clients, g_.out_channels, places, window,
-                     LeftMatrix<T>{w.data, w.stride, window}, Windows<T, ByInside<T>>{g_, in, pass.B * g_.image()},
-                     StoreImages<T>{out, places * g_.out_channels, g_.out_channels, Divisor(g_.pixels()), bias, w.stride});
+    multiply(pass, "convolution", g_.out_channels, places, window, LeftMatrix<T>{w.data, w.stride, window},
+             Windows<T, ByInside<T>>{g_, in, pass.B * g_.image()},
+             StoreImages<T>{out, places * g_.out_channels, g_.out_channels, Divisor(g_.pixels()), bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
                 LayerSlopes<T> d_w) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window(), slopes = places * g_.out_channels;
-    tiled_product<T>(pass.exec, pass.products, "convolution_by_weights", pass.clients, g_.out_channels, window, places,
-                     Slopes<T>{g_, d_out, slopes}, Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()},
-                     StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
+    multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Slopes<T>{g_, d_out, slopes},
+             Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
     if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, {d_w.data + window * g_.out_channels, d_w.stride});
     if (d_in == nullptr) return;
     const std::size_t plane = std::size_t{g_.height} * g_.width;
-    tiled_product<T>(pass.exec, pass.products, "convolution_by_input", pass.clients, g_.channels, pass.B * plane,
-                     std::size_t{g_.out_channels} * g_.kernel * g_.kernel, TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
-                     StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
+    multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
+             TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
+             StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
   }
 
  private:
+  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits.
+  template <class A, class B, class Store>
+  void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
+                const Store& store) const {
+    const auto do_it = [&](std::size_t way) {
+      if (way == 0)
+        tiled_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+      else
+        laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+    };
+    static constexpr const char* kWays[] = {"windows found on the way", "windows laid out before"};
+    // What is added to would be added to again.
+    do_it(pass.accumulate ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
+  }
+  // Numbers of clients within a power of two are one.
+  [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {
+    const auto number = [](std::size_t x) { return std::to_string(x); };
+    return std::string(name) + " " + number(m) + " x " + number(n) + " x " + number(d) + ", clients up to " +
+           number(std::bit_ceil(pass.clients)) + (sizeof(T) == sizeof(double) ? ", float64" : std::string(", ") + to_string(pass.products));
+  }
   Geometry g_;
   bool has_bias_;
 };
