@@ -13,7 +13,7 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostRows = 512;                    // of a client in one piece; longer minibatches are added up
+constexpr std::size_t kMostRows = 512;                    // of a client in one piece
 constexpr std::size_t kWaveBytes = std::size_t{2} << 30;  // of activations and weights
 
 // ---- steps --------------------------------------------------------------------------------------------------------------------
@@ -23,22 +23,36 @@ __global__ void spread(std::size_t clients, std::size_t P, const T* from, T* to)
   for (std::size_t i = thread_index(); i < clients * P; i += num_threads()) to[i] = from[i % P];
 }
 
-// g += the regulariser's derivative at y (stride 0: the same for all).
+// g += the regulariser's derivative at y (stride 0: the same for all). rate [P], unless null, is above 0 at statistics.
 template <class T>
-__global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* y, std::size_t stride, T* g) {
+__global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* rate, const T* y, std::size_t stride,
+                                T* g) {
   for (std::size_t i = thread_index(); i < clients * P; i += num_threads())
-    g[i] += static_cast<T>(regulariser.derivative(static_cast<double>(y[i / P * stride + i % P])));
+    if (rate == nullptr || rate[i % P] == T(0))
+      g[i] += static_cast<T>(regulariser.derivative(static_cast<double>(y[i / P * stride + i % P])));
+}
+
+// Statistics have no part in a full gradient.
+template <class T>
+__global__ void clear_statistics(std::size_t clients, std::size_t P, const T* rate, T* g) {
+  for (std::size_t i = thread_index(); i < clients * P; i += num_threads())
+    if (rate[i % P] > T(0)) g[i] = T(0);
 }
 
 // One step of the clients that have one: v = beta v + g + decay y + mu (y - w), y -= gamma v.
 template <class T>
 struct Step {
   T gamma, decay, momentum, proximal;
-  const T* w;  // [P]
+  const T* w;     // [P]
+  const T* rate;  // [P], or null: above 0 at statistics, which move by it alone
 };
 template <class T>
 __global__ void take_step(std::size_t clients, std::size_t P, Step<T> step, T* g, T* v, T* y) {
   for (std::size_t i = thread_index(); i < clients * P; i += num_threads()) {
+    if (step.rate != nullptr && step.rate[i % P] > T(0)) {
+      y[i] -= step.rate[i % P] * g[i];
+      continue;
+    }
     T direction = g[i];
     if (step.decay > T(0)) direction += step.decay * y[i];
     if (step.proximal > T(0)) direction += step.proximal * (y[i] - step.w[i % P]);
@@ -119,7 +133,19 @@ template <class T>
 class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle)
-      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle) {}
+      : descent_(descent),
+        network_(form),
+        examples_(form, data),
+        oracle_(oracle),
+        most_rows_(!descent.draws && form.full_piece > 0 ? form.full_piece : kMostRows) {
+    if (oracle.statistics().empty()) return;
+    std::vector<T> rate(form.size);
+    for (const auto& statistic : oracle.statistics())
+      std::fill(rate.begin() + static_cast<std::ptrdiff_t>(statistic.begin), rate.begin() + static_cast<std::ptrdiff_t>(statistic.end),
+                static_cast<T>(statistic.rate));
+    rate_ = Buffer<T>(rate.size(), Device::cuda);
+    ::fl::copy_bytes(rate_.data(), Device::cuda, rate.data(), Device::cpu, rate.size() * sizeof(T), nullptr);
+  }
 
   void run(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
            std::span<std::uint8_t> refused) override {
@@ -143,7 +169,7 @@ class Training final : public DeviceTraining<T> {
     ::fl::copy_bytes(refused.data(), Device::cpu, refused_there, Device::cuda, block.K, exec.stream);
   }
 
-  [[nodiscard]] std::size_t size_bytes() const override { return data_->size_bytes(); }
+  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes(); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     std::size_t most = oracle_.batch();
     for (const Shard& shard : oracle_.shards()) most = oracle_.is_full() ? std::max(most, shard.size()) : most;
@@ -208,7 +234,7 @@ class Training final : public DeviceTraining<T> {
   // Of activations, y, g and v, for minibatches of up to so many rows.
   [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
     const std::size_t own = 3 * oracle_.model().layers().size();
-    return (std::min(rows, kMostRows) * network_.entries_per_example() + own) * sizeof(T) + 1;
+    return (std::min(rows, most_rows_) * examples_.per_row() * network_.entries_per_example() + own) * sizeof(T) + 1;
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
@@ -217,7 +243,7 @@ class Training final : public DeviceTraining<T> {
     std::vector<std::uint32_t> row;
     std::vector<double> scale;
     std::vector<RandomStream> random;
-    const bool draws = network_.draws() && descent_.draws;
+    const bool draws = (network_.draws() || examples_.draws()) && descent_.draws;
     for (std::uint32_t step = 0; step < batches.steps(); ++step) {
       const std::size_t end = first + batches.that_take(step, first, clients);
       for (std::size_t k = first; draws && k < end; ++k)
@@ -225,8 +251,8 @@ class Training final : public DeviceTraining<T> {
       for (std::size_t k = first; k < end; ++k)
         scale.push_back(1 / static_cast<double>(std::max<std::size_t>(batches.of(step, k).size(), 1)));
       const std::size_t most = batches.largest(step, first, end - first);
-      for (std::size_t from = 0; from < most; from += kMostRows) {
-        const std::size_t B = std::min(kMostRows, most - from);
+      for (std::size_t from = 0; from < most; from += most_rows_) {
+        const std::size_t B = std::min(most_rows_, most - from);
         for (std::size_t k = first; k < end; ++k) {
           const std::span<const std::uint32_t> rows = batches.of(step, k);
           const std::size_t here = rows.size() > from ? std::min(B, rows.size() - from) : 0;
@@ -245,8 +271,8 @@ class Training final : public DeviceTraining<T> {
       if (active == 0) break;
       PlannedStep planned{active, {}, scale_there, random_there};
       const std::size_t most = batches.largest(step, first, active);
-      for (std::size_t from = 0; from < most; from += kMostRows) {
-        const std::size_t B = std::min(kMostRows, most - from);
+      for (std::size_t from = 0; from < most; from += most_rows_) {
+        const std::size_t B = std::min(most_rows_, most - from);
         planned.pieces.push_back({B, row_there});
         row_there += active * B;
       }
@@ -264,8 +290,12 @@ class Training final : public DeviceTraining<T> {
     T *y = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
     Launch(exec, "spread", blocks_for(entries))(spread<T>, clients, P, w, y);
     if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
-    const Step<T> how{static_cast<T>(context.step_size), static_cast<T>(descent_.weight_decay), static_cast<T>(descent_.momentum),
-                      static_cast<T>(descent_.proximal_mu), w};
+    const Step<T> how{static_cast<T>(context.step_size),
+                      static_cast<T>(descent_.weight_decay),
+                      static_cast<T>(descent_.momentum),
+                      static_cast<T>(descent_.proximal_mu),
+                      w,
+                      rate_.empty() ? nullptr : rate_.data()};
     for (const PlannedStep& step : steps) {
       Workspace::Frame inner(*exec.workspace);
       T* g = gradient(exec, step, LayerWeights<T>{y, P}, inner);
@@ -282,25 +312,34 @@ class Training final : public DeviceTraining<T> {
     for (std::size_t i = 0; i < step.pieces.size(); ++i) {
       Workspace::Frame inner(*exec.workspace);
       const Piece& piece = step.pieces[i];
-      const LayerPass pass{.exec = exec, .clients = clients, .B = piece.places, .accumulate = i > 0, .random = step.random};
+      const std::size_t E = examples_.per_row();
+      const LayerPass pass{.exec = exec,
+                           .clients = clients,
+                           .B = piece.places * E,
+                           .accumulate = i > 0,
+                           .random = step.random,
+                           .row = E == 1 ? piece.row : nullptr};
       const auto tape = network_.open(inner, pass.examples());
-      gather_features(exec, data_->rows(), piece.row, pass.examples(), tape.activation[0]);
+      examples_.make(exec, piece.row, clients, piece.places, step.random, i * most_rows_, tape.activation[0]);
       const T* z = network_.forward(pass, y, tape);
-      loss_slopes(exec, loss_, data_->rows(), piece.row, clients, piece.places, network_.outputs(), step.scale, z,
-                  network_.slope_of_output(tape));
+      examples_.slopes(exec, piece.row, clients, piece.places, step.scale, z, network_.slope_of_output(tape));
       network_.backward(pass, y, tape, {g, P});
     }
+    const T* rate = rate_.empty() ? nullptr : rate_.data();
+    if (rate != nullptr && !descent_.draws)
+      Launch(exec, "clear_statistics", blocks_for(clients * P))(clear_statistics<T>, clients, P, rate, g);
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
-      Launch(exec, "add_regulariser", blocks_for(clients * P))(add_regulariser<T>, clients, P, regulariser, y.data, y.stride, g);
+      Launch(exec, "add_regulariser", blocks_for(clients * P))(add_regulariser<T>, clients, P, regulariser, rate, y.data, y.stride, g);
     return g;
   }
 
   Descent descent_;
-  NetworkForm::Loss loss_;
   DeviceNetwork<T> network_;
-  std::shared_ptr<const DeviceData<T>> data_;
+  DeviceExamples<T> examples_;
   const GradientOracle<T>& oracle_;
+  std::size_t most_rows_;  // of a client in one piece; longer minibatches are added up
+  Buffer<T> rate_;         // [P] Layer::statistic_rate of each parameter; empty where there are none
 };
 
 }  // namespace
