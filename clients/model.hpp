@@ -1,6 +1,6 @@
 // A client model: f_i(x) = mean over client i's rows of l(x; row) + regulariser(x), with x [P] flat.
 //
-// The regulariser counts every parameter, a bias included:   (l2/2) |x|^2 + nonconvex * sum_j x_j^2 / (1 + x_j^2).
+// The regulariser counts every weight, a bias included:   (l2/2) |x|^2 + nonconvex * sum_j x_j^2 / (1 + x_j^2).
 // Its second derivative lies between l2 - nonconvex/2 and l2 + 2*nonconvex.
 //
 // A model whose loss has cheap second derivatives also is a SecondOrder, in double whatever T is: that is what x*, f*, L and mu are
@@ -141,8 +141,8 @@ class FL_API Model {
                        T* /*z*/) const {
     throw ConfigError("this model does not offer its outputs");
   }
-  // The regulariser's value at x [P].
-  [[nodiscard]] double regulariser(const T* x) const { return regulariser_.value(x, layers().size()); }
+  // The regulariser's value at x [P]; statistics (Layer::statistic_rate) are no part of it.
+  [[nodiscard]] double regulariser(const T* x) const;
 
   // The data that the model is bound to, and the model as layers of plain numbers, for a GPU; none where it is something else.
   [[nodiscard]] virtual const Dataset<T>* training_data() const { return nullptr; }
@@ -158,6 +158,20 @@ class FL_API Model {
  protected:
   Regulariser regulariser_;
 };
+
+template <class T>
+double Model<T>::regulariser(const T* x) const {
+  if (regulariser_.l2 == 0 && regulariser_.nonconvex == 0) return 0;
+  const LayerTable table = layers();
+  double value = 0;
+  std::size_t begin = 0;  // of the weights that have not been counted
+  for (const Layer& layer : table.layers) {
+    if (layer.statistic_rate == 0) continue;
+    if (layer.begin > begin) value += regulariser_.value(x + begin, layer.begin - begin);
+    begin = layer.begin + layer.size();
+  }
+  return value + regulariser_.value(x + begin, table.size() - begin);
+}
 
 template <class T>
 double Model<T>::smoothness(std::span<const std::uint32_t> rows) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fl_core/checksum.hpp"
+#include "fl_core/image_change.hpp"
 
 namespace fl {
 
@@ -30,31 +31,14 @@ struct PixelMap {
   std::vector<T> scale, shift;
 };
 
-// Where a changed image takes its pixels from: row y + dy, column x + dx, x counted from the right where it is mirrored.
-struct Change {
-  Change(const Augmentation& augment, const RandomStream& random, std::uint32_t image) {
-    std::uint32_t words[4];
-    random.quad(image, words);
-    const auto places = static_cast<std::uint64_t>(2 * augment.crop + 1);
-    dy = static_cast<std::ptrdiff_t>((words[0] * places) >> 32) - augment.crop;
-    dx = static_cast<std::ptrdiff_t>((words[1] * places) >> 32) - augment.crop;
-    is_mirrored = augment.flip && (words[2] >> 31) != 0;
-  }
-  std::ptrdiff_t dy = 0, dx = 0;
-  bool is_mirrored = false;
-};
-
 // One channel [height,width]; outside of the image the byte is 0.
 template <class T>
-void expand_changed(const Change& change, const std::uint8_t* bytes, std::size_t height, std::size_t width, T scale, T shift, T* out) {
-  for (std::size_t y = 0; y < height; ++y) {
-    const std::size_t from_y = y + static_cast<std::size_t>(change.dy);  // beyond the height when it is negative, for it wraps
+void expand_changed(const ImageChange& change, const std::uint8_t* bytes, std::size_t height, std::size_t width, T scale, T shift, T* out) {
+  for (std::size_t y = 0; y < height; ++y)
     for (std::size_t x = 0; x < width; ++x) {
-      const std::size_t from_x = (change.is_mirrored ? width - 1 - x : x) + static_cast<std::size_t>(change.dx);
-      const bool is_inside = from_y < height && from_x < width;
-      *out++ = is_inside ? scale * static_cast<T>(bytes[from_y * width + from_x]) + shift : shift;
+      const std::size_t from = change.source(y, x, height, width);
+      *out++ = from < height * width ? scale * static_cast<T>(bytes[from]) + shift : shift;
     }
-  }
 }
 
 }  // namespace
@@ -87,7 +71,7 @@ void Dataset<T>::gather_changed(std::span<const std::uint32_t> rows, const Rando
   if (!has_pixels() || augment.is_none()) return gather(rows, out);
   const PixelMap<T> map(*this);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Change change(augment, random, static_cast<std::uint32_t>(first + r));
+    const ImageChange change(augment.crop, augment.flip, random, static_cast<std::uint32_t>(first + r));
     for (std::size_t c = 0; c < map.scale.size(); ++c) {
       const std::size_t offset = c * map.plane;
       expand_changed(change, pixels.data() + rows[r] * num_features + offset, shape[1], shape[2], map.scale[c], map.shift[c],

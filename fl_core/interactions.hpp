@@ -6,8 +6,60 @@
 #include <vector>
 
 #include "fl_core/dataset.hpp"
+#include "fl_core/random.hpp"
 
 namespace fl {
+
+// The numbers by which the negatives of a minibatch are drawn: those of a layer that no network has. Row r of it takes those from r times
+// their count on.
+[[nodiscard]] FL_HD inline RandomStream numbers_of_negatives(RandomStream minibatch) {
+  minibatch.step_layer |= 0xFFFE;
+  return minibatch;
+}
+// And of a row of the data itself.
+[[nodiscard]] FL_HD inline RandomStream fixed_numbers_of_negatives(std::uint32_t row) {
+  return {hash64(0, static_cast<std::uint64_t>(Purpose::negatives)), row, 0};
+}
+
+// The items that a user met, ascending, of num_items.
+struct MetItems {
+  const std::int32_t* met = nullptr;
+  std::size_t count = 0, num_items = 0;
+
+  [[nodiscard]] FL_HD std::size_t num_unmet() const { return num_items - count; }
+  // The k-th (from 0) of the items that the user did not meet, ascending; k < num_unmet().
+  [[nodiscard]] FL_HD std::int32_t unmet(std::size_t k) const {
+    // met[j] - j items below met[j] were not met.
+    std::size_t low = 0, high = count;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (static_cast<std::size_t>(met[middle]) - middle > k)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return static_cast<std::int32_t>(k + low);
+  }
+  [[nodiscard]] FL_HD bool has(std::int32_t item) const {
+    std::size_t low = 0, high = count;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (met[middle] < item)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low < count && met[low] == item;
+  }
+  // An item by a random word that the user has not met, nor is it `own` (which a test row's is not among the met ones).
+  [[nodiscard]] FL_HD std::int32_t draw_unmet(std::int32_t own, std::uint32_t word) const {
+    const bool skips = !has(own);
+    const std::uint64_t others = num_unmet() - (skips ? 1 : 0);
+    const auto k = static_cast<std::size_t>((word * others) >> 32);
+    const std::int32_t item = unmet(k);
+    return skips && item >= own ? unmet(k + 1) : item;
+  }
+};
 
 class Interactions {
  public:
@@ -27,24 +79,12 @@ class Interactions {
   }
 
   [[nodiscard]] std::size_t num_users() const { return met_.size(); }
-  [[nodiscard]] bool has_met(std::size_t user, std::int32_t item) const {
-    return std::binary_search(met_[user].begin(), met_[user].end(), item);
-  }
-  [[nodiscard]] std::size_t num_unmet(std::size_t user) const { return num_items_ - met_[user].size(); }
+  [[nodiscard]] std::size_t num_items() const { return num_items_; }
+  [[nodiscard]] MetItems of(std::size_t user) const { return {met_[user].data(), met_[user].size(), num_items_}; }
+  [[nodiscard]] bool has_met(std::size_t user, std::int32_t item) const { return of(user).has(item); }
+  [[nodiscard]] std::size_t num_unmet(std::size_t user) const { return of(user).num_unmet(); }
   // The k-th (from 0) of the items that the user did not meet, ascending; k < num_unmet(user).
-  [[nodiscard]] std::int32_t unmet(std::size_t user, std::size_t k) const {
-    const std::vector<std::int32_t>& met = met_[user];
-    // met[j] - j items below met[j] were not met.
-    std::size_t low = 0, high = met.size();
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (static_cast<std::size_t>(met[middle]) - middle > k)
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return static_cast<std::int32_t>(k + low);
-  }
+  [[nodiscard]] std::int32_t unmet(std::size_t user, std::size_t k) const { return of(user).unmet(k); }
 
  private:
   std::vector<std::vector<std::int32_t>> met_;  // [users] ascending

@@ -9,21 +9,24 @@
 
 namespace fl::cuda {
 
-// v = beta v + g + decay y + mu (y - w), y -= gamma v.
+// v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
   T gamma, decay, momentum, proximal;
-  const T* w;  // [P], the parameters that the client received
+  const T* w;     // [P], the parameters that the client received
+  const T* rate;  // [P], or null: above 0 at statistics
 
-  DescentStep(const Descent& descent, double step_size, const T* received)
+  DescentStep(const Descent& descent, double step_size, const T* received, const T* statistic_rate)
       : gamma(static_cast<T>(step_size)),
         decay(static_cast<T>(descent.weight_decay)),
         momentum(static_cast<T>(descent.momentum)),
         proximal(static_cast<T>(descent.proximal_mu)),
-        w(received) {}
+        w(received),
+        rate(statistic_rate) {}
 
   // Entry j, whose gradient with the regulariser is g; v is null without momentum. The new y.
   [[nodiscard]] FL_HD T taken(std::size_t j, T g, T y, T* v) const {
+    if (rate != nullptr && rate[j] > T(0)) return y - rate[j] * g;
     T direction = g;
     if (decay > T(0)) direction += decay * y;
     if (proximal > T(0)) direction += proximal * (y - w[j]);

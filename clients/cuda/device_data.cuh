@@ -1,4 +1,4 @@
-// A data set on the GPU, and what kernels read of it: features of minibatches, and losses with their slopes.
+// A data set on the GPU, and what kernels make of its rows: a network's inputs, and losses of its outputs with their slopes.
 //
 // A place of a minibatch holds a row or kNoRow.
 #pragma once
@@ -11,6 +11,7 @@
 #include "fl_core/buffer.hpp"
 #include "fl_core/dataset.hpp"
 #include "fl_core/exec.hpp"
+#include "fl_core/random.hpp"
 
 namespace fl::cuda {
 
@@ -27,12 +28,25 @@ struct DeviceRows {
   const std::uint64_t* row_begin = nullptr;
   const std::uint32_t* column = nullptr;
   const T* value = nullptr;  // null: all ones
-  const std::int32_t* label = nullptr;
+  const std::int32_t* token = nullptr;
+  const std::int32_t* label = nullptr;  // null: only targets
+  const double* target = nullptr;       // null: only labels
+  std::size_t num_labels = 1;           // of a row; of more than one, the others are its tokens from the second on
+  std::size_t height = 0, width = 0;    // of images that are changed
+  Augmentation augment;
 };
 
-// Dense rows, images as bytes that are not changed at random, and sparse rows of up to 4096 features; one label per row.
+// Dense rows, images as bytes, tokens, and sparse rows of up to 4096 features; with classes or targets.
 template <class T>
 [[nodiscard]] bool can_lie_on_device(const Dataset<T>& data);
+
+// Copies host memory into a buffer on the GPU.
+template <class U>
+const U* keep(Buffer<U>& there, std::span<const U> here) {
+  there = Buffer<U>(here.size(), Device::cuda);
+  if (!here.empty()) ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), nullptr);
+  return there.data();
+}
 
 template <class T>
 class DeviceData {
@@ -52,6 +66,14 @@ class DeviceData {
       rows_.pixels = keep(pixels_, data.pixels.span());
       rows_.scale = keep(scale_, std::span<const T>(scale));
       rows_.shift = keep(shift_, std::span<const T>(shift));
+      if (!data.augment.is_none()) {
+        rows_.augment = data.augment;
+        rows_.height = data.shape[1];
+        rows_.width = data.shape[2];
+      }
+    } else if (data.vocabulary > 0) {
+      rows_.token = keep(token_, data.tokens.span());
+      rows_.num_labels = data.labels_per_row();
     } else if (data.is_sparse) {
       rows_.row_begin = keep(row_begin_, data.row_begin.span());
       rows_.column = keep(column_, data.column.span());
@@ -60,46 +82,57 @@ class DeviceData {
       rows_.stride = data.dense_stride();
       rows_.dense = keep(dense_, data.dense.span());
     }
-    rows_.label = keep(label_, std::span<const std::int32_t>(data.label));
+    if (!data.label.empty()) rows_.label = keep(label_, std::span<const std::int32_t>(data.label));
+    if (!data.target.empty()) rows_.target = keep(target_, std::span<const double>(data.target));
   }
   [[nodiscard]] const DeviceRows<T>& rows() const { return rows_; }
   [[nodiscard]] std::size_t size_bytes() const {
     return (dense_.size() + scale_.size() + shift_.size() + value_.size()) * sizeof(T) + pixels_.size() +
-           row_begin_.size() * sizeof(std::uint64_t) + column_.size() * sizeof(std::uint32_t) + label_.size() * sizeof(std::int32_t);
+           (row_begin_.size() + target_.size()) * sizeof(std::uint64_t) +
+           (column_.size() + token_.size() + label_.size()) * sizeof(std::uint32_t);
   }
 
  private:
-  template <class U>
-  static const U* keep(Buffer<U>& there, std::span<const U> here) {
-    there = Buffer<U>(here.size(), Device::cuda);
-    ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), nullptr);
-    return there.data();
-  }
   DeviceRows<T> rows_;
   Buffer<T> dense_, scale_, shift_, value_;
   Buffer<std::uint8_t> pixels_;
   Buffer<std::uint64_t> row_begin_;
   Buffer<std::uint32_t> column_;
-  Buffer<std::int32_t> label_;
+  Buffer<std::int32_t> token_, label_;
+  Buffer<double> target_;
 };
 
 // The data on the GPU: one copy for all who hold it at the same time.
 template <class T>
 [[nodiscard]] std::shared_ptr<const DeviceData<T>> on_device(const Dataset<T>& data);
 
-// out [places,D] = the features of row[place]; zeros where there is none.
+// What a network is given of rows and how its outputs are judged. A row is `per_row` examples: itself, and as many pairs of ratings as the
+// form has negatives.
 template <class T>
-void gather_features(const Exec& exec, const DeviceRows<T>& data, const std::uint32_t* row, std::size_t places, T* out);
+class DeviceExamples {
+ public:
+  DeviceExamples(const NetworkForm& form, const Dataset<T>& data);
+  [[nodiscard]] std::size_t per_row() const { return 1 + negatives_; }
+  [[nodiscard]] const DeviceRows<T>& rows() const { return data_->rows(); }
+  [[nodiscard]] bool draws() const { return negatives_ > 0 || !data_->rows().augment.is_none(); }  // random numbers, for a minibatch
+  [[nodiscard]] std::size_t size_bytes() const { return data_->size_bytes() + met_.size() * sizeof(std::int32_t); }
 
-// d [clients,B,C] = scale_k times the derivative of the rows' losses by z; 0 where there is no row.
-template <class T>
-void loss_slopes(const Exec& exec, NetworkForm::Loss loss, const DeviceRows<T>& data, const std::uint32_t* row, std::size_t clients,
-                 std::size_t B, std::size_t C, const double* scale, const T* z, T* d);
+  // in [clients,B,per_row,n], zeros where there is no row. `random` [clients] are those of minibatches, where `first` is the place of the
+  // first of B rows; null: as the rows alone say (Dataset::gather_changed and gather, NeuralModel::make_examples).
+  void make(const Exec& exec, const std::uint32_t* row, std::size_t clients, std::size_t B, const RandomStream* random, std::size_t first,
+            T* in) const;
+  // d [clients,B,per_row,outputs] = scale_k times the derivative of the rows' losses by z; 0 where there is no row.
+  void slopes(const Exec& exec, const std::uint32_t* row, std::size_t clients, std::size_t B, const double* scale, const T* z, T* d) const;
+  // value [places] = the rows' losses, correct [places] = of how many of its labels the largest of z (the first of equal ones) is the one;
+  // zeros without a row.
+  void losses(const Exec& exec, const std::uint32_t* row, std::size_t places, const T* z, double* value, std::uint32_t* correct) const;
 
-// value [places] = the rows' losses, correct [places] = whether the largest of z (the first of equal ones) is the label; zeros without a
-// row.
-template <class T>
-void losses(const Exec& exec, NetworkForm::Loss loss, const DeviceRows<T>& data, const std::uint32_t* row, std::size_t places,
-            std::size_t C, const T* z, double* value, std::uint32_t* correct);
+ private:
+  NetworkForm::Loss loss_;
+  std::size_t outputs_, negatives_, num_items_ = 0;
+  std::shared_ptr<const DeviceData<T>> data_;
+  Buffer<std::int32_t> met_;         // items that users met, one user's after another's
+  Buffer<std::uint64_t> met_begin_;  // [users + 1]
+};
 
 }  // namespace fl::cuda

@@ -15,8 +15,7 @@ constexpr std::size_t kMostEntries = std::size_t{1} << 30;   // of one activatio
 template <class T>
 class Evaluation final : public DeviceEvaluation<T> {
  public:
-  Evaluation(const NetworkForm& form, std::size_t P, const Dataset<T>& data)
-      : loss_(form.loss), network_(form), P_(P), data_(on_device(data)) {}
+  Evaluation(const NetworkForm& form, std::size_t P, const Dataset<T>& data) : network_(form), P_(P), examples_(form, data) {}
 
   void run(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, std::span<double> loss,
            std::span<std::uint32_t> correct) override {
@@ -26,12 +25,13 @@ class Evaluation final : public DeviceEvaluation<T> {
     auto* loss_there = frame.take<double>(rows.size());
     auto* correct_there = frame.take<std::uint32_t>(rows.size());
     const std::size_t piece = std::min(rows.size(), largest_piece());
-    const auto tape = network_.open_forward(frame, piece);
+    const auto tape = network_.open_forward(frame, piece * examples_.per_row());
     for (std::size_t first = 0; first < rows.size(); first += piece) {
-      const LayerPass pass{.exec = exec, .clients = 1, .B = std::min(piece, rows.size() - first)};
-      gather_features(exec, data_->rows(), row + first, pass.B, tape.activation[0]);
+      const std::size_t places = std::min(piece, rows.size() - first);
+      const LayerPass pass{.exec = exec, .clients = 1, .B = places * examples_.per_row(), .training = false};
+      examples_.make(exec, row + first, 1, places, nullptr, 0, tape.activation[0]);
       const T* z = network_.forward(pass, {w, 0}, tape);
-      losses(exec, loss_, data_->rows(), row + first, pass.B, network_.outputs(), z, loss_there + first, correct_there + first);
+      examples_.losses(exec, row + first, places, z, loss_there + first, correct_there + first);
     }
     ::fl::copy_bytes(loss.data(), Device::cpu, loss_there, Device::cuda, loss.size_bytes(), exec.stream);
     ::fl::copy_bytes(correct.data(), Device::cpu, correct_there, Device::cuda, correct.size_bytes(), exec.stream);
@@ -39,13 +39,12 @@ class Evaluation final : public DeviceEvaluation<T> {
 
  private:
   [[nodiscard]] std::size_t largest_piece() const {
-    const std::size_t entries = network_.entries_per_example();
+    const std::size_t entries = network_.entries_per_example() * examples_.per_row();
     return std::max<std::size_t>(1, std::min(kPieceBytes / (entries * sizeof(T)), kMostEntries / entries));
   }
-  NetworkForm::Loss loss_;
   DeviceNetwork<T> network_;
   std::size_t P_;
-  std::shared_ptr<const DeviceData<T>> data_;
+  DeviceExamples<T> examples_;
 };
 
 }  // namespace

@@ -17,8 +17,11 @@ namespace fl::cuda {
 struct LayerPass {
   const Exec& exec;
   std::size_t clients = 0, B = 0;
+  bool training = true;                  // false: forward alone; batch norm takes its running statistics
   bool accumulate = false;               // backward adds to the gradient of the weights instead of setting it
   const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
+  const std::uint32_t* row = nullptr;    // [clients,B] on the GPU: which places hold a row, the first of a client; null: all
+  void* saved = nullptr;                 // saved_size(examples) entries of the layer's own; null where there is only forward
   MatrixProducts products = MatrixProducts::full;
 
   [[nodiscard]] std::size_t examples() const { return clients * B; }
@@ -43,6 +46,11 @@ class DeviceLayer {
   // Whether backward reads what forward read, and what it wrote.
   [[nodiscard]] virtual bool needs_input() const { return true; }
   [[nodiscard]] virtual bool needs_output() const { return false; }
+  // Whether it needs random numbers.
+  [[nodiscard]] virtual bool draws() const { return false; }
+  // Entries that forward leaves in pass.saved for backward, of so many examples; and about what else a pass takes for a while.
+  [[nodiscard]] virtual std::size_t saved_size(std::size_t /*examples*/) const { return 0; }
+  [[nodiscard]] virtual std::size_t room_size(std::size_t /*examples*/) const { return 0; }
   // Whether `out` may be `in`, and d_in d_out.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
 
@@ -64,5 +72,17 @@ template <class T>
 [[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_elementwise(const form::Elementwise& form, std::size_t entries);
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_dropout(const form::Dropout& form, const NetworkForm::Layer& layer);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_group_norm(const form::GroupNorm& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_batch_norm(const form::BatchNorm& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_branches(const form::Branches& form, const NetworkForm::Layer& layer);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_embedding(const form::Embedding& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_lstm(const form::Lstm& form);
+template <class T>
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_product(const form::Product& form);
 
 }  // namespace fl::cuda

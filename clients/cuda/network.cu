@@ -2,8 +2,20 @@
 #include <utility>
 
 #include "clients/cuda/network.hpp"
+#include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {
+
+namespace {
+
+// Stretches of kept memory begin on cache lines, as those of a workspace do.
+template <class T>
+std::size_t whole_lines(std::size_t entries) {
+  constexpr std::size_t kLine = 64 / sizeof(T);
+  return (entries + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
 
 template <class T>
 std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer) {
@@ -15,44 +27,86 @@ std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& laye
     std::unique_ptr<DeviceLayer<T>> operator()(const form::Elementwise& form) const { return make_elementwise<T>(form, layer.inputs); }
     std::unique_ptr<DeviceLayer<T>> operator()(const form::Dropout& form) const { return make_dropout<T>(form, layer); }
     std::unique_ptr<DeviceLayer<T>> operator()(const form::Flatten&) const { return nullptr; }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::GroupNorm& form) const { return make_group_norm<T>(form); }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::BatchNorm& form) const { return make_batch_norm<T>(form); }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::Branches& form) const { return make_branches<T>(form, layer); }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::Embedding& form) const { return make_embedding<T>(form); }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::Lstm& form) const { return make_lstm<T>(form); }
+    std::unique_ptr<DeviceLayer<T>> operator()(const form::Product& form) const { return make_product<T>(form); }
   };
   return std::visit(Make{layer}, layer.form);
 }
 
 template <class T>
-DeviceNetwork<T>::DeviceNetwork(const NetworkForm& form) : inputs_(form.layers.front().inputs), outputs_(form.layers.back().outputs) {
+DeviceNetwork<T>::DeviceNetwork(const NetworkForm& form, NetworkInput input)
+    : inputs_(form.layers.front().inputs), outputs_(form.layers.back().outputs), size_(form.size) {
   widest_ = inputs_;
   for (const NetworkForm::Layer& one : form.layers) {
     widest_ = std::max(widest_, one.outputs);
-    draws_ = draws_ || std::holds_alternative<form::Dropout>(one.form);
     std::unique_ptr<DeviceLayer<T>> layer = make_device_layer<T>(one);
     if (layer == nullptr) continue;  // the same numbers under another shape
-    const bool is_wanted = !layers_.empty() && layers_.back().layer->needs_output();
+    draws_ = draws_ || layer->draws();
+    const bool is_wanted = layers_.empty() ? input == NetworkInput::of_others : layers_.back().layer->needs_output();
     const bool in_place = layer->works_in_place() && !layer->needs_input() && !is_wanted;
     layers_.push_back({std::move(layer), one.begin, one.outputs, in_place});
   }
 }
 
 template <class T>
-std::size_t DeviceNetwork<T>::entries_per_example() const {
-  std::size_t entries = inputs_ + 2 * widest_;
-  for (const Placed& one : layers_) entries += one.in_place ? 0 : one.outputs;
+std::size_t DeviceNetwork<T>::kept_size(std::size_t examples) const {
+  std::size_t entries = 0;
+  for (const Placed& one : layers_)
+    entries += (one.in_place ? 0 : whole_lines<T>(examples * one.outputs)) + whole_lines<T>(one.layer->saved_size(examples));
   return entries;
 }
 
 template <class T>
-typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open(Workspace::Frame& frame, std::size_t examples) const {
-  Tape tape{{frame.take<T>(examples * inputs_)}, {}};
-  for (const Placed& one : layers_)
-    tape.activation.push_back(one.in_place ? tape.activation.back() : frame.take<T>(examples * one.outputs));
-  for (T*& slope : tape.slope) slope = frame.take<T>(examples * widest_);
+std::size_t DeviceNetwork<T>::room_size(std::size_t examples) const {
+  std::size_t most = 0;
+  for (const Placed& one : layers_) most = std::max(most, one.layer->room_size(examples));
+  return 2 * examples * widest_ + most;
+}
+
+// take(entries) gives memory.
+template <class T>
+template <class Take>
+typename DeviceNetwork<T>::Tape DeviceNetwork<T>::lay_out(std::size_t examples, T* input, const Take& take) const {
+  Tape tape{{input}, {}, {}};
+  for (const Placed& one : layers_) {
+    tape.activation.push_back(one.in_place ? tape.activation.back() : take(examples * one.outputs));
+    const std::size_t saved = one.layer->saved_size(examples);
+    tape.saved.push_back(saved > 0 ? take(saved) : nullptr);
+  }
   return tape;
 }
 
 template <class T>
-typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open_forward(Workspace::Frame& frame, std::size_t examples) const {
+typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open(Workspace::Frame& frame, std::size_t examples) const {
+  const auto take = [&frame](std::size_t entries) { return frame.take<T>(entries); };
+  Tape tape = lay_out(examples, take(examples * inputs_), take);
+  take_slopes(frame, examples, tape);
+  return tape;
+}
+
+template <class T>
+typename DeviceNetwork<T>::Tape DeviceNetwork<T>::keep(T* memory, std::size_t examples, const T* input) const {
+  // No layer writes over an input that is others'.
+  return lay_out(examples, const_cast<T*>(input), [&memory](std::size_t entries) {
+    T* taken = memory;
+    memory += whole_lines<T>(entries);
+    return taken;
+  });
+}
+
+template <class T>
+void DeviceNetwork<T>::take_slopes(Workspace::Frame& frame, std::size_t examples, Tape& tape) const {
+  for (T*& slope : tape.slope) slope = frame.take<T>(examples * widest_);
+}
+
+template <class T>
+typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open_forward(Workspace::Frame& frame, std::size_t examples, const T* input) const {
   T* turns[2] = {frame.take<T>(examples * widest_), frame.take<T>(examples * widest_)};
-  Tape tape{{turns[0]}, {}};
+  Tape tape{{input == nullptr ? turns[0] : const_cast<T*>(input)}, std::vector<T*>(layers_.size()), {}};
   for (const Placed& one : layers_)
     tape.activation.push_back(one.in_place ? tape.activation.back() : tape.activation.back() == turns[0] ? turns[1] : turns[0]);
   return tape;
@@ -60,19 +114,26 @@ typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open_forward(Workspace::Frame&
 
 template <class T>
 T* DeviceNetwork<T>::forward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape) const {
-  for (std::size_t i = 0; i < layers_.size(); ++i)
-    layers_[i].layer->forward(pass, {w.data + layers_[i].begin, w.stride}, tape.activation[i], tape.activation[i + 1]);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    LayerPass own = pass;
+    own.saved = tape.saved[i];
+    layers_[i].layer->forward(own, {w.data + layers_[i].begin, w.stride}, tape.activation[i], tape.activation[i + 1]);
+  }
   return tape.activation.back();
 }
 
 template <class T>
-void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, LayerSlopes<T> d_w) const {
+void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, LayerSlopes<T> d_w, T* d_in) const {
   T *d = tape.slope[0], *other = tape.slope[1];
+  if (layers_.empty() && d_in != nullptr)
+    FL_CUDA_CHECK(cudaMemcpyAsync(d_in, d, pass.examples() * inputs_ * sizeof(T), cudaMemcpyDeviceToDevice, stream_of(pass.exec)));
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Placed& one = layers_[i];
-    const bool is_wanted = i > 0 && one.begin > 0;  // some layer below has weights
-    T* by_input = !is_wanted ? nullptr : one.layer->works_in_place() ? d : other;
-    one.layer->backward(pass, {w.data + one.begin, w.stride}, tape.activation[i], tape.activation[i + 1], d, by_input,
+    const bool is_wanted = d_in != nullptr || (i > 0 && one.begin > 0);  // or some layer below has weights
+    T* by_input = !is_wanted ? nullptr : i == 0 ? d_in : one.layer->works_in_place() ? d : other;
+    LayerPass own = pass;
+    own.saved = tape.saved[i];
+    one.layer->backward(own, {w.data + one.begin, w.stride}, tape.activation[i], tape.activation[i + 1], d, by_input,
                         {d_w.data + one.begin, d_w.stride});
     if (!is_wanted) return;
     if (by_input == other) std::swap(d, other);

@@ -107,10 +107,16 @@ __device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data,
                                std::uint32_t first, double share, unsigned lane) {
   const auto C = static_cast<std::uint32_t>(place.form.outputs);
   const std::uint32_t end = B - first < kRowsAtOnce ? B : first + kRowsAtOnce;
-  if (place.form.loss == NetworkForm::Loss::logistic) {
-    if (first + lane >= end) return;
-    T& z = place.d[first + lane];
-    z = static_cast<T>(share * (1 / (1 + exp(-static_cast<double>(z))) - (data.label[row[first + lane]] == 1 ? 1.0 : 0.0)));
+  if (place.form.loss != NetworkForm::Loss::softmax) {
+    for (std::uint32_t at = first * C + lane; at < end * C; at += kWarp) {
+      const std::uint32_t r = row[at / C];
+      const double z = static_cast<double>(place.d[at]),
+                   target = data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
+      const double of_loss = place.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
+                             : place.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
+                                                                             : (z - target) / C;
+      place.d[at] = static_cast<T>(share * of_loss);
+    }
     return;
   }
   for (std::uint32_t b = first; b < end; ++b) {
@@ -196,6 +202,7 @@ __global__ void __launch_bounds__(kThreads) descend(RegressionForm form, DeviceR
 template <class T>
 std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t most_rows) {
   std::optional<RegressionForm> found;
+  if (form.negatives > 0) return std::nullopt;
   for (const NetworkForm::Layer& layer : form.layers) {
     if (std::holds_alternative<form::Flatten>(layer.form)) continue;
     const auto* dense = std::get_if<form::Dense>(&layer.form);

@@ -1,5 +1,5 @@
-// Local steps of softmax and logistic regression: one block of threads per client, whose parameters stay on the chip from the first step to
-// the last.
+// Local steps of softmax, logistic and linear regression: one block of threads per client, whose parameters stay on the chip from the first
+// step to the last.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct RegressionForm {
 template <class T>
 [[nodiscard]] std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t most_rows);
 
-// Whether rows can be read where they lie: dense ones and images.
+// Whether rows can be read where they lie: dense ones and images that are not changed, with a label or target each.
 template <class T>
 [[nodiscard]] bool reads_in_place(const DeviceRows<T>& data) {
-  return data.dense != nullptr || data.pixels != nullptr;
+  return (data.dense != nullptr || data.pixels != nullptr) && data.augment.is_none() && data.num_labels == 1;
 }
 
 // All local steps of clients 0 .. clients-1 of a wave. Client k takes count[k] steps; the rows of step t are rows[begin[t*stride + k]] ..

@@ -19,7 +19,7 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostRows = 512;                        // of a client in one piece; longer minibatches are added up
+constexpr std::size_t kMostRows = 512;                        // of a client in one piece
 constexpr std::size_t kMostWaveBytes = std::size_t{2} << 30;  // of activations and weights
 constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that a block of threads goes through by itself
 constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
@@ -45,11 +45,20 @@ __global__ void spread(std::size_t clients, std::size_t P, const T* from, T* to)
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) { to[k * P + j] = from[j]; });
 }
 
-// g += the regulariser's derivative at y (stride 0: the same for all).
+// g += the regulariser's derivative at y (stride 0: the same for all). rate [P], unless null, is above 0 at statistics.
 template <class T>
-__global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* y, std::size_t stride, T* g) {
+__global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* rate, const T* y, std::size_t stride,
+                                T* g) {
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
-    g[k * P + j] += static_cast<T>(regulariser.derivative(static_cast<double>(y[k * stride + j])));
+    if (rate == nullptr || rate[j] == T(0)) g[k * P + j] += static_cast<T>(regulariser.derivative(static_cast<double>(y[k * stride + j])));
+  });
+}
+
+// Statistics have no part in a full gradient.
+template <class T>
+__global__ void clear_statistics(std::size_t clients, std::size_t P, const T* rate, T* g) {
+  for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
+    if (rate[j] > T(0)) g[k * P + j] = T(0);
   });
 }
 
@@ -101,9 +110,20 @@ class Training final : public DeviceTraining<T> {
  public:
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle,
            MatrixProducts products)
-      : descent_(descent), loss_(form.loss), network_(form), data_(on_device(data)), oracle_(oracle), products_(products) {
+      : descent_(descent),
+        network_(form),
+        examples_(form, data),
+        oracle_(oracle),
+        products_(products),
+        piece_rows_(!descent.draws && form.full_piece > 0 ? form.full_piece : kMostRows) {
     const std::size_t rows = most_rows(oracle);
-    if (descent.moves && rows <= kMostRegressionRows && reads_in_place(data_->rows())) regression_ = as_regression<T>(form, rows);
+    if (descent.moves && rows <= kMostRegressionRows && reads_in_place(examples_.rows())) regression_ = as_regression<T>(form, rows);
+    if (oracle.statistics().empty()) return;
+    std::vector<T> rate(form.size);
+    for (const auto& statistic : oracle.statistics())
+      std::fill(rate.begin() + static_cast<std::ptrdiff_t>(statistic.begin), rate.begin() + static_cast<std::ptrdiff_t>(statistic.end),
+                static_cast<T>(statistic.rate));
+    keep(rate_, std::span<const T>(rate));
   }
 
   void run(const Exec& exec, ThreadPool& pool, const RoundContext<T>& context, const ClientBlock<T>& block,
@@ -124,7 +144,7 @@ class Training final : public DeviceTraining<T> {
     ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
-  [[nodiscard]] std::size_t size_bytes() const override { return data_->size_bytes(); }
+  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + rate_.size() * sizeof(T); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
     return std::min(kMostWaveBytes, clients * each) + each;
@@ -177,7 +197,7 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
     const std::size_t P = oracle_.model().layers().size();
     if (regression_) return 2 * P * sizeof(T) + 1;
-    return (std::min(rows, kMostRows) * network_.entries_per_example() + 3 * P) * sizeof(T) + 1;
+    return (std::min(rows, piece_rows_) * examples_.per_row() * network_.entries_per_example() + 3 * P) * sizeof(T) + 1;
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
@@ -188,7 +208,7 @@ class Training final : public DeviceTraining<T> {
     std::vector<std::uint32_t> row;
     std::vector<double> scale;
     std::vector<RandomStream> random;
-    const bool draws = network_.draws() && descent_.draws;
+    const bool draws = (network_.draws() || examples_.draws()) && descent_.draws;
     for (std::uint32_t step = 0; step < batches.steps(); ++step) {
       const std::size_t end = first + batches.that_take(step, first, clients);
       for (std::size_t k = first; draws && k < end; ++k)
@@ -196,8 +216,8 @@ class Training final : public DeviceTraining<T> {
       for (std::size_t k = first; k < end; ++k)
         scale.push_back(1 / static_cast<double>(std::max<std::size_t>(batches.of(step, k).size(), 1)));
       const std::size_t most = batches.largest(step, first, end - first);
-      for (std::size_t from = 0; from < most; from += kMostRows) {
-        const std::size_t B = std::min(kMostRows, most - from);
+      for (std::size_t from = 0; from < most; from += piece_rows_) {
+        const std::size_t B = std::min(piece_rows_, most - from);
         for (std::size_t k = first; k < end; ++k) {
           const std::span<const std::uint32_t> rows = batches.of(step, k);
           const std::size_t here = rows.size() > from ? std::min(B, rows.size() - from) : 0;
@@ -216,8 +236,8 @@ class Training final : public DeviceTraining<T> {
       if (active == 0) break;
       PlannedStep planned{active, {}, scale_there, random_there};
       const std::size_t most = batches.largest(step, first, active);
-      for (std::size_t from = 0; from < most; from += kMostRows) {
-        const std::size_t B = std::min(kMostRows, most - from);
+      for (std::size_t from = 0; from < most; from += piece_rows_) {
+        const std::size_t B = std::min(piece_rows_, most - from);
         planned.pieces.push_back({B, row_there});
         row_there += active * B;
       }
@@ -241,7 +261,7 @@ class Training final : public DeviceTraining<T> {
     const std::size_t P = there.context->P, entries = clients * P;
     T *y = frame.take<T>(entries), *g = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
-    const DescentStep<T> how(descent_, there.context->step_size, there.w);
+    const DescentStep<T> how(descent_, there.context->step_size, there.w, rate());
     repeated_.run(exec, key_of(exec, how, steps, clients, y), [&] {
       Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
@@ -262,8 +282,8 @@ class Training final : public DeviceTraining<T> {
     const RegressionBatches rows{upload(exec, std::span<const std::uint32_t>(batches.count).subspan(first, clients), frame),
                                  upload(exec, std::span<const std::uint32_t>(batches.rows), frame),
                                  upload(exec, std::span<const std::uint64_t>(batches.begin), frame) + first, batches.K};
-    descend_regression(exec, *regression_, data_->rows(), rows, most_rows(oracle_), clients,
-                       DescentStep<T>(descent_, there.context->step_size, there.w), oracle_.model().regulariser(), v, y);
+    descend_regression(exec, *regression_, examples_.rows(), rows, most_rows(oracle_), clients,
+                       DescentStep<T>(descent_, there.context->step_size, there.w, nullptr), oracle_.model().regulariser(), v, y);
     return y;
   }
 
@@ -293,26 +313,36 @@ class Training final : public DeviceTraining<T> {
     for (std::size_t i = 0; i < step.pieces.size(); ++i) {
       Workspace::Frame inner(*exec.workspace);
       const Piece& piece = step.pieces[i];
-      const LayerPass pass{
-          .exec = exec, .clients = clients, .B = piece.places, .accumulate = i > 0, .random = step.random, .products = products_};
+      const std::size_t E = examples_.per_row();
+      const LayerPass pass{.exec = exec,
+                           .clients = clients,
+                           .B = piece.places * E,
+                           .accumulate = i > 0,
+                           .random = step.random,
+                           .row = E == 1 ? piece.row : nullptr,
+                           .products = products_};
       const auto tape = network_.open(inner, pass.examples());
-      gather_features(exec, data_->rows(), piece.row, pass.examples(), tape.activation[0]);
+      examples_.make(exec, piece.row, clients, piece.places, step.random, i * piece_rows_, tape.activation[0]);
       const T* z = network_.forward(pass, y, tape);
-      loss_slopes(exec, loss_, data_->rows(), piece.row, clients, piece.places, network_.outputs(), step.scale, z,
-                  network_.slope_of_output(tape));
+      examples_.slopes(exec, piece.row, clients, piece.places, step.scale, z, network_.slope_of_output(tape));
       network_.backward(pass, y, tape, {g, P});
     }
+    if (rate() != nullptr && !descent_.draws)
+      Launch(exec, "clear_statistics", entry_blocks(clients, P))(clear_statistics<T>, clients, P, rate(), g);
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
-      Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, y.data, y.stride, g);
+      Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, rate(), y.data, y.stride, g);
   }
 
+  [[nodiscard]] const T* rate() const { return rate_.empty() ? nullptr : rate_.data(); }
+
   Descent descent_;
-  NetworkForm::Loss loss_;
   DeviceNetwork<T> network_;
-  std::shared_ptr<const DeviceData<T>> data_;
+  DeviceExamples<T> examples_;
   const GradientOracle<T>& oracle_;
   MatrixProducts products_;
+  std::size_t piece_rows_;  // of a client in one piece; longer minibatches are added up
+  Buffer<T> rate_;          // [P] Layer::statistic_rate of each parameter; empty where there are none
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};

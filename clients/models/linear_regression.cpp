@@ -24,6 +24,10 @@ class LinearRegression final : public kernels::LinearModel<T, LinearRegression<T
                         std::to_string(data.target.size()) + " for " + std::to_string(data.num_rows) + " rows");
     return 1;
   }
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override {
+    const auto& shape = this->shape();
+    return linear_form(shape.D, 1, shape.bias, NetworkForm::Loss::half_squared);
+  }
   template <class F>
   auto with_link(const Dataset<T>& data, const F& f) const {
     return f(kernels::SquaredLink(data.target.data()));

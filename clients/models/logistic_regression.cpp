@@ -38,8 +38,7 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
   }
   [[nodiscard]] std::optional<NetworkForm> as_form() const override {
     const auto& shape = this->shape();
-    return NetworkForm{{{form::Dense{1, shape.D, shape.O, shape.bias}, 0, shape.D, shape.O, 0}},
-                       multinomial_ ? NetworkForm::Loss::softmax : NetworkForm::Loss::logistic};
+    return linear_form(shape.D, shape.O, shape.bias, multinomial_ ? NetworkForm::Loss::softmax : NetworkForm::Loss::logistic);
   }
   template <class F>
   auto with_link(const Dataset<T>& data, const F& f) const {

@@ -55,41 +55,35 @@ class Ncf final : public nn::NeuralModel<T> {
     nn::NeuralModel<T>::bind(data);
   }
 
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override {
+    std::optional<NetworkForm> form = this->form_of_layers();
+    if (form) {
+      form->negatives = negatives_;
+      form->met = &met_;
+    }
+    return form;
+  }
+
  protected:
   [[nodiscard]] std::size_t examples_per_row() const override { return 1 + negatives_; }
 
   void make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random, std::size_t first, T* in,
                      double* target) const override {
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      const std::int32_t *pair = &data.tokens[std::size_t{2} * rows[r]], user = pair[0];
-      const RandomStream stream = random != nullptr ? of_negatives(*random) : RandomStream(fixed_key(), rows[r], 0);
+      const std::int32_t *pair = &data.tokens[std::size_t{2} * rows[r]], user = pair[0], first_item = num_users();
+      const MetItems met = met_.of(static_cast<std::size_t>(user));
+      const RandomStream stream = random != nullptr ? numbers_of_negatives(*random) : fixed_numbers_of_negatives(rows[r]);
       const std::size_t place = random != nullptr ? (first + r) * negatives_ : 0;
       for (std::size_t e = 0; e <= negatives_; ++e, in += 2, ++target) {
         in[0] = static_cast<T>(user);
-        in[1] = static_cast<T>(e == 0 ? pair[1] : first_item() + draw(pair, stream.bits(place + e - 1)));
+        in[1] = static_cast<T>(e == 0 ? pair[1] : first_item + met.draw_unmet(pair[1] - first_item, stream.bits(place + e - 1)));
         *target = e == 0 ? 1 : 0;
       }
     }
   }
 
  private:
-  static std::uint64_t fixed_key() { return hash64(0, static_cast<std::uint64_t>(Purpose::negatives)); }
-  // Those of a layer that no network has.
-  static RandomStream of_negatives(RandomStream minibatch) {
-    minibatch.step_layer |= 0xFFFE;
-    return minibatch;
-  }
-  [[nodiscard]] std::int32_t first_item() const { return static_cast<std::int32_t>(met_.num_users()); }
-  // An item that the user of a {user, item} pair has not met, nor is it the pair's own (which a test row's is not among the met ones).
-  [[nodiscard]] std::int32_t draw(const std::int32_t* pair, std::uint32_t word) const {
-    const auto user = static_cast<std::size_t>(pair[0]);
-    const std::int32_t own = pair[1] - first_item();
-    const bool skips = !met_.has_met(user, own);
-    const std::uint64_t count = met_.num_unmet(user) - (skips ? 1 : 0);
-    const auto k = static_cast<std::size_t>((word * count) >> 32);
-    const std::int32_t item = met_.unmet(user, k);
-    return skips && item >= own ? met_.unmet(user, k + 1) : item;
-  }
+  [[nodiscard]] std::int32_t num_users() const { return static_cast<std::int32_t>(met_.num_users()); }
 
   std::size_t negatives_;
   Interactions met_;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clients/nn/network.hpp"
@@ -67,6 +70,18 @@ template <class T>
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+// What a GPU may compute instead, where each of the branches has such a form.
+template <class T>
+[[nodiscard]] std::optional<form::Layer> form_of(form::Branches::Join join, std::initializer_list<const Branch<T>*> branches) {
+  form::Branches form{join, {}};
+  for (const Branch<T>* branch : branches) {
+    std::optional<NetworkForm> network = branch->network().as_form();
+    if (!network) return std::nullopt;
+    form.networks.push_back(std::move(*network));
+  }
+  return form;
 }
 
 }  // namespace fl::nn

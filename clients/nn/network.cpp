@@ -34,7 +34,9 @@ void Network<T>::pool_before_relu(std::size_t relu, const std::vector<std::strin
 
 template <class T>
 std::optional<NetworkForm> Network<T>::as_form() const {
+  if (modules_.empty()) return std::nullopt;
   NetworkForm network;
+  network.size = P_;
   for (std::size_t i = 0; i < modules_.size(); ++i) {
     const std::optional<form::Layer> layer = modules_[i]->as_form();
     if (!layer) return std::nullopt;

@@ -2,18 +2,14 @@
 
 #include <algorithm>
 
+#include "fl_core/image_change.hpp"
+
 namespace fl::nn {
 
 namespace {
 
 constexpr std::size_t kPieceEntries = 1 << 17;  // of the largest activation; more leaves the second-level cache
 constexpr std::size_t kLeastPiece = 8;
-
-// The numbers that images are changed with: those of a layer that no network has.
-RandomStream of_images(RandomStream minibatch) {
-  minibatch.step_layer |= 0xFFFF;
-  return minibatch;
-}
 
 }  // namespace
 
@@ -60,6 +56,17 @@ void NeuralModel<T>::check_output(const Dataset<T>& data) const {
 }
 
 template <class T>
+std::optional<NetworkForm> NeuralModel<T>::form_of_layers() const {
+  std::optional<NetworkForm> form = network_.as_form();
+  if (!form) return std::nullopt;
+  form->loss = loss_ == Loss::softmax_cross_entropy ? NetworkForm::Loss::softmax
+               : loss_ == Loss::logistic            ? NetworkForm::Loss::logistic
+                                                    : NetworkForm::Loss::squared;
+  if (!statistics_.empty()) form->full_piece = piece_size();
+  return form;
+}
+
+template <class T>
 void NeuralModel<T>::initial(std::uint64_t seed, T* x) const {
   RandomSequence random(seed, Purpose::initial_model);
   network_.initial(random, x);
@@ -74,7 +81,7 @@ template <class T>
 void NeuralModel<T>::make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random,
                                    std::size_t first, T* in, double* target) const {
   if (random != nullptr)
-    data.gather_changed(rows, of_images(*random), first, in);
+    data.gather_changed(rows, numbers_of_images(*random), first, in);
   else
     data.gather(rows, in);
   for (std::size_t r = 0; target != nullptr && r < rows.size(); ++r)
@@ -127,9 +134,18 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
   if (random == nullptr)
     for (const auto& [begin, end] : statistics_) std::fill(gradient + begin, gradient + end, T(0));
   const Regulariser& reg = this->regulariser_;
-  if (reg.l2 != 0 || reg.nonconvex != 0)
-    for (std::size_t j = 0; j < network_.size(); ++j) gradient[j] += static_cast<T>(reg.derivative(static_cast<double>(x[j])));
-  if (loss != nullptr) *loss = total * scale + reg.value(x, network_.size());
+  if (reg.l2 != 0 || reg.nonconvex != 0) {
+    std::size_t j = 0;
+    const auto penalise = [&](std::size_t end) {
+      for (; j < end; ++j) gradient[j] += static_cast<T>(reg.derivative(static_cast<double>(x[j])));
+    };
+    for (const auto& [begin, end] : statistics_) {
+      penalise(begin);
+      j = end;
+    }
+    penalise(network_.size());
+  }
+  if (loss != nullptr) *loss = total * scale + this->regulariser(x);
 }
 
 template <class T>

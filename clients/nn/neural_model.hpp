@@ -31,9 +31,7 @@ class FL_API NeuralModel : public Model<T> {
   void initial(std::uint64_t seed, T* x) const override;
   [[nodiscard]] bool starts_at_random() const override { return true; }
   [[nodiscard]] const Dataset<T>* training_data() const override { return data_; }
-  [[nodiscard]] std::optional<NetworkForm> as_form() const override {
-    return loss_ == Loss::softmax_cross_entropy && examples_per_row() == 1 ? network_.as_form() : std::nullopt;
-  }
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override { return examples_per_row() == 1 ? form_of_layers() : std::nullopt; }
   [[nodiscard]] bool takes_pixels() const override { return true; }
   [[nodiscard]] bool takes_tokens() const override { return true; }
   [[nodiscard]] bool loss_is_convex() const override { return false; }
@@ -48,6 +46,8 @@ class FL_API NeuralModel : public Model<T> {
   void outputs(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows, T* z) const override;
 
  protected:
+  // Its layers and its loss for a GPU, where each has such a form.
+  [[nodiscard]] std::optional<NetworkForm> form_of_layers() const;
   // Other layers than those of the constructor, before NeuralModel::bind: where they depend on the data.
   void set_layers(std::vector<std::string> layers) { texts_ = std::move(layers); }
   // How many examples stand for a row.

@@ -80,6 +80,7 @@ class DropoutLayer final : public DeviceLayer<T> {
  public:
   DropoutLayer(double rate, std::size_t entries, std::uint32_t layer) : rate_(rate), entries_(entries), layer_(layer) {}
   [[nodiscard]] bool needs_input() const override { return false; }
+  [[nodiscard]] bool draws() const override { return true; }
   [[nodiscard]] bool works_in_place() const override { return true; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override { apply_to(pass, in, out); }
   void backward(const LayerPass& pass, LayerWeights<T>, const T*, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {

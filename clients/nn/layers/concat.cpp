@@ -38,6 +38,9 @@ class Concat final : public Module<T> {
     return {{first_.output().size() + second_.output().size()}};
   }
   [[nodiscard]] std::vector<Layer> tensors() const override { return tensors_of(first_, "first", second_, "second"); }
+  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+    return form_of<T>(form::Branches::Join::beside, {&first_, &second_});
+  }
   void initial(RandomSequence& random, T* w) const override {
     first_.network().initial(random, w);
     second_.network().initial(random, w + first_.size());

@@ -30,12 +30,20 @@ class Embedding final : public Module<T> {
         units_(static_cast<std::size_t>(options.units)),
         deviation_(options.deviation) {}
 
+  void know(const std::map<std::string, std::int64_t>& names) override {
+    if (const auto at = names.find("vocabulary"); at != names.end()) vocabulary_ = static_cast<std::size_t>(at->second);
+  }
   Shape bind(const Shape& input) override {
     if (input.dims.size() != 1) throw ConfigError("embedding needs a sequence {length}, its input is " + input.text());
     length_ = input.size();
     return {{length_, units_}};
   }
   [[nodiscard]] std::vector<Layer> tensors() const override { return {{"weight", 0, entries_, units_}}; }
+  // Where tokens may be beyond the table, the CPU says so.
+  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+    if (vocabulary_ == 0 || vocabulary_ > entries_) return std::nullopt;
+    return form::Embedding{entries_, units_, length_};
+  }
   void initial(RandomSequence& random, T* w) const override {
     for (std::size_t j = 0; j < entries_ * units_; ++j) w[j] = static_cast<T>(deviation_ * random.normal());
   }
@@ -58,7 +66,7 @@ class Embedding final : public Module<T> {
       throw ConfigError("embedding of " + std::to_string(entries_) + " entries was given the number " + std::to_string(x));
     return number;
   }
-  std::size_t entries_, units_, length_ = 0;
+  std::size_t entries_, units_, length_ = 0, vocabulary_ = 0;
   double deviation_;
 };
 

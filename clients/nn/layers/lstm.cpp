@@ -43,6 +43,7 @@ class Lstm final : public Module<T> {
     return {{"weight_in", 0, 4 * H_, n_}, {"weight_h", hidden(), 4 * H_, H_}, {"bias", bias(), 4 * H_, 1}};
   }
   void initial(RandomSequence& random, T* w) const override { draw_initial(Initial::pytorch, random, H_, H_, false, w, bias() + 4 * H_); }
+  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Lstm{L_, n_, H_, last_}; }
   // Gates after their functions [B,L,4H], c [B,L,H], tanh(c) [B,L,H], h [B,L,H].
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return B * L_ * 7 * H_; }
 

@@ -44,6 +44,9 @@ class GroupNorm final : public Module<T> {
     std::fill_n(w, channels_, T(1));
     std::fill_n(w + channels_, channels_, T(0));
   }
+  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+    return form::GroupNorm{groups_, channels_, pixels_, options_.epsilon};
+  }
   // Mean and 1/deviation of each group.
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return 2 * B * groups_; }
 
@@ -128,6 +131,7 @@ class BatchNorm final : public Module<T> {
     std::fill_n(w + channels_, 2 * channels_, T(0));
     std::fill_n(w + 3 * channels_, channels_, T(1));
   }
+  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::BatchNorm{channels_, pixels_, options_.epsilon}; }
   // Mean, 1/deviation and variance of each channel.
   [[nodiscard]] std::size_t saved_size(std::size_t) const override { return 3 * channels_; }
 

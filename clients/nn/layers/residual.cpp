@@ -43,6 +43,9 @@ class Residual final : public Module<T> {
   [[nodiscard]] std::vector<Layer> tensors() const override {
     return has_shortcut() ? tensors_of(body_, "body", shortcut_, "shortcut") : body_.network().tensors("body.");
   }
+  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+    return has_shortcut() ? form_of<T>(form::Branches::Join::add, {&body_, &shortcut_}) : form_of<T>(form::Branches::Join::add, {&body_});
+  }
   void initial(RandomSequence& random, T* w) const override {
     body_.network().initial(random, w);
     if (has_shortcut()) shortcut_.network().initial(random, w + body_.size());

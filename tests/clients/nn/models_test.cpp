@@ -46,6 +46,47 @@ TEST(ModelsTest, HaveTheirPublishedSizes) {
   EXPECT_EQ(size_of("ncf", {}, ratings), 40u * 2625 + 2761);
 }
 
+TEST(ModelsTest, HaveAFormForAGpu) {
+  const auto mnist = images(1, 28, 10), cifar = images(3, 32, 10);
+  for (const char* model : {"mlp", "2nn_mcmahan", "lenet5", "cnn_mcmahan"})
+    EXPECT_TRUE(make_model<float>(model, {}, mnist)->as_form().has_value()) << model;
+  for (const char* model : {"cnn_cifar", "resnet18"}) EXPECT_TRUE(make_model<float>(model, {}, cifar)->as_form().has_value()) << model;
+  const auto characters = checks::token_rows<float>(3, 1), text = checks::text_rows<float>(8, 1);
+  EXPECT_TRUE(make_model<float>("char_lstm", {}, characters)->as_form().has_value());
+  EXPECT_TRUE(make_model<float>("char_lstm", {}, text)->as_form().has_value());
+  EXPECT_TRUE(make_model<float>("ncf", {}, checks::rating_rows<float>(37, 1))->as_form().has_value());
+}
+
+TEST(ModelsTest, PenaltiesLeaveStatisticsOut) {
+  const auto data = images(2, 4, 3);
+  const Value::List layers{Value{std::string("batch_norm")}, Value{std::string("dense(classes)")}};
+  const auto model = make_model<float>("neural_network", {{"layers", Value{layers}}}, data);
+  const LayerTable table = model->layers();
+  std::vector<float> x(table.size(), 0.75f);
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  const std::vector<std::uint32_t> rows{0, 1, 2};
+  const std::span<const std::uint32_t> all = rows;
+  const RandomStream random;
+  const auto gradient = [&](double l2) {
+    model->set_regulariser(l2, 0);
+    std::vector<float> g(x.size());
+    model->stochastic_gradient(exec, shared_view(x.data(), 1, x.size()), {{&all, 1}, {&random, 1}},
+                               {g.data(), nullptr, 1, g.size(), g.size()}, nullptr);
+    return g;
+  };
+  const std::vector<float> plain = gradient(0), penalised = gradient(0.5);
+  std::size_t weights = 0;
+  for (const Layer& tensor : table.layers) {
+    weights += tensor.statistic_rate > 0 ? 0 : tensor.size();
+    for (std::size_t j = tensor.begin; j < tensor.begin + tensor.size(); ++j)
+      EXPECT_NEAR(penalised[j] - plain[j], tensor.statistic_rate > 0 ? 0 : 0.375, 1e-6) << tensor.name;
+  }
+  EXPECT_LT(weights, table.size());
+  EXPECT_NEAR(model->regulariser(x.data()), 0.25 * 0.5625 * static_cast<double>(weights), 1e-9);
+}
+
 // Full-batch gradient descent on few rows drives the loss down, whatever the layers.
 TEST(ModelsTest, LearnAFewRowsByHeart) {
   FL_ONLY_ARITHMETIC();

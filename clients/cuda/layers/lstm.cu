@@ -1,0 +1,156 @@
+// form::Lstm: one product for the inputs of all positions, and per position one product and one kernel for the gates.
+//
+// Rows are (example, position): gates [clients,B,L,4H], states c and h [clients,B,L,H].
+#include <math.h>
+
+#include "clients/cuda/layer.hpp"
+#include "clients/cuda/layers/bias.cuh"
+#include "clients/cuda/tiled_product.cuh"
+#include "fl_core/cuda/check.cuh"
+
+namespace fl::cuda {
+namespace {
+
+template <class T>
+[[nodiscard]] __device__ T logistic(T x) {
+  return T(1) / (T(1) + exp(-x));
+}
+
+// Position t of all examples: gates hold sums, and then what their functions make of them. last_h [examples,H], unless null, also receives
+// h.
+template <class T>
+__global__ void take_position(std::size_t examples, std::size_t H, std::size_t L, std::size_t t, T* gates, T* c, T* h, T* last_h) {
+  for (std::size_t n = thread_index(); n < examples * H; n += num_threads()) {
+    const std::size_t example = n / H, j = n - example * H, row = example * L + t;
+    T* gate = gates + row * 4 * H + j;
+    const T i = logistic(gate[0]), f = logistic(gate[H]), g = tanh(gate[2 * H]), o = logistic(gate[3 * H]);
+    gate[0] = i;
+    gate[H] = f;
+    gate[2 * H] = g;
+    gate[3 * H] = o;
+    const T state = t == 0 ? i * g : f * c[(row - 1) * H + j] + i * g, out = o * tanh(state);
+    c[row * H + j] = state;
+    h[row * H + j] = out;
+    if (last_h != nullptr) last_h[n] = out;
+  }
+}
+
+// The way back over position t. d_h [examples,H] is the slope by h_t that comes from position t+1, d_c that by c_t, which becomes that by
+// c_{t-1}; neither is read at the last position. d_out, unless null, begins with the slope by h_t of the first example, the next one's
+// `stride` later. Slopes by the gates' sums take the gates' place.
+template <class T>
+__global__ void take_position_back(std::size_t examples, std::size_t H, std::size_t L, std::size_t t, T* gates, const T* c, const T* d_h,
+                                   T* d_c, const T* d_out, std::size_t stride) {
+  for (std::size_t n = thread_index(); n < examples * H; n += num_threads()) {
+    const std::size_t example = n / H, j = n - example * H, row = example * L + t;
+    T* gate = gates + row * 4 * H + j;
+    const bool is_last = t + 1 == L;
+    const T i = gate[0], f = gate[H], g = gate[2 * H], o = gate[3 * H], tanh_c = tanh(c[row * H + j]);
+    T by_h = is_last ? T(0) : d_h[n];
+    if (d_out != nullptr) by_h += d_out[example * stride + j];
+    const T by_c = (is_last ? T(0) : d_c[n]) + by_h * o * (T(1) - tanh_c * tanh_c);
+    gate[0] = by_c * g * i * (T(1) - i);
+    gate[H] = t == 0 ? T(0) : by_c * f * (T(1) - f) * c[(row - 1) * H + j];
+    gate[2 * H] = by_c * i * (T(1) - g * g);
+    gate[3 * H] = by_h * tanh_c * o * (T(1) - o);
+    d_c[n] = by_c * f;
+  }
+}
+
+// h of the position before, as a matrix [(example,position),H]; zeros before the first.
+template <class T>
+struct BeforeView {
+  const T* h;
+  std::uint32_t H;
+  Divisor length;
+  [[nodiscard]] __device__ T at(std::uint32_t row, std::uint32_t j) const {
+    std::uint32_t example = row;
+    return length.split(example) == 0 ? T(0) : h[std::size_t{row - 1} * H + j];
+  }
+};
+template <class T>
+struct Before {
+  static constexpr bool kRunsInward = false;
+  const T* h;
+  std::size_t per_client;
+  std::uint32_t H;
+  Divisor length;
+  [[nodiscard]] __device__ BeforeView<T> open(std::size_t k) const { return {h + k * per_client, H, length}; }
+};
+
+template <class T>
+class LstmLayer final : public DeviceLayer<T> {
+ public:
+  explicit LstmLayer(const form::Lstm& form) : form_(form), L_(form.length), n_(form.inputs), H_(form.units) {}
+  // All states are the output; of the last one alone, they are saved.
+  [[nodiscard]] bool needs_output() const override { return !form_.only_last; }
+  [[nodiscard]] std::size_t saved_size(std::size_t examples) const override { return examples * L_ * H_ * (form_.only_last ? 6 : 5); }
+  [[nodiscard]] std::size_t room_size(std::size_t examples) const override { return 2 * examples * H_; }
+
+  void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
+    Workspace::Frame frame(*pass.exec.workspace);
+    const std::size_t rows = pass.B * L_, examples = pass.examples();
+    const States s = states(pass, pass.saved != nullptr ? static_cast<T*>(pass.saved) : frame.take<T>(saved_size(examples)), out);
+    tiled_product<T>(pass.exec, pass.products, "lstm_inputs", pass.clients, rows, 4 * H_, n_, LeftMatrix<T>{in, rows * n_, n_},
+                     RightMatrix<T, true>{w.data, w.stride, n_},
+                     StoreMatrix<T>{s.gates, rows * 4 * H_, 4 * H_, false, w.data + bias(), w.stride});
+    for (std::size_t t = 0; t < L_; ++t) {
+      if (t > 0)
+        tiled_product<T>(pass.exec, pass.products, "lstm_states", pass.clients, pass.B, 4 * H_, H_,
+                         LeftMatrix<T>{s.h + (t - 1) * H_, rows * H_, L_ * H_}, RightMatrix<T, true>{w.data + hidden(), w.stride, H_},
+                         StoreMatrix<T>{s.gates + t * 4 * H_, rows * 4 * H_, L_ * 4 * H_, true});
+      Launch(pass.exec, "lstm_position", blocks_for(examples * H_))(take_position<T>, examples, H_, L_, t, s.gates, s.c, s.h,
+                                                                    form_.only_last && t + 1 == L_ ? out : nullptr);
+    }
+  }
+  void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
+                LayerSlopes<T> d_w) const override {
+    Workspace::Frame frame(*pass.exec.workspace);
+    const std::size_t rows = pass.B * L_, examples = pass.examples(), G = 4 * H_;
+    const States s = states(pass, static_cast<T*>(pass.saved), const_cast<T*>(out));  // only read
+    T *d_h = frame.take<T>(examples * H_), *d_c = frame.take<T>(examples * H_);
+    for (std::size_t t = L_; t-- > 0;) {
+      const T* from = !form_.only_last ? d_out + t * H_ : t + 1 == L_ ? d_out : nullptr;
+      Launch(pass.exec, "lstm_position_back", blocks_for(examples * H_))(take_position_back<T>, examples, H_, L_, t, s.gates, s.c, d_h, d_c,
+                                                                         from, form_.only_last ? H_ : L_ * H_);
+      if (t > 0)
+        tiled_product<T>(pass.exec, pass.products, "lstm_by_states", pass.clients, pass.B, H_, G,
+                         LeftMatrix<T>{s.gates + t * G, rows * G, L_ * G}, RightMatrix<T>{w.data + hidden(), w.stride, H_},
+                         StoreMatrix<T>{d_h, pass.B * H_, H_});
+    }
+    const LeftMatrix<T, true> slopes{s.gates, rows * G, G};
+    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_in", pass.clients, G, n_, rows, slopes, RightMatrix<T>{in, rows * n_, n_},
+                     StoreMatrix<T>{d_w.data, d_w.stride, n_, pass.accumulate});
+    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_h", pass.clients, G, H_, rows, slopes,
+                     Before<T>{s.h, rows * H_, static_cast<std::uint32_t>(H_), Divisor(L_)},
+                     StoreMatrix<T>{d_w.data + hidden(), d_w.stride, H_, pass.accumulate});
+    bias_slopes<T>(pass, G, L_, 1, s.gates, {d_w.data + bias(), d_w.stride});
+    if (d_in != nullptr)
+      tiled_product<T>(pass.exec, pass.products, "lstm_by_inputs", pass.clients, rows, n_, G, LeftMatrix<T>{s.gates, rows * G, G},
+                       RightMatrix<T>{w.data, w.stride, n_}, StoreMatrix<T>{d_in, rows * n_, n_});
+  }
+
+ private:
+  struct States {
+    T *gates, *c, *h;
+  };
+  [[nodiscard]] States states(const LayerPass& pass, T* saved, T* out) const {
+    const std::size_t n = pass.examples() * L_ * H_;
+    return {saved, saved + 4 * n, form_.only_last ? saved + 5 * n : out};
+  }
+  [[nodiscard]] std::size_t hidden() const { return 4 * H_ * n_; }
+  [[nodiscard]] std::size_t bias() const { return 4 * H_ * (n_ + H_); }
+  form::Lstm form_;
+  std::size_t L_, n_, H_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<DeviceLayer<T>> make_lstm(const form::Lstm& form) {
+  return std::make_unique<LstmLayer<T>>(form);
+}
+template std::unique_ptr<DeviceLayer<float>> make_lstm(const form::Lstm&);
+template std::unique_ptr<DeviceLayer<double>> make_lstm(const form::Lstm&);
+
+}  // namespace fl::cuda
