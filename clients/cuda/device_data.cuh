@@ -72,7 +72,8 @@ class DeviceData {
   template <class U>
   static const U* keep(Buffer<U>& there, std::span<const U> here) {
     there = Buffer<U>(here.size(), Device::cuda);
-    ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), nullptr);
+    const DeviceStream stream(Device::cuda);  // lets no other one wait
+    ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), stream.get());
     return there.data();
   }
   DeviceRows<T> rows_;
