@@ -1,6 +1,7 @@
 #include "clients/block_runner.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -481,10 +482,21 @@ std::size_t BlockRunner<T>::size_bytes() const {
   return bytes;
 }
 
+namespace {
+
 constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
 
+// Sums of M messages in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
+std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
+  constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
+  const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
+  return (P + levels * std::min(P, kMostJoined)) * sizeof(double);
+}
+
+}  // namespace
+
 // Operators are taken to work in as much as a block's vectors; they and training take turns in one workspace, which keeps an eighth more
-// than was needed. Sums of messages are in double, with as many again where groups of clients are joined.
+// than was needed.
 template <class T>
 std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
   const std::uint64_t M = messages_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
@@ -495,7 +507,7 @@ std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
                                                         : device_training_bytes(local_update_, oracle_, block);
   const std::uint64_t scratch = std::max(training, block * row);
   return homeless * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
-         4 * P * sizeof(double) + kLeastOnDevice;
+         bytes_of_sums(M, P) + kLeastOnDevice;
 }
 
 template <class T>

@@ -142,7 +142,14 @@ std::span<T> StateTable<T>::of_client(const std::string& name, std::uint32_t cli
 
 template <class T>
 std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t client) {
-  if (!pager_) return of_client(name, client);
+  if (!pager_ && memory_ == Device::cpu) return of_client(name, client);
+  if (!pager_) {  // a copy: its pages stay where they are
+    const std::span<const T> row = of_client(name, client);
+    const DeviceStream stream(Device::cuda);
+    peeked_.resize(row.size());
+    copy_bytes(peeked_.data(), Device::cpu, row.data(), memory_, row.size_bytes(), stream.get());
+    return peeked_;
+  }
   std::size_t offset = 0;
   for (const auto& [other, slot] : client_) {
     if (other == name) {
@@ -190,7 +197,8 @@ void StateTable<T>::persist_clients(Archive& archive) {
       }
       archive.value(is_present);
       if (is_present == 0) continue;
-      archive.array(of_client(name, client));
+      const bool is_copied = !archive.is_reading() && memory_ != Device::cpu;
+      archive.array(is_copied ? std::span<T>(peeked_) : of_client(name, client));
     }
   }
 }

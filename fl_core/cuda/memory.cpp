@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/pool.hpp"
+#include "fl_core/cuda/pool.cuh"
 #include "fl_core/error.hpp"
 
 namespace fl::cuda {

@@ -1,4 +1,4 @@
-#include "fl_core/cuda/pool.hpp"
+#include "fl_core/cuda/pool.cuh"
 
 #include <algorithm>
 

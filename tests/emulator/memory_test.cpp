@@ -23,22 +23,24 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::size_t kMega = std::size_t{1} << 20;
+constexpr std::size_t kBytes = 200'000;
 
 class GpuMemory : public testing::TestWithParam<Device> {};
 
 TEST_P(GpuMemory, IsNeverMoreThanTheCardHas) {
-  const emulator::Card card(emulator::taken_bytes() + 128 * kMega);
+  const std::size_t limit = emulator::taken_bytes() + 128 * kMega;
+  const emulator::Card card(limit);
   std::vector<Buffer<std::byte>> held;
   std::string refusal;
   try {
-    for (int i = 0; i < 1000; ++i) held.emplace_back(i % 2 == 0 ? kMega : 20 * kMega, GetParam());
+    for (int i = 0; i < 1000; ++i) held.emplace_back(i % 2 == 0 ? kMega / 8 : 20 * kMega, GetParam());
   } catch (const DeviceError& error) {
     refusal = error.what();
   }
   EXPECT_THAT(refusal, AllOf(HasSubstr("out of memory on the GPU: 20971520 bytes were asked for, "), HasSubstr(" are free"),
                              HasSubstr("--block"), HasSubstr("--jobs"), HasSubstr("--state-memory")));
   EXPECT_GE(held.size(), 8u);
-  EXPECT_LE(card.most_taken(), emulator::taken_bytes());
+  EXPECT_LE(card.most_taken(), limit);
   EXPECT_LT(free_bytes_of(Device::cuda), 20 * kMega);
   held.clear();
   EXPECT_GT(free_bytes_of(Device::cuda), 100 * kMega) << "what was given back can be taken again";
@@ -70,7 +72,7 @@ TEST(GpuPool, AsksTheDriverSeldom) {
     message.value.resize_discard(3000);
     message.counts[10] = message.index[2999] = 7;  // both sides reach them
   }
-  EXPECT_LT(emulator::allocations() - before, 12u);
+  EXPECT_LT(emulator::allocations() - before, 25u);
   for (std::size_t i = 0; i < messages.size(); ++i)
     for (std::size_t j = i + 1; j < messages.size(); ++j) ASSERT_NE(messages[i].counts.data(), messages[j].counts.data());
 }
@@ -80,30 +82,30 @@ TEST(GpuPool, CountsOfMessagesTakeNoneOfTheGpusMemory) {
   message.place_on(Device::managed);
   const cuda::MemoryUse before = cuda::memory_use();
   std::vector<Buffer<std::uint32_t>> held;
-  for (int i = 0; i < 100; ++i) held.emplace_back(100'000, message.counts.device());
+  for (int i = 0; i < 100; ++i) held.emplace_back(50'000, message.counts.device());
   EXPECT_EQ(cuda::memory_use().on_gpu(), before.on_gpu());
-  EXPECT_GE(cuda::memory_use().pinned_bytes, 40'000'000u);
+  EXPECT_GE(cuda::memory_use().pinned_bytes, 20'000'000u);
 }
 
 TEST(GpuPool, GivesNothingOutThatAStreamMayStillUse) {
   const DeviceStream stream(Device::cuda);
-  const auto make = [] { return std::make_unique<Buffer<std::byte>>(kMega, Device::pinned); };
+  const auto make = [] { return std::make_unique<Buffer<std::byte>>(kBytes, Device::pinned); };
   auto first = make();
   const auto begin = reinterpret_cast<std::uintptr_t>(first->data());
   const auto overlaps = [begin](const Buffer<std::byte>& other) {
     const auto at = reinterpret_cast<std::uintptr_t>(other.data());
-    return at < begin + kMega && begin < at + kMega;
+    return at < begin + kBytes && begin < at + kBytes;
   };
   emulator::hold_streams(true);
   first.reset();
   std::vector<std::unique_ptr<Buffer<std::byte>>> others;
-  for (int i = 0; i < 100; ++i) {  // more than there is
+  for (int i = 0; i < 500; ++i) {  // more than there is
     others.push_back(make());
     ASSERT_FALSE(overlaps(*others.back()));
   }
   emulator::hold_streams(false);
   bool is_used_again = false;
-  for (int i = 0; i < 200 && !is_used_again; ++i) {
+  for (int i = 0; i < 500 && !is_used_again; ++i) {
     others.push_back(make());
     is_used_again = overlaps(*others.back());
   }
@@ -114,9 +116,9 @@ TEST(GpuPool, NeighboursThatAreGivenBackBecomeOne) {
   const std::uint64_t before = cuda::memory_use().managed_bytes;
   for (int round = 0; round < 40; ++round) {  // each time a little more
     std::vector<Buffer<std::byte>> messages;
-    for (int i = 0; i < 10; ++i) messages.emplace_back(100'000 + 10'000 * static_cast<std::size_t>(round), Device::managed);
+    for (int i = 0; i < 10; ++i) messages.emplace_back(50'000 + 5'000 * static_cast<std::size_t>(round), Device::managed);
   }
-  EXPECT_LT(cuda::memory_use().managed_bytes - before, 20 * kMega) << "5 MB at a time";
+  EXPECT_LT(cuda::memory_use().managed_bytes - before, 8 * kMega) << "2.5 MB at a time";
 }
 
 TEST(GpuDevice, MustShareManagedMemoryWithAHostThatRuns) {

@@ -61,6 +61,7 @@ class DeviceMemory {
     const std::lock_guard lock(mutex_);
     const auto found = size_of_.find(static_cast<std::byte*>(memory));
     if (found == size_of_.end()) return;
+    forget(found->first, found->second);
     free_.emplace(found->second, static_cast<std::size_t>(found->first - base_));
     size_of_.erase(found);
   }
@@ -76,8 +77,14 @@ class DeviceMemory {
 
  private:
   static constexpr std::size_t kReserved = std::size_t{1} << 36;
+  static constexpr std::size_t kPage = 4096;
+  // Opening and closing takes as long as there are pages.
+  static void forget(std::byte* begin, std::size_t bytes) {
+    std::byte* first = begin + (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
+    const std::size_t whole = bytes - std::min(bytes, static_cast<std::size_t>(first - begin));
+    if (whole >= kPage) madvise(first, whole / kPage * kPage, MADV_DONTNEED);
+  }
   void protect(int access) const {
-    constexpr std::size_t kPage = 4096;
     if (used_ > 0) mprotect(base_, (used_ + kPage - 1) / kPage * kPage, access);
   }
   std::byte* base_;

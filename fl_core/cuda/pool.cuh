@@ -36,8 +36,13 @@ class Streams {
 
 class Pool {
  public:
+#if defined(FL_CUDA_EMULATOR)  // which opens and closes all pages that are kept around every kernel
+  static constexpr std::size_t kFirstChunk = std::size_t{256} << 10, kLargestChunk = std::size_t{1} << 20;  // bytes
+  static constexpr std::size_t kLargestBlock = std::size_t{256} << 10;
+#else
   static constexpr std::size_t kFirstChunk = std::size_t{2} << 20, kLargestChunk = std::size_t{64} << 20;  // bytes
   static constexpr std::size_t kLargestBlock = std::size_t{16} << 20;
+#endif
   static constexpr std::size_t kAlignment = 256;
 
   explicit Pool(Streams& streams) : streams_(streams) {}
