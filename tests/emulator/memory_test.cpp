@@ -15,6 +15,7 @@
 #include "fl_core/payload.hpp"
 #include "fl_core/workspace.hpp"
 #include "tests/emulator/card.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace fl {
 namespace {
@@ -120,6 +121,15 @@ TEST(GpuPool, NeighboursThatAreGivenBackBecomeOne) {
   }
   EXPECT_LT(cuda::memory_use().managed_bytes - before, 8 * kMega) << "2.5 MB at a time";
 }
+
+#if FL_SANITIZED
+TEST(GpuPoolDeathTest, BlocksHaveEndsThatTheSanitizerSees) {
+  for (const std::size_t size : {100u, 256u, 4096u}) {
+    Buffer<std::uint8_t> buffer(size, Device::managed), next(size, Device::managed);
+    EXPECT_DEATH(buffer.data()[size] = 1, "use-after-poison") << size;
+  }
+}
+#endif
 
 TEST(GpuDevice, MustShareManagedMemoryWithAHostThatRuns) {
   EXPECT_EQ(cuda::why_no_device(), "");

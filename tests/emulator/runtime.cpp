@@ -251,6 +251,9 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   if (bytes > 0) std::memset(to, value, bytes);
   return cudaSuccess;
 }
+cudaError_t cudaMemPrefetchAsync(const void* /*memory*/, std::size_t /*bytes*/, int device, cudaStream_t /*stream*/) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t /*stream*/) {
   const fl::emulator::DeviceAccess access;
   if (bytes > 0) std::memcpy(to, from, bytes);
