@@ -198,7 +198,7 @@ TEST_F(GpuState, LargerThanTheCardIsTheSame) {
 
 TEST_F(GpuState, ARunTakesNoMoreThanItSays) {
   for (const std::string compressor : {"kind = 'top_k'\nratio = 0.02", "kind = 'identity'"}) {
-    std::string text = text_of("kind = 'ef14'", 12, 2);
+    std::string text = text_of("kind = 'ef14'", 4, 1);
     const std::string top = "kind = 'top_k'\nratio = 0.02";
     text.replace(text.find(top), top.size(), compressor);
     const DeviceNeed need = need_of(text, Device::cpu);
