@@ -2,11 +2,16 @@
 //
 //   operators    1,000 clients of 1M float32 parameters: p = e + gamma g compressed and the residual written over e, as a share of what
 //                12 bytes per parameter take at the speed of the copy (ef_sign: 20, it has to know its scale first; others say theirs)
+//   aggregation  sums of the messages of as many clients: all values, as a share of what 4 bytes for each take at the speed of the copy,
+//   and lists
+//                of 1% of the positions, 8 bytes for each entry
+//   latency      a message's buffers, and a round of 10 clients of a small model, in which there is next to nothing to compute
 //   training     microseconds per client and step, 256 clients, batches of 32, of whole rounds without messages: perceptron 784-200-10,
 //                softmax regression, the CNN of McMahan; bench/rivals_gpu.py times PyTorch and JAX on the same GPU
 //   rounds       CIFAR-10: 1,000 users of 50 images, 50 in a round, 5 steps of 10 images, a CNN of 1.6M parameters
 //
-//   gpu_bench [all | operators | training | rounds] [scale = 1]      scale < 1: fewer clients and smaller vectors, to try it out
+//   gpu_bench [all | operators | aggregation | latency | training | rounds] [scale = 1]      scale < 1: fewer clients and smaller vectors,
+//   to try it out
 // Needs FEDBITS_DATA with fashion-mnist and cifar10; what is missing is said. Without a GPU it says so and ends with 3.
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +26,7 @@
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/experiment.hpp"
+#include "server/device_aggregation.hpp"
 
 namespace {
 
@@ -102,6 +108,7 @@ class Cohort {
     input.add(1.0f, BatchView<const float>{e.data, nullptr, K, P, P}).add(0.1f, BatchView<const float>{g.data, nullptr, K, P, P});
     op.compress(exec_, context, input, scope, {StateRule::residual, e}, rows_);
   }
+  [[nodiscard]] std::vector<const Payload<float>*> messages() const { return {rows_.begin(), rows_.end()}; }
   const std::uint32_t K;
   const std::size_t P;
 
@@ -115,6 +122,21 @@ class Cohort {
   std::vector<std::uint32_t> ids_;
   std::uint32_t round_ = 0;
 };
+
+std::unique_ptr<Compressor<float>> make(const Operator& one) {
+  Options options = Registry::instance().default_options("compressor", one.kind);
+  Schema schema = options.schema();
+  for (const auto& [key, value] : one.settings)
+    if (Field* field = schema.find(key)) (void)field->assign(value);
+  return make_part<Compressor<float>>("compressor", one.kind, options, Device::cuda, Precision::float32);
+}
+
+Scope scope_of(const Compressor<float>& op, const Operator& one, std::size_t P) {
+  LayerTable table;
+  table.layers.push_back({"all", 0, P, 1});
+  const auto bucket = static_cast<std::int64_t>(std::min(one.bucket, P));
+  return op.adapt(make_scope(table, one.bucket == 0 ? ScopeKind::model : ScopeKind::bucket, bucket, {}));
+}
 
 void operators(double bytes_per_second) {
   const std::vector<Operator> all = {
@@ -133,21 +155,50 @@ void operators(double bytes_per_second) {
   Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
   std::printf("\noperators, %u clients x %zu float32 parameters\n%-34s %10s %8s %6s\n", cohort.K, cohort.P, "", "ms", "share", "goal");
   for (const Operator& one : all) {
-    Options options = Registry::instance().default_options("compressor", one.kind);
-    Schema schema = options.schema();
-    for (const auto& [key, value] : one.settings)
-      if (Field* field = schema.find(key)) (void)field->assign(value);
-    const auto op = make_part<Compressor<float>>("compressor", one.kind, options, Device::cuda, Precision::float32);
-    LayerTable table;
-    table.layers.push_back({"all", 0, cohort.P, 1});
-    const auto bucket = static_cast<std::int64_t>(std::min(one.bucket, cohort.P));
-    const Scope scope = op->adapt(make_scope(table, one.bucket == 0 ? ScopeKind::model : ScopeKind::bucket, bucket, {}));
+    const auto op = make(one);
+    const Scope scope = scope_of(*op, one, cohort.P);
     cohort.restore();
     try {
       const double s = seconds_of(7, [&] { cohort.compress(*op, scope); });
       const double least = one.bytes * static_cast<double>(cohort.K) * static_cast<double>(cohort.P) / bytes_per_second;
       std::printf("%-34s %10.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s, least / s,
                   one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
+    } catch (const Error& error) {
+      std::printf("%-34s %s\n", one.label.c_str(), error.what());
+    }
+    std::fflush(stdout);
+  }
+}
+
+// ---- aggregation --------------------------------------------------------------------------------------------------------------
+
+void aggregation(double bytes_per_second) {
+  const std::vector<Operator> all = {
+      {"all values", "identity", {}, 0, 4, 0.8},
+      {"random_k 1%", "random_k", {{"ratio", Value{0.01}}}, 0, 0.08, 0},
+      {"top_k 1%, segments of 100,000", "top_k", {{"ratio", Value{0.01}}}, 100000, 0.08, 0},
+      {"qsgd 127, buckets of 512", "qsgd", {}, 512, 1, 0},
+  };
+  Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
+  std::printf("\naggregation, %u clients x %zu float32 parameters\n%-34s %10s %8s %6s\n", cohort.K, cohort.P, "", "ms", "share", "goal");
+  const auto sums = make_device_aggregation<float>();
+  const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
+  std::vector<double> sum(cohort.P);
+  for (const Operator& one : all) {
+    try {
+      const auto op = make(one);
+      const Scope scope = scope_of(*op, one, cohort.P);
+      cohort.restore();
+      cohort.compress(*op, scope);
+      const std::vector<const Payload<float>*> messages = cohort.messages();
+      bool is_summed = true;
+      const double s = seconds_of(7, [&] { is_summed = sums->sum(messages, weights, scope, sum) && is_summed; });
+      const double least = one.bytes * static_cast<double>(cohort.K) * static_cast<double>(cohort.P) / bytes_per_second;
+      if (is_summed)
+        std::printf("%-34s %10.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s, least / s,
+                    one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
+      else
+        std::printf("%-34s has no form on the GPU\n", one.label.c_str());
     } catch (const Error& error) {
       std::printf("%-34s %s\n", one.label.c_str(), error.what());
     }
@@ -217,6 +268,40 @@ void training() {
   }
 }
 
+void latency() {
+  constexpr int kMessages = 1000;
+  const double s = seconds_of(5, [] {
+    std::vector<Payload<float>> messages(kMessages);
+    for (Payload<float>& message : messages) {
+      message.place_on(Device::managed);
+      message.counts.resize_discard(10);
+      message.index.resize_discard(1000);
+      message.value.resize_discard(1000);
+    }
+  });
+  std::printf("\nlatency\n%-34s %10.2f us\n", "buffers of a message", 1e6 * s / kMessages);
+  const Study study = {"",
+                       "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
+                       "kind = 'mlp'\nhidden = [8]",
+                       "kind = 'sgd'\nbatch = 4\nsteps = 1\nlearning_rate = 0.01",
+                       "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
+                       10,
+                       10,
+                       1};
+  try {
+    Open run(text_of(study, 1000));
+    run.play(1, 10);
+    std::uint32_t round = 11;
+    const double each = seconds_of(5, [&] {
+      run.play(round, 50);
+      round += 50;
+    });
+    std::printf("%-34s %10.2f us\n", "a round of 10 clients", 1e6 * each / 50);
+  } catch (const Error& error) {
+    std::printf("%-34s %s\n", "a round of 10 clients", error.what());
+  }
+}
+
 void rounds() {
   const auto clients = static_cast<std::uint32_t>(scaled(1000, 4)), cohort = static_cast<std::uint32_t>(scaled(50, 2));
   const auto count = static_cast<std::uint32_t>(scaled(1500, 2));
@@ -259,6 +344,8 @@ int main(int argc, char** argv) {
   const double speed = copy_speed();
   std::printf("%s\ncopy on the device: %.0f GB/s, read and written\n", cuda::device_name().c_str(), speed / 1e9);
   if (what == "all" || what == "operators") operators(speed);
+  if (what == "all" || what == "aggregation") aggregation(speed);
+  if (what == "all" || what == "latency") latency();
   if (what == "all" || what == "training") training();
   if (what == "all" || what == "rounds") rounds();
   return 0;

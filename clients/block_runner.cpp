@@ -1,12 +1,14 @@
 #include "clients/block_runner.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "clients/device_room.hpp"
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/dense.hpp"
 #include "fl_core/cpu/tile.hpp"
+#include "fl_core/excluded.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
 
@@ -16,7 +18,6 @@ namespace {
 // Vectors of one block should stay in the inner half of a 2 MiB cache beside the data.
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kMaxBlock = 64;
-constexpr std::size_t kDeviceBlockBytes = std::size_t{4} << 30;  // of vectors on a GPU
 }  // namespace
 
 // What one thread reuses from block to block.
@@ -84,8 +85,9 @@ void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = (on_device ? kDeviceBlockBytes : kBlockBytes) / (context.P * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(std::clamp<std::size_t>(fits, 1, on_device ? M : kMaxBlock));
+    const std::size_t fits = kBlockBytes / (context.P * sizeof(T) * vector_homes_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), context.P)
+                                             : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
   block_size_ = std::max(1u, std::min(K, M));
@@ -189,11 +191,38 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
   return block;
 }
 
+namespace {
+
+// The view for kernels: `rows` lies where they read them, until the frame ends.
+template <class U>
+BatchView<U> reachable(const Exec& exec, BatchView<U> view, Workspace::Frame& frame) {
+  if (exec.device == Device::cpu || view.rows == nullptr) return view;
+  auto* rows = frame.take<std::uint32_t>(view.K);
+  copy_bytes(rows, exec.device, view.rows, Device::cpu, view.K * sizeof(std::uint32_t), exec.stream);
+  view.rows = rows;
+  return view;
+}
+template <class T>
+Affine<T> reachable(const Exec& exec, Affine<T> input, Workspace::Frame& frame) {
+  for (int a = 0; a < input.num_terms; ++a) input.term[a] = reachable(exec, input.term[a], frame);
+  return input;
+}
+template <class T>
+StateWrite<T> reachable(const Exec& exec, StateWrite<T> state, Workspace::Frame& frame) {
+  if (state.rule != StateRule::none) state.out = reachable(exec, state.out, frame);
+  return state;
+}
+
+}  // namespace
+
 // Fills the block's vectors, on the GPU where that can be.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
   if (training_ != nullptr && context.offset_slot.empty()) {
-    training_->run(exec, pool_, context, block, std::span(refused_).subspan(block.first, block.K));
+    Workspace::Frame frame(*exec.workspace);
+    ClientBlock<T> there = block;
+    for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
+    training_->run(exec, pool_, context, there, std::span(refused_).subspan(block.first, block.K));
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
@@ -261,8 +290,6 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
     if (send.dense) keep_memory(own_context.remembered, own_context.remember);
   }
   compress(exec, channel, own_context, send, block, c);
-  if (channel.num_phases() == 1 && !channel.scope.excluded.empty())
-    cpu::send_excluded(host, send.input, channel.scope, send.state, block.messages[c]);
   feedback_.after_compress(host, context, block, c, send, exchange_);
   if (measured) measure_after(exec, context, block, send, scratch_[static_cast<std::size_t>(exec.thread)]->kept.data());
 }
@@ -272,9 +299,17 @@ template <class T>
 void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
                               const ClientBlock<T>& block, std::size_t c) {
   Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
+  const bool excludes = channel.num_phases() == 1 && !channel.scope.excluded.empty();
   if (send.dense || channel.device == exec.device) {
-    compressor.compress(exec, context, send.input, channel.scope, send.state, block.messages[c]);
-    synchronise(exec.device);
+    Workspace::Frame frame(*exec.workspace);
+    const Affine<T> input = reachable(exec, send.input, frame);
+    const StateWrite<T> state = reachable(exec, send.state, frame);
+    CompressContext<T> own = context;
+    own.remembered = reachable(exec, own.remembered, frame);
+    own.remember = reachable(exec, own.remember, frame);
+    compressor.compress(exec, own, input, channel.scope, state, block.messages[c]);
+    if (excludes) send_excluded(exec, input, channel.scope, state, block.messages[c]);
+    synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
@@ -283,7 +318,10 @@ void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channe
     own.clients = part.clients;
     own.remembered = context.remembered.slice(begin, part.K);
     own.remember = context.remember.slice(begin, part.K);
-    compressor.compress(host, own, send.input.slice(begin, part.K), channel.scope, send.state.slice(begin, part.K), part.messages[c]);
+    const Affine<T> input = send.input.slice(begin, part.K);
+    const StateWrite<T> state = send.state.slice(begin, part.K);
+    compressor.compress(host, own, input, channel.scope, state, part.messages[c]);
+    if (excludes) send_excluded(host, input, channel.scope, state, part.messages[c]);
   });
 }
 
@@ -447,11 +485,39 @@ std::size_t BlockRunner<T>::size_bytes() const {
   return bytes;
 }
 
+namespace {
+
+constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
+
+// Sums of M messages in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
+std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
+  constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
+  const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
+  return (P + levels * std::min(P, kMostJoined)) * sizeof(double);
+}
+
+}  // namespace
+
+// Operators are taken to work in as much as a block's vectors; they and training take turns in one workspace, which keeps an eighth more
+// than was needed.
 template <class T>
-std::size_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
-  const std::size_t M = messages_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t));
-  const std::size_t vectors = vector_homes_.size() * P * sizeof(T);
-  return M * (channels_.size() * message + vectors) + (training_ == nullptr ? 0 : training_->room_bytes(M));
+std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
+  const std::uint64_t M = messages_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
+  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vector_homes_.size(), P);
+  const auto homeless = static_cast<std::uint64_t>(std::count(vector_homes_.begin(), vector_homes_.end(), ""));
+  const std::uint64_t training = options_.trains_on_cpu ? 0
+                                 : training_ != nullptr ? training_->room_bytes(block)
+                                                        : device_training_bytes(local_update_, oracle_, block);
+  const std::uint64_t scratch = std::max(training, block * row);
+  return homeless * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
+         bytes_of_sums(M, P) + kLeastOnDevice;
+}
+
+template <class T>
+std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
+  std::uint64_t counts = 0;
+  for (const ExchangeChannel<T>& channel : exchange_.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
+  return messages_.size() * counts;
 }
 
 template class BlockRunner<float>;

@@ -64,8 +64,10 @@ class BlockRunner final : public CohortRunner<T> {
   }
   // Bytes held for vectors, messages and scratch.
   [[nodiscard]] std::size_t size_bytes() const;
-  // Beside that, what rounds may come to take of a GPU with vectors of P entries: messages that send everything, and training.
-  [[nodiscard]] std::size_t most_bytes_on_device(std::size_t P) const;
+  // What rounds may come to take of a GPU with vectors of P entries, data and client state not included: vectors, messages that send
+  // everything, training, scratch of operators. A prediction where there is none. And what they pin of the host's memory.
+  [[nodiscard]] std::uint64_t most_bytes_on_device(std::size_t P) const;
+  [[nodiscard]] std::uint64_t most_pinned_bytes() const;
 
  private:
   struct Scratch;

@@ -67,10 +67,11 @@ class Accordion final : public Compressor<T> {
     T* x = frame.take<T>(scope.P);
     const std::size_t S = scope.segments.size();
     auto parts = parts_.take(S);
+    RememberedNumbers<T> remembered(exec, context.remembered, 2 * S + 2);
+    decide(exec, input, scope, context.step_size, remembered);
     for (std::size_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, x);
-      const std::vector<T> memory = decide(exec, x, scope, context.step_size, read_row(exec, context.remembered, k, 2 * S + 2));
-      write_row(exec, memory, context.remember, k);
+      const std::vector<T> memory = remembered.of(k);
       for (std::size_t s = 0; s < S; ++s) {
         const bool is_critical = memory[S + s] != T(0);
         compress_segment<T>(exec, context, is_critical ? critical_ : otherwise_, x, scope, s, k, (*parts)[s]);
@@ -78,27 +79,31 @@ class Accordion final : public Compressor<T> {
       join_segments(exec, scope, *parts, *messages[k]);
       write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
     }
+    remembered.write(exec, context.remember);
     parts_.give(std::move(parts));
   }
 
  private:
-  [[nodiscard]] std::vector<T> decide(const Exec& exec, const T* x, const Scope& scope, double step_size,
-                                      const std::vector<T>& before) const {
-    const std::size_t S = scope.segments.size();
-    std::vector<T> after = before;
-    const bool is_new = before[2 * S] == T(0), has_slowed = !is_new && static_cast<T>(step_size) < before[2 * S + 1];
-    const bool is_due = is_new || has_slowed || static_cast<std::int64_t>(before[2 * S]) >= options_.window;
-    after[2 * S] = is_due ? T(1) : before[2 * S] + T(1);
-    after[2 * S + 1] = static_cast<T>(step_size);
-    if (!is_due) return after;
-    const std::vector<double> squares = reduced_on_host(exec, vector_input(x, scope.P), scope, SquareOf{}, Reduce::sum);
-    for (std::size_t s = 0; s < S; ++s) {
-      const double now = std::sqrt(squares[s]), then = static_cast<double>(before[s]);
-      const bool has_changed = then > 0 ? std::fabs(then - now) / then >= options_.eta : now > 0;
-      after[s] = static_cast<T>(now);
-      after[S + s] = is_new || has_slowed || has_changed ? T(1) : T(0);
+  // Of every client. Norms are taken where one of them has a decision to make.
+  void decide(const Exec& exec, const Affine<T>& input, const Scope& scope, double step_size, RememberedNumbers<T>& remembered) const {
+    const std::size_t S = scope.segments.size(), K = input.clients();
+    std::vector<double> squares;  // [K,S]
+    for (std::size_t k = 0; k < K; ++k) {
+      const std::vector<T> before = remembered.of(k);
+      std::vector<T> after = before;
+      const bool is_new = before[2 * S] == T(0), has_slowed = !is_new && static_cast<T>(step_size) < before[2 * S + 1];
+      const bool is_due = is_new || has_slowed || static_cast<std::int64_t>(before[2 * S]) >= options_.window;
+      after[2 * S] = is_due ? T(1) : before[2 * S] + T(1);
+      after[2 * S + 1] = static_cast<T>(step_size);
+      if (is_due && squares.empty()) squares = reduced_on_host(exec, input, scope, SquareOf{}, Reduce::sum);
+      for (std::size_t s = 0; is_due && s < S; ++s) {
+        const double now = std::sqrt(squares[k * S + s]), then = static_cast<double>(before[s]);
+        const bool has_changed = then > 0 ? std::fabs(then - now) / then >= options_.eta : now > 0;
+        after[s] = static_cast<T>(now);
+        after[S + s] = is_new || has_slowed || has_changed ? T(1) : T(0);
+      }
+      remembered.set(k, after);
     }
-    return after;
   }
 
   Wrapped<T> critical_, otherwise_;

@@ -1,6 +1,7 @@
 // A few numbers between the device of an operator and the host that decides something with them: what is remembered of a client, sums.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -11,13 +12,23 @@
 
 namespace fl::FL_DEVICE_NS {
 
+// The first n numbers of every row: numbers [K,n].
 template <class T>
-struct ReadRow {
+struct ReadRows {
   BatchView<const T> from;
-  std::size_t k;
-  T* to;
-  FL_HD void operator()(std::size_t j) const { to[j] = from.row(k)[j]; }
+  std::size_t n;
+  T* numbers;
+  FL_HD void operator()(std::size_t i) const { numbers[i] = from.row(i / n)[i % n]; }
 };
+template <class T>
+struct WriteRows {
+  const T* numbers;
+  std::size_t n;
+  BatchView<T> to;
+  FL_HD void operator()(std::size_t i) const { to.row(i / n)[i % n] = numbers[i]; }
+};
+
+// A vector as row k.
 template <class T>
 struct WriteRow {
   const T* from;
@@ -41,18 +52,31 @@ template <class U>
   return placed;
 }
 
-// The first `count` numbers of row k, on the host.
+// What is remembered of K clients, n numbers of each, on the host: one copy for all.
 template <class T>
-[[nodiscard]] std::vector<T> read_row(const Exec& exec, const BatchView<const T>& rows, std::size_t k, std::size_t count) {
-  Workspace::Frame frame(*exec.workspace);
-  T* row = frame.take<T>(count);
-  for_each(exec, count, ReadRow<T>{rows, k, row});
-  return on_host<T>(exec, row, count);
-}
-template <class T>
-void write_row(const Exec& exec, const std::vector<T>& values, const BatchView<T>& rows, std::size_t k) {
-  Workspace::Frame frame(*exec.workspace);
-  for_each(exec, values.size(), WriteRow<T>{on_device(exec, values, frame), rows, k});
-}
+class RememberedNumbers {
+ public:
+  RememberedNumbers(const Exec& exec, const BatchView<const T>& rows, std::size_t n) : n_(n) {
+    Workspace::Frame frame(*exec.workspace);
+    T* numbers = frame.take<T>(rows.K * n);
+    for_each(exec, rows.K * n, ReadRows<T>{rows, n, numbers});
+    numbers_ = on_host<T>(exec, numbers, rows.K * n);
+  }
+  [[nodiscard]] std::vector<T> of(std::size_t k) const {
+    const auto begin = numbers_.begin() + static_cast<std::ptrdiff_t>(k * n_);
+    return {begin, begin + static_cast<std::ptrdiff_t>(n_)};
+  }
+  void set(std::size_t k, const std::vector<T>& values) {
+    std::copy(values.begin(), values.end(), numbers_.begin() + static_cast<std::ptrdiff_t>(k * n_));
+  }
+  void write(const Exec& exec, const BatchView<T>& rows) const {
+    Workspace::Frame frame(*exec.workspace);
+    for_each(exec, numbers_.size(), WriteRows<T>{on_device(exec, numbers_, frame), n_, rows});
+  }
+
+ private:
+  std::size_t n_;
+  std::vector<T> numbers_;  // [K,n]
+};
 
 }  // namespace fl::FL_DEVICE_NS

@@ -96,18 +96,20 @@ class LGreCo final : public Compressor<T> {
     T* x = frame.take<T>(scope.P);
     const std::size_t S = scope.segments.size();
     auto parts = parts_.take(S);
+    RememberedNumbers<T> remembered(exec, context.remembered, S + 1);
     for (std::size_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, x);
-      std::vector<T> memory = read_row(exec, context.remembered, k, S + 1);
+      std::vector<T> memory = remembered.of(k);
       const bool is_due = memory[S] == T(0) || static_cast<std::int64_t>(memory[S]) >= options_.adjust_every;
       memory[S] = is_due ? T(1) : memory[S] + T(1);
       if (is_due) choose(exec, context, x, scope, k, memory);
-      write_row(exec, memory, context.remember, k);
+      remembered.set(k, memory);
       for (std::size_t s = 0; s < S; ++s)
         compress_segment<T>(exec, context, operators_[static_cast<std::size_t>(memory[s])], x, scope, s, k, (*parts)[s]);
       join_segments(exec, scope, *parts, *messages[k]);
       write_state_from_message<T>(exec, scope, x, *messages[k], state, k);
     }
+    remembered.write(exec, context.remember);
     parts_.give(std::move(parts));
   }
 

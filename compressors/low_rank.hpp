@@ -118,7 +118,7 @@ class FactorMessage {
     const Segment& shape = scope_.segments[counts_.size()];
     const std::size_t at = message_.value.size();
     counts_.push_back(static_cast<std::uint32_t>(rank));
-    message_.value.resize_keep(at + rank * (shape.rows + shape.cols));
+    message_.value.resize_keep(at + rank * (shape.rows + shape.cols), exec_.stream);
     T* out = message_.value.data() + at;
     for_each(exec_, shape.rows * rank, WriteFactor<T, Left>{left, rank, out});
     for_each(exec_, shape.cols * rank, WriteFactor<T, Right>{right, rank, out + shape.rows * rank});

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -194,15 +195,17 @@ class Sidco final : public Compressor<T> {
     Workspace::Frame frame(*exec.workspace);
     T *p = frame.take<T>(scope.P), *c = frame.take<T>(scope.P);
     auto* a = frame.take<double>(scope.P);
+    const bool adapts = options_.stages == 0;
+    std::optional<RememberedNumbers<T>> remembered;
+    if (adapts) remembered.emplace(exec, context.remembered, 3);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
       load_vector(exec, input, k, p);
-      std::vector<T> memory;
-      if (options_.stages == 0) memory = read_row(exec, context.remembered, k, 3);
-      const int stages = options_.stages > 0 ? static_cast<int>(options_.stages) : 1 + static_cast<int>(memory[0]);
+      const int stages = adapts ? 1 + static_cast<int>(remembered->of(k)[0]) : static_cast<int>(options_.stages);
       select(exec, scope, p, a, stages, c);
       send_nonzeros(exec, scope, p, c, state.slice(k, 1), messages.subspan(k, 1));
-      if (options_.stages == 0) write_row(exec, next_stages(memory, messages[k]->num_sent, scope), context.remember, k);
+      if (adapts) remembered->set(k, next_stages(remembered->of(k), messages[k]->num_sent, scope));
     }
+    if (adapts) remembered->write(exec, context.remember);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "fl_core/device_memory.hpp"
 #include "fl_core/error.hpp"
 #if defined(FL_WITH_CUDA)
 #include "fl_core/cuda/memory.hpp"
@@ -66,7 +67,7 @@ void free_host(void* memory, std::size_t bytes) noexcept {
 void* allocate_bytes(Device device, std::size_t bytes) {
   if (device == Device::cpu) return allocate_host(bytes);
 #if defined(FL_WITH_CUDA)
-  return device == Device::managed ? cuda::allocate_managed_bytes(bytes) : cuda::allocate_bytes(bytes);
+  return cuda::allocate_bytes(device, bytes);
 #else
   refuse_cuda();
 #endif
@@ -78,8 +79,15 @@ void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
     return;
   }
 #if defined(FL_WITH_CUDA)
-  cuda::free_bytes(memory, bytes);
+  cuda::free_bytes(device, memory, bytes);
 #endif
+}
+
+std::uint64_t free_bytes_of([[maybe_unused]] Device device) {
+#if defined(FL_WITH_CUDA)
+  if (device != Device::cpu) return cuda::free_bytes_of_device();
+#endif
+  return ~std::uint64_t{0};
 }
 
 DeviceStream::DeviceStream([[maybe_unused]] Device device) {
@@ -93,9 +101,9 @@ DeviceStream::~DeviceStream() {
 #endif
 }
 
-void synchronise([[maybe_unused]] Device device) {
+void synchronise([[maybe_unused]] Device device, [[maybe_unused]] void* stream) {
 #if defined(FL_WITH_CUDA)
-  if (device != Device::cpu) cuda::synchronise();
+  if (device != Device::cpu) cuda::synchronise(stream);
 #endif
 }
 

@@ -1,5 +1,5 @@
-// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), cudaMalloc'ed on a GPU, or managed by
-// CUDA for both. Whoever reads managed memory on the host has waited for the kernels that write it.
+// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), a GPU's own, managed by CUDA for both, or
+// the host's and pinned, for both. Whoever reads managed or pinned memory on the host has waited for the kernels that write it.
 // New memory reads as zero. A transfer between devices is always a visible copy(), never hidden in here.
 #pragma once
 
@@ -30,8 +30,8 @@ class FL_API DeviceStream {
   void* stream_ = nullptr;
 };
 
-// Waits for what a device was given to do; the host has done it.
-FL_API void synchronise(Device device);
+// Waits for what a queue of a device was given to do; the host has done it.
+FL_API void synchronise(Device device, void* stream);
 
 template <class T>
 class Buffer {
@@ -56,12 +56,12 @@ class Buffer {
     }
     size_ = size;
   }
-  // At least `size` elements, contents kept, growing by half.
-  void resize_keep(std::size_t size) {
+  // At least `size` elements, contents kept, growing by half. `stream` orders the copy on a GPU; null waits for all streams.
+  void resize_keep(std::size_t size, void* stream = nullptr) {
     if (size > capacity_) {
       const std::size_t grown = size > capacity_ + capacity_ / 2 ? size : capacity_ + capacity_ / 2;
       Buffer larger(grown, device_);
-      if (size_ > 0) copy_bytes(larger.data_, device_, data_, device_, size_ * sizeof(T));
+      if (size_ > 0) copy_bytes(larger.data_, device_, data_, device_, size_ * sizeof(T), stream);
       swap(larger);
     }
     size_ = size;

@@ -27,10 +27,17 @@ enum class Device {
   cpu,
   cuda,
   managed,  // of memory alone: both reach it, and it moves to the one that uses it
+  pinned,   // of memory alone: the host's, which the GPU reaches over the bus; for a few numbers that the host reads every round
 };
 
 [[nodiscard]] constexpr const char* to_string(Device device) {
-  return device == Device::cpu ? "cpu" : device == Device::cuda ? "cuda" : "managed";
+  switch (device) {
+    case Device::cpu: return "cpu";
+    case Device::cuda: return "cuda";
+    case Device::managed: return "managed";
+    case Device::pinned: return "pinned";
+  }
+  return "";
 }
 
 #if defined(FL_DEVICE_IS_CUDA)

@@ -15,4 +15,7 @@ struct Exec {
   int thread = 0;                  // CPU: which worker, 0-based
 };
 
+// Waits for what was given to its stream, and to no other.
+inline void synchronise(const Exec& exec) { synchronise(exec.device, exec.stream); }
+
 }  // namespace fl

@@ -83,21 +83,19 @@ struct Payload {
     code_->clear(length);
     return *code_;
   }
-  // Where excluded values go: beside the entries and beside their code.
-  void share_excluded() {
+  // Where excluded values go: beside the entries and beside their code. Copied by `device`, which wrote them, in the order of its stream.
+  void share_excluded(Device device, void* stream) {
     if (!is_coded_) return;
     code_->place_on(excluded.device());
     code_->excluded.resize_discard(excluded.size());
-    if (!excluded.empty()) {
-      copy_bytes(code_->excluded.data(), excluded.device(), excluded.data(), excluded.device(), excluded.size() * sizeof(T));
-    }
+    copy_bytes(code_->excluded.data(), device, excluded.data(), device, excluded.size() * sizeof(T), stream);
   }
 
   // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it. Managed memory
-  // is every device's.
+  // is every device's. Of its numbers the host reads counts alone in every round: they are pinned, and reading them moves no pages.
   void place_on(Device device) {
     if (index.device() == device || index.device() == Device::managed) return;
-    counts = Buffer<std::uint32_t>(0, device);
+    counts = Buffer<std::uint32_t>(0, device == Device::managed ? Device::pinned : device);
     index = Buffer<std::uint32_t>(0, device);
     value = Buffer<T>(0, device);
     level_bytes = Buffer<std::byte>(0, device);

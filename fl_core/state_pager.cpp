@@ -1,7 +1,6 @@
 #include "fl_core/state_pager.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <future>
 #include <limits>
 #include <string>
@@ -29,8 +28,12 @@ struct StatePager::Ahead {
 };
 
 StatePager::StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file,
-                       PartsOf parts_of)
-    : parts_of_(std::move(parts_of)),
+                       Device memory, PartsOf parts_of)
+    : memory_(memory),
+      parts_of_(std::move(parts_of)),
+      stream_(memory == Device::cpu ? Device::cpu : Device::cuda),
+      staged_(memory == Device::cpu ? 0 : record_bytes, memory == Device::cpu ? Device::cpu : Device::pinned),
+      record_(staged_.span()),
       file_(file, record_bytes),
       seats_(num_seats, Seat{.client = kNone}),
       seat_of_client_(num_clients, kNone),
@@ -127,22 +130,54 @@ void StatePager::fill_parts(std::uint32_t seat) {
   parts_of_(seat, parts_);
 }
 
+// The memory that the host may read and write for this seat: its own, or the staged record, which fetch() fills and store() takes there.
+RecordParts StatePager::record_of(std::uint32_t seat) {
+  fill_parts(seat);
+  return is_staged() ? RecordParts(&record_, 1) : RecordParts(parts_);
+}
+
+RecordParts StatePager::fetch(std::uint32_t seat) {
+  const RecordParts record = record_of(seat);
+  if (!is_staged()) return record;
+  std::byte* to = staged_.data();
+  for (const std::span<std::byte> part : parts_) {
+    copy_bytes(to, Device::pinned, part.data(), memory_, part.size(), stream_.get());
+    to += part.size();
+  }
+  synchronise(Device::cuda, stream_.get());
+  return record;
+}
+
+void StatePager::store(std::uint32_t seat) {
+  if (!is_staged()) return;
+  fill_parts(seat);
+  const std::byte* from = staged_.data();
+  for (const std::span<std::byte> part : parts_) {
+    copy_bytes(part.data(), memory_, from, Device::pinned, part.size(), stream_.get());
+    from += part.size();
+  }
+  synchronise(Device::cuda, stream_.get());
+}
+
 void StatePager::write_out(std::uint32_t seat) {
   const std::uint32_t client = seats_[seat].client;
   if (place_[client] == committed_place_[client]) {
     place_[client] = file_.take_place();
     moved_.push_back(client);
   }
-  fill_parts(seat);
-  file_.write(place_[client], parts_);
-  if (!checksum_.empty()) checksum_[client] = checksum_of(parts_);
+  const RecordParts record = fetch(seat);
+  file_.write(place_[client], record);
+  if (!checksum_.empty()) checksum_[client] = checksum_of(record);
   seats_[seat].is_dirty = false;
 }
 
 void StatePager::read_in(std::uint32_t client, std::uint32_t seat) {
-  fill_parts(seat);
-  if (place_[client] != kNone) return file_.read(place_[client], parts_);
-  for (const std::span<std::byte> part : parts_) std::ranges::fill(part, std::byte{0});
+  const RecordParts record = record_of(seat);
+  if (place_[client] != kNone)
+    file_.read(place_[client], record);
+  else
+    for (const std::span<std::byte> part : record) std::ranges::fill(part, std::byte{0});
+  store(seat);
 }
 
 bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part) {
@@ -156,7 +191,7 @@ bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<s
   fill_parts(seat);
   std::size_t at = 0;
   for (const std::span<std::byte> whole : parts_) {
-    if (at == offset) std::memcpy(part.data(), whole.data(), part.size());
+    if (at == offset) copy_bytes(part.data(), Device::cpu, whole.data(), memory_, part.size(), stream_.get());
     at += whole.size();
   }
   return true;
@@ -191,9 +226,9 @@ void StatePager::persist(Archive& archive) {
   moved_.clear();
   num_used_ = 0;
   std::vector<bool> taken(index.num_places(), false);
-  fill_parts(0);
+  const RecordParts record = record_of(0);
   for (std::size_t i = 0; i < index.clients.size(); ++i) {
-    read_checked(file_, index, i, parts_);
+    read_checked(file_, index, i, record);
     place_[index.clients[i]] = index.places[i];
     checksum_[index.clients[i]] = index.checksums[i];
     taken[index.places[i]] = true;

@@ -5,6 +5,9 @@
 // neither seat nor place: its state is zero. While a round lasts its cohort keeps its seats; meanwhile the next cohort may be brought in by
 // a thread of its own, which touches only seats that the round does not.
 //
+// Seats in memory that a GPU shares are read and written by copies on a stream of the pager's own, from and to a pinned record, so that the
+// host touches none of their pages.
+//
 // Checkpoints are made by copy on write. The places that the last one speaks of are never overwritten: a client that changed since is
 // written to a new place, and its old one is given out again only when the next checkpoint is on disk (`commit`). So a checkpoint costs
 // what changed since the one before, and the one before stays whole until then.
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "fl_core/archive.hpp"
+#include "fl_core/buffer.hpp"
 #include "fl_core/page_file.hpp"
 
 namespace fl {
@@ -33,7 +37,8 @@ class FL_API StatePager {
   // The memory of a seat, slot by slot; the sizes add up to `record_bytes`.
   using PartsOf = std::function<void(std::uint32_t seat, std::vector<std::span<std::byte>>& parts)>;
 
-  StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file, PartsOf parts_of);
+  StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file, Device memory,
+             PartsOf parts_of);
   ~StatePager();
 
   // Seats the cohort until the next round opens, and begins to bring in the next one, as far as there are seats.
@@ -68,9 +73,17 @@ class FL_API StatePager {
   void write_out(std::uint32_t seat);
   void read_in(std::uint32_t client, std::uint32_t seat);
   void fill_parts(std::uint32_t seat);
+  [[nodiscard]] bool is_staged() const { return memory_ != Device::cpu; }
+  [[nodiscard]] RecordParts record_of(std::uint32_t seat);
+  [[nodiscard]] RecordParts fetch(std::uint32_t seat);
+  void store(std::uint32_t seat);
 
+  Device memory_;  // of the seats
   PartsOf parts_of_;
   std::vector<std::span<std::byte>> parts_;
+  DeviceStream stream_;
+  Buffer<std::byte> staged_;     // one record, pinned, where seats are shared with a GPU
+  std::span<std::byte> record_;  // all of it
   PageFile file_;
   std::vector<Seat> seats_;
   std::uint32_t num_used_ = 0;  // seats that were ever taken

@@ -59,7 +59,7 @@ void StateTable<T>::declare(const SlotSpec& spec) {
     slot.length = length;
     slot.stride = aligned_stride<T>(length);
     slot.double_buffered = spec.double_buffered;
-    if (paging_->memory_bytes == 0) allocate(slot, num_clients_, max_cohort_);
+    if (paging_->memory_bytes == 0 && memory_ == Device::cpu) allocate(slot, num_clients_, max_cohort_);
     client_[spec.name] = std::move(slot);
   }
 }
@@ -70,35 +70,51 @@ void StateTable<T>::allocate(ClientSlot& slot, std::size_t num_seats, std::size_
   slot.pool = Buffer<T>((num_seats + shadows) * slot.stride, memory_);
   slot.row_of_seat.resize(num_seats);
   std::iota(slot.row_of_seat.begin(), slot.row_of_seat.end(), 0u);
-  slot.shadow_rows = Buffer<std::uint32_t>(shadows, memory_);
+  slot.shadow_rows.resize(shadows);
   std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_seats));
-  slot.rows = Buffer<std::uint32_t>(max_cohort_, memory_);
+  slot.rows.resize(max_cohort_);
 }
 
 template <class T>
-void StateTable<T>::bound_memory() {
-  const std::uint64_t memory = paging_->memory_bytes;
-  const std::size_t row = client_bytes();
-  if (memory == 0 || client_.empty()) return;
-  std::size_t shadows = likely_cohort_;
-  if (memory < num_clients_ * row + max_cohort_ * shadow_bytes()) {
-    const std::size_t least = std::min(likely_cohort_ + 1, num_clients_) * row + shadows * shadow_bytes();
-    if (memory < least)
-      throw ConfigError("--state-memory: must be at least " + size_text(least) + " for this run, whose rounds have up to " +
-                        std::to_string(likely_cohort_) + " clients with " + std::to_string(row) + " bytes of state each; is " +
-                        size_text(memory));
-    num_seats_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / row);
-  } else {
-    shadows = max_cohort_;
+std::uint64_t StateTable<T>::least_bytes() const {
+  return std::min(likely_cohort_ + 1, num_clients_) * client_bytes() + likely_cohort_ * shadow_bytes();
+}
+
+template <class T>
+std::uint64_t StateTable<T>::cohort_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [_, slot] : cohort_) bytes += slot.size() * sizeof(T);
+  return bytes;
+}
+
+template <class T>
+void StateTable<T>::bound_memory(std::uint64_t room) {
+  const std::uint64_t asked = paging_->memory_bytes == 0 ? kNoBound : paging_->memory_bytes, memory = std::min(asked, room);
+  if (client_.empty() || (memory == kNoBound && memory_ == Device::cpu)) return;
+  std::size_t shadows = max_cohort_;
+  if (memory < whole_bytes()) {
+    shadows = likely_cohort_;
+    if (memory < least_bytes()) refuse(memory, asked <= room);
+    num_seats_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / client_bytes());
   }
   for (auto& [_, slot] : client_) allocate(slot, num_seats_, shadows);
   if (num_seats_ == num_clients_) return;
   pager_ = std::make_unique<StatePager>(
-      num_clients_, static_cast<std::uint32_t>(num_seats_), row, paging_->file,
+      num_clients_, static_cast<std::uint32_t>(num_seats_), client_bytes(), paging_->file, memory_,
       [this](std::uint32_t seat, std::vector<std::span<std::byte>>& parts) {
         for (auto& [_, slot] : client_)
           parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.stride)));
       });
+}
+
+template <class T>
+void StateTable<T>::refuse(std::uint64_t memory, bool was_asked) const {
+  const std::string need = size_text(least_bytes()) + " for this run, whose rounds have up to " + std::to_string(likely_cohort_) +
+                           " clients with " + std::to_string(client_bytes()) + " bytes of state each";
+  if (was_asked) throw ConfigError("--state-memory: must be at least " + need + "; is " + size_text(memory));
+  throw DeviceError("out of memory on the GPU: client state takes at least " + need + "; " + size_text(memory) +
+                    " are free beside what rounds take; fewer runs at a time (--jobs), fewer clients in a round, a smaller model or "
+                    "--device cpu need less");
 }
 
 template <class T>
@@ -110,8 +126,9 @@ void StateTable<T>::open_round(std::span<const std::uint32_t> cohort, std::span<
   }
   for (auto& [name, slot] : client_) {
     if (slot.double_buffered && cohort.size() > slot.shadow_rows.size())
-      throw StoreError("a round of " + std::to_string(cohort.size()) + " clients came, and --state-memory was taken to be for " +
-                       std::to_string(slot.shadow_rows.size()) + ": leave it out for this run");
+      throw StoreError("a round of " + std::to_string(cohort.size()) +
+                       " clients came, and the memory for client state was taken to be for " + std::to_string(slot.shadow_rows.size()) +
+                       ": allow more (--state-memory), or leave it out");
     for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_seat[seats_[i]];
   }
 }
@@ -125,7 +142,14 @@ std::span<T> StateTable<T>::of_client(const std::string& name, std::uint32_t cli
 
 template <class T>
 std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t client) {
-  if (!pager_) return of_client(name, client);
+  if (!pager_ && memory_ == Device::cpu) return of_client(name, client);
+  if (!pager_) {  // a copy: its pages stay where they are
+    const std::span<const T> row = of_client(name, client);
+    const DeviceStream stream(Device::cuda);
+    peeked_.resize(row.size());
+    copy_bytes(peeked_.data(), Device::cpu, row.data(), memory_, row.size_bytes(), stream.get());
+    return peeked_;
+  }
   std::size_t offset = 0;
   for (const auto& [other, slot] : client_) {
     if (other == name) {
@@ -173,7 +197,8 @@ void StateTable<T>::persist_clients(Archive& archive) {
       }
       archive.value(is_present);
       if (is_present == 0) continue;
-      archive.array(of_client(name, client));
+      const bool is_copied = !archive.is_reading() && memory_ != Device::cpu;
+      archive.array(is_copied ? std::span<T>(peeked_) : of_client(name, client));
     }
   }
 }

@@ -9,7 +9,7 @@
 //
 // Rows of client slots lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
 // not fit, the pool holds the rows of some clients ("seats", fl_core/state_pager.hpp) and a file those of the others; else every client
-// has the seat of its own number. Memory = (seats + cohort) x L per slot.
+// has the seat of its own number. Memory = (seats + cohort) x L per slot. A GPU's memory is a bound that nobody has to ask for.
 #pragma once
 
 #include <cstddef>
@@ -45,21 +45,23 @@ struct SlotSpec {
 
 class StatePager;
 struct StatePaging;
+inline constexpr std::uint64_t kNoBound = ~std::uint64_t{0};  // bytes
 
 template <class T>
 class FL_API StateTable {
  public:
   // All rows in memory.
   StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
-  // Client slots are bounded by paging.memory_bytes: bound_memory() must follow their declaration. `likely_cohort` is how many clients a
-  // round has at most, as far as one can tell before.
+  // Client slots are bounded by paging.memory_bytes, or lie in memory that a GPU shares: bound_memory() must follow their declaration.
+  // `likely_cohort` is how many clients a round has at most, as far as one can tell before.
   StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort,
              Device memory = Device::cpu);
   ~StateTable();
 
   void declare(const SlotSpec& spec);
-  // After the last declaration. Throws ConfigError, with the least that is needed, where memory does not suffice for a round.
-  void bound_memory();
+  // After the last declaration. `room`: bytes that client slots may take of a GPU. Throws ConfigError (memory_bytes) or DeviceError (room),
+  // with the least that is needed, where memory does not suffice for a round.
+  void bound_memory(std::uint64_t room = kNoBound);
 
   // Says which clients the positions of this round are; call before any view is taken. `next_cohort`, if it is known, is brought in
   // meanwhile. Throws StoreError where rows cannot be read from or written to their file.
@@ -111,6 +113,10 @@ class FL_API StateTable {
   // Bytes that the declared slots may come to occupy in memory, and those of one client's rows.
   [[nodiscard]] std::size_t size_bytes() const;
   [[nodiscard]] std::size_t client_bytes() const;
+  // What client slots take where all rows are in memory, and the least with which a round can be played. After the last declaration.
+  [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + max_cohort_ * shadow_bytes(); }
+  [[nodiscard]] std::uint64_t least_bytes() const;
+  [[nodiscard]] std::uint64_t cohort_bytes() const;
   // How many clients' rows are in memory at most.
   [[nodiscard]] std::size_t num_seats() const { return num_seats_; }
 
@@ -121,8 +127,8 @@ class FL_API StateTable {
     bool double_buffered = false;
     Buffer<T> pool;                          // [seats + shadows, stride]
     std::vector<std::uint32_t> row_of_seat;  // [seats]
-    Buffer<std::uint32_t> shadow_rows;       // [most members of a cohort]
-    Buffer<std::uint32_t> rows;              // [max_cohort] of this round's members
+    std::vector<std::uint32_t> shadow_rows;  // [most members of a cohort]
+    std::vector<std::uint32_t> rows;         // [max_cohort] of this round's members
   };
   ClientSlot& client_slot(const std::string& name) {
     const auto it = client_.find(name);
@@ -131,6 +137,7 @@ class FL_API StateTable {
   }
   void allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const;
   [[nodiscard]] std::size_t shadow_bytes() const;
+  [[noreturn]] void refuse(std::uint64_t memory, bool was_asked) const;
   void persist_clients(Archive& archive);
   void read_pages(Archive& archive);
 

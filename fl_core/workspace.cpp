@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kTakeAlignment = 64;                   // bytes
 constexpr std::size_t kFirstChunk = std::size_t{256} << 10;  // bytes
+constexpr std::size_t kShare = 8;                            // chunks grow, and are joined with room to spare, by one part in so many
 
 }  // namespace
 
@@ -17,14 +18,13 @@ std::size_t Workspace::capacity_bytes() const {
 }
 
 // Memory that is in use never moves: a request that does not fit opens a further chunk. Once everything has been given back the chunks
-// are joined, so that a round settles on one chunk of the size that it needs.
+// become one, of the size that was needed at most and a little more, so that a round settles on what it needs.
 void* Workspace::take_bytes(std::size_t bytes) {
   bytes = std::max((bytes + kTakeAlignment - 1) / kTakeAlignment * kTakeAlignment, kTakeAlignment);
   const bool unused = chunk_ == 0 && used_ == 0;
   if (unused && chunks_.size() > 1) {
-    const std::size_t joined = std::max(capacity_bytes(), bytes);
     chunks_.clear();
-    chunks_.emplace_back(joined, device_);
+    chunks_.emplace_back(std::max(peak_ + peak_ / kShare, bytes), device_);
     ++generation_;
   }
   while (chunk_ < chunks_.size() && chunks_[chunk_].size() - used_ < bytes) {
@@ -32,11 +32,13 @@ void* Workspace::take_bytes(std::size_t bytes) {
     used_ = 0;
   }
   if (chunk_ == chunks_.size()) {
-    chunks_.emplace_back(std::max({bytes, capacity_bytes(), kFirstChunk}), device_);
+    chunks_.emplace_back(std::max({bytes, capacity_bytes() / kShare, kFirstChunk}), device_);
     ++generation_;
   }
   std::byte* memory = chunks_[chunk_].data() + used_;
   used_ += bytes;
+  taken_ += bytes;
+  peak_ = std::max(peak_, taken_);
   return memory;
 }
 

@@ -18,10 +18,11 @@ class FL_API Workspace {
 
   class Frame {
    public:
-    explicit Frame(Workspace& owner) : owner_(owner), chunk_(owner.chunk_), used_(owner.used_) {}
+    explicit Frame(Workspace& owner) : owner_(owner), chunk_(owner.chunk_), used_(owner.used_), taken_(owner.taken_) {}
     ~Frame() {
       owner_.chunk_ = chunk_;
       owner_.used_ = used_;
+      owner_.taken_ = taken_;
     }
     Frame(const Frame&) = delete;
     Frame& operator=(const Frame&) = delete;
@@ -32,7 +33,7 @@ class FL_API Workspace {
 
    private:
     Workspace& owner_;
-    std::size_t chunk_, used_;
+    std::size_t chunk_, used_, taken_;
   };
 
   [[nodiscard]] std::size_t capacity_bytes() const;
@@ -43,7 +44,8 @@ class FL_API Workspace {
   void* take_bytes(std::size_t bytes);
   Device device_;
   std::vector<Buffer<std::byte>> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;
+  std::size_t chunk_ = 0, used_ = 0;  // where the next bytes are: the chunk, and what is taken of it
+  std::size_t taken_ = 0, peak_ = 0;  // bytes in use, at present and at most
   std::uint64_t generation_ = 0;
 };
 

@@ -63,8 +63,9 @@ struct CellRunner::Impl {
     return found;
   }
   template <class T>
-  std::size_t check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
-    return Experiment<T>(cell, problem(cell.scenario, latest), pool(), machine).size_bytes();
+  CellNeed check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
+    const Experiment<T> experiment(cell, problem(cell.scenario, latest), pool(), machine);
+    return {experiment.size_bytes(), experiment.device_need()};
   }
   void use_threads(int count) {
     latest32.reset();  // they know the threads that were
@@ -97,7 +98,7 @@ Calibration CellRunner::calibrate(const Cell& cell, const Cell* later, double se
   return cell.scenario.precision == Precision::float32 ? impl_->calibrate(cell, later, seconds, impl_->latest32)
                                                        : impl_->calibrate(cell, later, seconds, impl_->latest64);
 }
-std::size_t CellRunner::check(const Cell& cell) {
+CellNeed CellRunner::check(const Cell& cell) {
   return cell.scenario.precision == Precision::float32 ? impl_->check(cell, impl_->latest32) : impl_->check(cell, impl_->latest64);
 }
 

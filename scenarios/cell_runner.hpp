@@ -7,6 +7,12 @@
 
 namespace fl {
 
+// What the parts and the state of a cell may come to take at the most, more than a run that does not meet every client.
+struct CellNeed {
+  std::size_t bytes = 0;  // data not included
+  DeviceNeed device{};    // of a GPU, with --device cuda
+};
+
 class FL_API CellRunner {
  public:
   CellRunner(DataCatalog catalog, MachineOptions machine);
@@ -15,9 +21,8 @@ class FL_API CellRunner {
   ~CellRunner();
   // From now on with so many threads: for a process that was forked, where threads of its parent are not.
   void use_threads(int threads);
-  // Puts a cell together without running it: throws what run() would throw before its first round. Returns the bytes that its parts and
-  // its state may come to take, data not included: more than a run will take when it does not meet every client.
-  std::size_t check(const Cell& cell);
+  // Puts a cell together without running it: throws what run() would throw before its first round.
+  CellNeed check(const Cell& cell);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
   // `later`, another seed of the same cell that was not met yet, tells what a new seed costs; nullptr = there is none.
   [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds);

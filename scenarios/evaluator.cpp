@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "clients/device_room.hpp"
 #include "fl_core/norms.hpp"
 
 namespace fl {
@@ -193,6 +194,18 @@ Spread Evaluator<T>::client_accuracy(std::span<const T> x) {
   for (std::size_t i = 0; i < lists.size(); ++i)
     accuracy.push_back(static_cast<double>(sums[i].correct) / static_cast<double>(lists[i].size() * own.data->labels_per_row()));
   return spread_of(std::move(accuracy));
+}
+
+template <class T>
+std::uint64_t Evaluator<T>::most_bytes_on_device(bool with_gradients) const {
+  const Model<T>& model = problem_.model();
+  if (model.second_order() != nullptr && sizeof(T) < sizeof(double)) return 0;
+  std::size_t rows = std::max(problem_.train().num_rows, problem_.test() == nullptr ? 0 : problem_.test()->num_rows), longest = 0;
+  for (const Shard& shard : problem_.shards()) longest = std::max(longest, shard.size());
+  const std::uint64_t evaluation = device_evaluation_bytes(model, rows);
+  if (!with_gradients) return evaluation + evaluation / 8;
+  const std::uint64_t room = std::max(evaluation, device_gradient_bytes(model, kClientsPerPass, longest));
+  return room + room / 8 + kClientsPerPass * problem_.P() * sizeof(T);
 }
 
 template <class T>

@@ -41,6 +41,8 @@ class Evaluator {
   [[nodiscard]] Spread client_accuracy(std::span<const T> x);
   // On the test set. Throws ConfigError when there are no ratings to rank, or the model gives no single score.
   [[nodiscard]] RankingQuality ranking(std::span<const T> x, std::uint64_t seed);
+  // What measuring takes of a GPU, data not included, if at all; a prediction where there is none.
+  [[nodiscard]] std::uint64_t most_bytes_on_device(bool with_gradients) const;
 
  private:
   struct OnDevice;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "clients/device_room.hpp"
 #include "fl_core/checksum.hpp"
+#include "fl_core/device_memory.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/analysis/bounds.hpp"
@@ -201,7 +203,6 @@ void Experiment<T>::declare_state() {
   const bool runs_memory_sum = !absence.slot.empty() && MemorySum<T>::pays_to_run(N, participation_->likely_cohort_size(N),
                                                                                   static_cast<std::uint64_t>(scenario_.evaluate.every));
   if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
-  state_->bound_memory();
   SamplingOptions sampling = local_->sampling();
   sampling.sample_file = find_beside(sampling.sample_file);
   oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
@@ -217,6 +218,7 @@ void Experiment<T>::declare_state() {
                          .device = machine_.device,
                          .trains_on_cpu = machine_.trains_on_cpu,
                          .products = scenario_.matrix_products});
+  state_->bound_memory(room_for_state());
   round_ =
       std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
                                  RoundSettings{.unit = unit_,
@@ -230,6 +232,35 @@ void Experiment<T>::declare_state() {
                                                .times = machine_.times,
                                                .runs_memory_sum = runs_memory_sum},
                                  model_.span());
+}
+
+template <class T>
+std::uint64_t Experiment<T>::round_bytes_on_device() const {
+  const bool measures_gradients = wants_gradient() != EvaluateOptions::Gradient::never;
+  return runner_->most_bytes_on_device(problem_.P()) + evaluator_.most_bytes_on_device(measures_gradients);
+}
+
+// What rounds leave of a GPU. Data are there already.
+template <class T>
+std::uint64_t Experiment<T>::room_for_state() const {
+  if (machine_.device == Device::cpu) return kNoBound;
+  const std::uint64_t free = free_bytes_of(machine_.device), share = machine_.device_bytes == 0 ? free : machine_.device_bytes;
+  const std::uint64_t room = std::min(free, share);
+  return room - std::min(room, round_bytes_on_device());
+}
+
+template <class T>
+DeviceNeed Experiment<T>::device_need() const {
+  const Dataset<T>*train = &problem_.train(), *test = problem_.test();
+  DeviceNeed need;
+  need.data = train;
+  need.data_bytes = device_data_bytes(*train);
+  if (test != nullptr && test != train) need.data_bytes += device_data_bytes(*test);
+  need.round_bytes = round_bytes_on_device() + state_->cohort_bytes();
+  need.state_bytes = state_->whole_bytes();
+  need.least_state_bytes = state_->least_bytes();
+  need.pinned_bytes = runner_->most_pinned_bytes();
+  return need;
 }
 
 template <class T>
@@ -619,7 +650,7 @@ void Experiment<T>::add_theory(RunResult& result) {
 
 template <class T>
 std::size_t Experiment<T>::size_bytes() const {
-  const std::size_t on_device = machine_.device == Device::cpu ? 0 : runner_->most_bytes_on_device(problem_.P());
+  const std::size_t on_device = machine_.device == Device::cpu ? 0 : round_bytes_on_device();
   return state_->size_bytes() + runner_->size_bytes() + on_device;
 }
 

@@ -13,6 +13,7 @@
 #include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/device_need.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/model_average.hpp"
@@ -26,12 +27,13 @@ namespace fl {
 // What the machine decides; none of it changes a result, but for training on a GPU, which rounds in another order.
 struct MachineOptions {
   int threads = 1;
-  std::uint32_t block = 0;      // clients per block; 0 = chosen
-  bool materialise = false;     // encode and decode every message
-  Device device = Device::cpu;  // where clients train and operators run that can
-  bool trains_on_cpu = false;   // all clients, whatever the device
-  StatePaging paging{};         // what client state may take of the memory
-  RoundTimes* times = nullptr;  // where the seconds of rounds are added up, if anywhere
+  std::uint32_t block = 0;         // clients per block; 0 = chosen
+  bool materialise = false;        // encode and decode every message
+  Device device = Device::cpu;     // where clients train and operators run that can
+  bool trains_on_cpu = false;      // all clients, whatever the device
+  StatePaging paging{};            // what client state may take of the memory
+  std::uint64_t device_bytes = 0;  // of a GPU, for this run alone, data not included; 0 = what is free
+  RoundTimes* times = nullptr;     // where the seconds of rounds are added up, if anywhere
 };
 
 struct RunResult {
@@ -75,7 +77,9 @@ class Experiment {
   [[nodiscard]] std::span<T> model() { return model_.span(); }
   [[nodiscard]] double step_size() const { return step_size_; }
   [[nodiscard]] Evaluator<T>& evaluator() { return evaluator_; }
-  [[nodiscard]] std::size_t size_bytes() const;
+  [[nodiscard]] std::size_t size_bytes() const;  // of the host, or where a GPU is used, of its memory
+  // With --device cuda, whether this run has it or not.
+  [[nodiscard]] DeviceNeed device_need() const;
 
  private:
   void make_parts();
@@ -84,6 +88,8 @@ class Experiment {
   void check_parts();
   [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
+  [[nodiscard]] std::uint64_t round_bytes_on_device() const;
+  [[nodiscard]] std::uint64_t room_for_state() const;
   void start_model();
   void start_average(const std::vector<double>& x_star);
   void persist(Archive& archive, std::vector<RoundRow>& rows);

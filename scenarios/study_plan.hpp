@@ -34,6 +34,7 @@ struct StudyPlan {
   double tuning_runs = 0;
   double bits = 0;                 // both directions, all runs, tuning not included
   std::uint64_t worker_bytes = 0;  // of a worker at its peak, what it shares included
+  DeviceNeed device{};             // what a run would take of a GPU at the most
   bool all_good = true;
 };
 

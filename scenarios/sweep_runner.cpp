@@ -115,11 +115,22 @@ void SweepRunner::check() {
 
 void SweepRunner::check(const std::vector<std::size_t>& cells) {
   for (const std::size_t cell : cells) {
-    const std::size_t bytes = runner_.check(cells_[cell]) + 3 * static_cast<std::size_t>(cells_[cell].scenario.rounds) * sizeof(RoundRow);
+    const CellNeed need = runner_.check(cells_[cell]);
+    add(cell, need.device);
+    const std::size_t bytes = need.bytes + 3 * static_cast<std::size_t>(cells_[cell].scenario.rounds) * sizeof(RoundRow);
     if (bytes <= largest_bytes_) continue;
     largest_ = cell;
     largest_bytes_ = bytes;
   }
+}
+
+void SweepRunner::add(std::size_t cell, const DeviceNeed& need) {
+  if (need.own_bytes() > device_need_.own_bytes()) largest_on_device_ = cell;
+  data_[need.data] = need.data_bytes;
+  const auto raise = [&](std::uint64_t DeviceNeed::*field) { device_need_.*field = std::max(device_need_.*field, need.*field); };
+  for (const auto field : {&DeviceNeed::round_bytes, &DeviceNeed::state_bytes, &DeviceNeed::least_state_bytes, &DeviceNeed::pinned_bytes,
+                           &DeviceNeed::data_bytes})
+    raise(field);
 }
 
 // A worker may come to hold data of its own, as much as the parent's: another seed may draw another set.
@@ -138,15 +149,20 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
   return settings_.workers = std::min(settings_.workers, fitting);
 }
 
-// Every run takes what the largest declares, on top of the data, which all share. The driver keeps some memory for itself.
+// Every run takes what the largest may come to take, on top of the data, which lie there once for all who share them. The driver keeps some
+// memory for itself.
 int SweepRunner::fit_device(std::uint64_t free_bytes) {
   const auto usable = static_cast<std::uint64_t>(0.9 * static_cast<double>(free_bytes));
-  if (largest_bytes_ > usable)
-    throw ConfigError("memory: one run of " + labels_of(cells_[largest_]) + " may take " + text_of_bytes(largest_bytes_) +
+  const bool shares_data = data_.size() == 1;
+  const std::uint64_t shared = shares_data ? device_need_.data_bytes : 0, own_data = shares_data ? 0 : device_need_.data_bytes;
+  if (const std::uint64_t least = shared + own_data + device_need_.least_bytes(); least > usable)
+    throw ConfigError("memory: one run of " + labels_of(cells_[largest_on_device_]) + " may take " + text_of_bytes(least) +
                       " of the GPU, and " + text_of_bytes(usable) +
-                      " are free; fewer clients in a round, a smaller model or --device cpu need less");
-  return settings_.workers = static_cast<int>(
-             std::min<std::uint64_t>(static_cast<std::uint64_t>(settings_.workers), usable / std::max<std::uint64_t>(largest_bytes_, 1)));
+                      " are free; fewer clients in a round, smaller blocks (--block), a smaller model or --device cpu need less");
+  const std::uint64_t left = usable - shared, one = std::max<std::uint64_t>(own_data + device_need_.own_bytes(), 1);
+  settings_.workers = static_cast<int>(std::clamp<std::uint64_t>(left / one, 1, static_cast<std::uint64_t>(settings_.workers)));
+  device_share_ = left / static_cast<std::uint64_t>(settings_.workers) - own_data;
+  return settings_.workers;
 }
 
 // Threads of the parent are not in its child, so a worker makes its own.
@@ -167,6 +183,8 @@ Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
 }
 
 std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal) {
+  if (settings_.device != Device::cpu)
+    throw Error("cells are tried in processes of their own, which cannot share a GPU: try them on the CPU");
   ::malloc_trim(0);  // as run() does
   ProcessPool pool(std::min(settings_.workers, static_cast<int>(cells.size())), [&](std::size_t task, const Report&) {
     const Trial trial = try_in_worker(cells[task], seconds);
@@ -233,6 +251,7 @@ void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const 
   std::vector<std::unique_ptr<CellRunner>> runners;
   MachineOptions machine = machine_options();
   machine.threads = settings_.threads;
+  machine.device_bytes = device_share_;
   for (int worker = 0; worker < settings_.workers; ++worker) runners.push_back(std::make_unique<CellRunner>(cache_, machine));
   ThreadCrew* listening = nullptr;
   ThreadCrew crew(settings_.workers, [&](std::size_t cell, int worker, const Report& report) {

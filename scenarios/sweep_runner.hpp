@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -74,12 +75,16 @@ class FL_API SweepRunner {
   // Takes no more workers than fit into so many bytes, and returns how many. The cell that declares most is tried when it might not fit
   // that many times over. After check(). Throws ConfigError where a single run does not fit.
   int fit(std::uint64_t memory_bytes);
-  // The same on a GPU with so many bytes free.
+  // The same on a GPU with so many bytes free. Each run may then take its share of them; where a single run's client state does not fit, it
+  // runs alone, with a part of the state in a file.
   int fit_device(std::uint64_t free_bytes);
+  // What a run takes of a GPU at the most, and the data of all runs. After check().
+  [[nodiscard]] const DeviceNeed& device_need() const { return device_need_; }
   // Runs `pending` cells and stores them. Throws NotStoredError when that fails: workers are ended, what was stored stays.
   void run(const std::vector<std::size_t>& pending, RunStore& store, const SweepEvents& events);
 
-  // Begins these cells in workers and stops each after so many seconds. What is missing at the end was not begun, because a signal came.
+  // Begins these cells in workers, on the CPU, and stops each after so many seconds. What is missing at the end was not begun, because a
+  // signal came.
   [[nodiscard]] std::vector<Trial> try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal);
 
   [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
@@ -91,6 +96,7 @@ class FL_API SweepRunner {
   void run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events);
   [[nodiscard]] Trial try_in_worker(std::size_t cell, double seconds);
   void begin_work();
+  void add(std::size_t cell, const DeviceNeed& need);
   [[nodiscard]] CheckpointPlan checkpoint_of(const Cell& cell) const;
   void forget_checkpoints_without(const std::vector<std::size_t>& pending) const;
 
@@ -100,7 +106,11 @@ class FL_API SweepRunner {
   CellRunner runner_;
   std::size_t largest_ = 0;  // the cell that declares most
   std::size_t largest_bytes_ = 0;
-  bool is_working_ = false;  // in a worker, after its first task
+  DeviceNeed device_need_;                     // the most of each kind, of any cell
+  std::map<const void*, std::uint64_t> data_;  // bytes of the data sets that were met
+  std::size_t largest_on_device_ = 0;          // the cell that takes most of a GPU
+  std::uint64_t device_share_ = 0;             // bytes of a GPU for a run; 0 = what is free
+  bool is_working_ = false;                    // in a worker, after its first task
   std::uint64_t start_bytes_ = 0;
 };
 

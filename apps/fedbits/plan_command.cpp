@@ -102,13 +102,27 @@ void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jo
   warn_of_rare_values(plan, cells);
 }
 
+std::string human_bytes(std::uint64_t bytes) {
+  const bool is_large = bytes >= 1000000000;
+  return short_text(static_cast<double>(bytes) / (is_large ? 1e9 : 1e6)) + (is_large ? " GB" : " MB");
+}
+
+void print_device_need(const DeviceNeed& need) {
+  std::cout << "with --device cuda a run takes up to " << human_bytes(need.own_bytes()) << " of the GPU's memory";
+  if (need.least_state_bytes < need.state_bytes)
+    std::cout << ", " << human_bytes(need.least_bytes()) << " of them at least: client state beyond that can lie in a file";
+  std::cout << "; data take " << human_bytes(need.data_bytes) << ", once for runs that share them\n";
+}
+
 void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs, const std::string& path) {
   OutputFile file(path);
   std::ostream& out = file.stream();
   out << "{\"runs\":" << cells.size() << ",\"workers\":" << jobs << ",\"start_s\":" << json_number(plan.start_s)
       << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
       << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
-      << ",\"worker_bytes\":" << plan.worker_bytes << ",\"bits\":" << json_number(plan.bits) << ",\"combinations\":[";
+      << ",\"worker_bytes\":" << plan.worker_bytes << ",\"device_bytes\":" << plan.device.own_bytes()
+      << ",\"device_least_bytes\":" << plan.device.least_bytes() << ",\"device_data_bytes\":" << plan.device.data_bytes
+      << ",\"bits\":" << json_number(plan.bits) << ",\"combinations\":[";
   for (const Combination& one : plan.combinations) {
     const Calibration& c = one.trial.calibration;
     out << (&one == plan.combinations.data() ? "\n" : ",\n") << "{\"axes\":{";
@@ -163,6 +177,7 @@ int plan(const PlanArguments& arguments) {
     std::cout << "... and " << plan.combinations.size() - table.rows.size() << " more; --json FILE writes all of them\n";
   std::cout << '\n';
   print_summary(plan, cells, jobs);
+  print_device_need(plan.device);
   if (!arguments.json.empty()) write_json(plan, cells, jobs, arguments.json);
   return plan.all_good ? 0 : 1;
 }

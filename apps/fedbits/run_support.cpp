@@ -96,8 +96,8 @@ std::filesystem::path pages_folder(const StudyArguments& arguments, const std::f
 
 void add_state_memory_option(CLI::App& command, std::string& memory) {
   command.add_option("--state-memory", memory,
-                     "memory for the clients' state of a run, such as 2G; what does not fit goes to a file (default: no bound); results do "
-                     "not depend on it");
+                     "memory for the clients' state of a run, such as 2G; what does not fit goes to a file (default: no bound, or what "
+                     "a GPU has left); results do not depend on it");
 }
 
 StatePaging paging_of(const std::string& memory, const std::string& folder) {

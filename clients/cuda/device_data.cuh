@@ -44,7 +44,8 @@ template <class T>
 template <class U>
 const U* keep(Buffer<U>& there, std::span<const U> here) {
   there = Buffer<U>(here.size(), Device::cuda);
-  if (!here.empty()) ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), nullptr);
+  const DeviceStream stream(Device::cuda);  // lets no other one wait
+  if (!here.empty()) ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), stream.get());
   return there.data();
 }
 

@@ -80,7 +80,7 @@ void send_excluded(const Exec&, const Affine<T>& input, const Scope& scope, cons
   for (std::size_t k = 0; k < input.clients(); ++k) {
     out[k]->excluded.resize_discard(total);
     send_segments(input, k, scope.excluded, kNativeWire<T>, state, out[k]->excluded.data());
-    out[k]->share_excluded();
+    out[k]->share_excluded(Device::cpu, nullptr);
   }
 }
 

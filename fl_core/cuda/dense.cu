@@ -56,7 +56,7 @@ void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope,
   }
   Launch(exec, "send_excluded", input.clients() * plan.num_tiles)(send_tiles<T>, input, state, plan, kNativeWire<T>, Target::excluded,
                                                                   upload_rows(exec, out, frame));
-  for (Payload<T>* payload : out) payload->share_excluded();
+  for (Payload<T>* payload : out) payload->share_excluded(Device::cuda, exec.stream);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                                  \

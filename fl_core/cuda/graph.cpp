@@ -10,6 +10,7 @@ constexpr std::size_t kMostEntries = 256;  // minibatches of other shapes in eve
 
 // The work as a graph to be launched; null where something in it cannot be recorded. Only this thread is bound by the rules of recording.
 cudaGraphExec_t recorded(cudaStream_t stream, const std::function<void()>& work) {
+  const std::lock_guard lock(recording_mutex());
   FL_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   bool is_whole = true;
   try {
@@ -32,6 +33,11 @@ cudaGraphExec_t recorded(cudaStream_t stream, const std::function<void()>& work)
 }
 
 }  // namespace
+
+std::recursive_mutex& recording_mutex() {
+  static auto* mutex = new std::recursive_mutex;  // outlives whoever gives memory back last
+  return *mutex;
+}
 
 RepeatedWork::~RepeatedWork() { forget(); }
 

@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "fl_core/exec.hpp"
 
 namespace fl::cuda {
+
+// Held while a thread records; whoever marks streams of other threads holds it too, or the mark would become part of what is recorded.
+[[nodiscard]] FL_API std::recursive_mutex& recording_mutex();
 
 // The key says everything that the kernels' arguments depend on, addresses included. Work that comes for the first time under a key is
 // done as it is, so that the workspace grows to what it takes; the second time it is recorded, and from then on repeated.

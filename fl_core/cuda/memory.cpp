@@ -1,8 +1,13 @@
 #include "fl_core/cuda/memory.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <mutex>
 #include <string>
+#include <tuple>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/pool.cuh"
 #include "fl_core/error.hpp"
 
 namespace fl::cuda {
@@ -29,16 +34,14 @@ std::string device_name() {
 
 std::string why_no_device() noexcept {
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess) return count > 0 ? "" : "no GPU is visible to the CUDA driver";
+  cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count == 0) return "no GPU is visible to the CUDA driver";
+  int reaches_together = 0;
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&reaches_together, cudaDevAttrConcurrentManagedAccess, 0);
+  if (status == cudaSuccess)
+    return reaches_together != 0 ? "" : "the GPU and the host cannot use managed memory at the same time (concurrentManagedAccess is 0)";
   (void)cudaGetLastError();  // not a later call's
   return std::string("the CUDA driver finds no GPU: ") + cudaGetErrorString(status);
-}
-
-std::uint64_t free_bytes_of_device() {
-  std::size_t free = 0, total = 0;
-  FL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return free;
 }
 
 std::size_t cache_bytes_of_device() {
@@ -49,61 +52,172 @@ std::size_t cache_bytes_of_device() {
 
 namespace {
 
-// Zeroed; streams that do not wait for the default one must not see it unfinished.
-void* zeroed(void* memory, std::size_t bytes) {
-  FL_CUDA_CHECK(cudaMemset(memory, 0, bytes));
-  FL_CUDA_CHECK(cudaStreamSynchronize(nullptr));
-  return memory;
-}
-
-void check_allocation(cudaError_t status, const char* call, std::size_t bytes, int line) {
-  if (status == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // not a later call's
-    throw DeviceError("out of memory on the GPU: " + std::to_string(bytes) + " bytes were asked for, " +
-                      std::to_string(free_bytes_of_device()) +
-                      " are free; smaller blocks (--block), fewer runs at a time (--jobs), fewer clients or a smaller model need less");
+// What this process has of the GPU's memory, and the host's memory that it has pinned. Managed memory counts whole, wherever its pages
+// are: the driver would grant more of it than the GPU has, and may then come to a stop.
+class Memory {
+ public:
+  static Memory& instance() {
+    static auto* memory = new Memory;  // outlives whoever gives back last
+    return *memory;
   }
-  if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, line);
-}
+
+  void* allocate(Device kind, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
+    Pool& own = pool(kind);
+    Pool::Block block = own.take(bytes);
+    if (block.memory == nullptr) {
+      const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left());
+      own.add_chunk(zeroed(kind, ask_for(kind, chunk), chunk), chunk);
+      block = own.take(bytes);
+    }
+    return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
+  }
+  void free(Device kind, void* memory, std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (bytes > Pool::kLargestBlock)
+      return_to_driver(kind, memory, bytes);
+    else
+      pool(kind).give_back(memory);
+  }
+  void add(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.add(stream);
+  }
+  void remove(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.remove(stream);
+  }
+  [[nodiscard]] std::size_t room() {
+    const std::lock_guard lock(mutex_);
+    trim();
+    return left();
+  }
+  [[nodiscard]] MemoryUse use() {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+
+ private:
+  // The context takes what kernels need of it when they are first started.
+  static constexpr std::size_t kMostReserve = std::size_t{512} << 20;
+  static constexpr std::size_t kReserveShare = 32;
+
+  [[nodiscard]] Pool& pool(Device kind) { return kind == Device::cuda ? device_ : kind == Device::managed ? managed_ : pinned_; }
+  [[nodiscard]] std::uint64_t& count_of(Device kind) {
+    return kind == Device::cuda ? use_.device_bytes : kind == Device::managed ? use_.managed_bytes : use_.pinned_bytes;
+  }
+
+  // Bytes that may still be taken. What others have is known for certain only while none of ours is managed: such pages may be the host's
+  // at the moment, and seem free.
+  [[nodiscard]] std::size_t left() {
+    std::size_t free = 0, total = 0;
+    FL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    const std::size_t own = use_.on_gpu(), used = total - free, beside = used - std::min(used, own);
+    others_ = use_.managed_bytes == 0 ? beside : std::max(others_, beside);
+    return total - std::min(total, own + others_ + std::min(total / kReserveShare, kMostReserve));
+  }
+
+  [[nodiscard]] void* ask_for(Device kind, std::size_t bytes) {
+    if (kind != Device::pinned && bytes > left()) {
+      trim();
+      if (const std::size_t room = left(); bytes > room) refuse(bytes, room);
+    }
+    void* memory = nullptr;
+    const char* call = kind == Device::cuda ? "cudaMalloc" : kind == Device::managed ? "cudaMallocManaged" : "cudaHostAlloc";
+    const cudaError_t status = kind == Device::cuda      ? cudaMalloc(&memory, bytes)
+                               : kind == Device::managed ? cudaMallocManaged(&memory, bytes)
+                                                         : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // not a later call's
+      if (kind == Device::pinned) throw DeviceError("the host has no " + std::to_string(bytes) + " bytes to pin for the GPU");
+      refuse(bytes, left());
+    }
+    if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, __LINE__);
+    count_of(kind) += bytes;
+    return memory;
+  }
+  [[noreturn]] void refuse(std::size_t bytes, std::size_t room) const {
+    throw DeviceError("out of memory on the GPU: " + std::to_string(bytes) + " bytes were asked for, " + std::to_string(room) +
+                      " are free beside " + std::to_string(use_.on_gpu()) +
+                      " of this process; smaller blocks (--block), less client state on the GPU (--state-memory), fewer runs at a time "
+                      "(--jobs), fewer clients or a smaller model need less");
+  }
+  void return_to_driver(Device kind, void* memory, std::size_t bytes) noexcept {
+    if (kind == Device::pinned)
+      cudaFreeHost(memory);
+    else
+      cudaFree(memory);
+    count_of(kind) -= bytes;
+  }
+
+  void trim() {
+    for (const Device kind : {Device::cuda, Device::managed, Device::pinned}) {
+      pool(kind).settle();
+      for (auto [chunk, bytes] = pool(kind).remove_unused_chunk(); chunk != nullptr;
+           std::tie(chunk, bytes) = pool(kind).remove_unused_chunk())
+        return_to_driver(kind, chunk, bytes);
+    }
+  }
+
+  // Whole pages at a time, instead of one fault after another.
+  [[nodiscard]] cudaError_t bring_to_gpu(void* memory, std::size_t bytes) {
+#if CUDART_VERSION >= 13000
+    return cudaMemPrefetchAsync(memory, bytes, cudaMemLocation{cudaMemLocationTypeDevice, 0}, 0, stream_);
+#else
+    return cudaMemPrefetchAsync(memory, bytes, 0, stream_);
+#endif
+  }
+
+  // On a stream of its own, which lets no other one wait.
+  void* zeroed(Device kind, void* memory, std::size_t bytes) {
+    if (kind == Device::pinned) return std::memset(memory, 0, bytes);
+    if (stream_ == nullptr) FL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    if (kind == Device::managed) FL_CUDA_CHECK(bring_to_gpu(memory, bytes));
+    FL_CUDA_CHECK(cudaMemsetAsync(memory, 0, bytes, stream_));
+    FL_CUDA_CHECK(cudaStreamSynchronize(stream_));
+    return memory;
+  }
+
+  std::mutex mutex_;
+  Streams streams_;
+  Pool device_{streams_}, managed_{streams_}, pinned_{streams_};
+  MemoryUse use_;
+  std::size_t others_ = 0;  // bytes that other processes and the context have
+  cudaStream_t stream_ = nullptr;
+};
 
 }  // namespace
 
-void* allocate_bytes(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* memory = nullptr;
-  check_allocation(cudaMalloc(&memory, bytes), "cudaMalloc", bytes, __LINE__);
-  return zeroed(memory, bytes);
-}
+std::uint64_t free_bytes_of_device() { return Memory::instance().room(); }
+MemoryUse memory_use() { return Memory::instance().use(); }
 
-void* allocate_managed_bytes(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* memory = nullptr;
-  check_allocation(cudaMallocManaged(&memory, bytes), "cudaMallocManaged", bytes, __LINE__);
-  return zeroed(memory, bytes);
-}
+void* allocate_bytes(Device kind, std::size_t bytes) { return bytes == 0 ? nullptr : Memory::instance().allocate(kind, bytes); }
+void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept { Memory::instance().free(kind, memory, bytes); }
 
 void* create_stream() {
   cudaStream_t stream = nullptr;
   FL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  Memory::instance().add(stream);
   return stream;
 }
 
-void destroy_stream(void* stream) noexcept { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+// Memory that its work uses is given back afterwards.
+void destroy_stream(void* stream) noexcept {
+  auto* queue = static_cast<cudaStream_t>(stream);
+  cudaStreamSynchronize(queue);
+  Memory::instance().remove(queue);
+  cudaStreamDestroy(queue);
+}
 
 void synchronise() { FL_CUDA_CHECK(cudaDeviceSynchronize()); }
-
-void free_bytes(void* memory, std::size_t /*bytes*/) noexcept { cudaFree(memory); }
+void synchronise(void* stream) { FL_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
-  const bool managed = from_device == Device::managed || to_device == Device::managed;
-  const cudaMemcpyKind kind = managed                      ? cudaMemcpyDefault
-                              : from_device == Device::cpu ? cudaMemcpyHostToDevice
-                              : to_device == Device::cpu   ? cudaMemcpyDeviceToHost
-                                                           : cudaMemcpyDeviceToDevice;
   if (queue == nullptr) FL_CUDA_CHECK(cudaDeviceSynchronize());
-  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, kind, queue));
-  if (queue == nullptr || kind != cudaMemcpyDeviceToDevice) FL_CUDA_CHECK(cudaStreamSynchronize(queue));
+  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue));  // addresses say which way
+  if (queue == nullptr || to_device == Device::cpu || from_device == Device::cpu) FL_CUDA_CHECK(cudaStreamSynchronize(queue));
 }
 
 }  // namespace fl::cuda

@@ -17,24 +17,33 @@ namespace fl::cuda {
 [[nodiscard]] FL_API std::string device_name();
 // Why there is no GPU to be used, in the driver's words; "" where there is one.
 [[nodiscard]] FL_API std::string why_no_device() noexcept;
-// Bytes of the GPU's memory that nobody has taken.
+// Bytes of the GPU's memory that this process may still take. What it keeps without need goes back to the driver before.
 [[nodiscard]] FL_API std::uint64_t free_bytes_of_device();
 
 // Bytes of the GPU's second-level cache.
 [[nodiscard]] FL_API std::size_t cache_bytes_of_device();
 
-// Zeroed device memory, zero for every stream when the call returns. Throws DeviceError when the driver refuses.
-[[nodiscard]] void* allocate_bytes(std::size_t bytes);
-// The same as memory that host and GPU reach alike.
-[[nodiscard]] void* allocate_managed_bytes(std::size_t bytes);
-void free_bytes(void* memory, std::size_t bytes) noexcept;
+// What this process has taken, chunks of pools included.
+struct MemoryUse {
+  std::uint64_t device_bytes = 0, managed_bytes = 0;
+  std::uint64_t pinned_bytes = 0;  // of the host's memory
+  [[nodiscard]] std::uint64_t on_gpu() const { return device_bytes + managed_bytes; }
+};
+[[nodiscard]] FL_API MemoryUse memory_use();
+
+// Zeroed memory of a kind (cuda, managed, pinned), zero for every stream when the call returns; no other stream waits for that. Throws
+// DeviceError where the GPU has not as much left, managed memory that this process holds counted as if all of it were there.
+[[nodiscard]] void* allocate_bytes(Device kind, std::size_t bytes);
+void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept;
 // A stream (cudaStream_t) that waits for no other.
 [[nodiscard]] FL_API void* create_stream();
 FL_API void destroy_stream(void* stream) noexcept;
-// Waits for everything that was given to the GPU. Throws DeviceError for a kernel that failed.
+// Waits for everything that was given to the GPU, by whomever. Throws DeviceError for a kernel that failed.
 FL_API void synchronise();
+// The same of one stream.
+FL_API void synchronise(void* stream);
 // Copies where at least one side is not Device::cpu, ordered by `stream` (a cudaStream_t). Null waits for every stream before and for the
-// copy after. A copy to or from the host is complete when the call returns. Throws DeviceError.
+// copy after. A copy to or from Device::cpu is complete when the call returns. Throws DeviceError.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream);
 
 }  // namespace fl::cuda

@@ -105,32 +105,33 @@ struct VisitEntry {
   }
 };
 
-// first[s]: where the factors of segment s begin, rows + cols numbers for each rank.
+// first[s]: where the factors of segment s begin, rows + cols numbers for each rank. The ranks may lie in the host's memory, which is read
+// once.
 struct FindFactors {
   const std::uint32_t* counts;
   const std::size_t* height;  // [S] rows + cols
   std::size_t S;
-  std::size_t* first;
+  std::size_t *first, *rank;
   FL_HD void operator()(std::size_t) const {
     std::size_t at = 0;
     for (std::size_t s = 0; s < S; ++s) {
       first[s] = at;
-      at += height[s] * counts[s];
+      rank[s] = counts[s];
+      at += height[s] * rank[s];
     }
   }
 };
 
 template <class T, class Op>
 struct VisitProduct {
-  const std::uint32_t* count;  // of this segment, as `first`
-  const std::size_t* first;
+  const std::size_t *first, *rank;  // of this segment
   const T* value;
   std::size_t begin, rows, cols;
   Op op;
   FL_HD void operator()(std::size_t j) const {
-    const std::size_t rank = *count;
+    const std::size_t r = *rank;
     const T* left = value + *first;
-    if (rank > 0) op(begin + j, factor_entry(left, left + rows * rank, rank, j / cols, j % cols));
+    if (r > 0) op(begin + j, factor_entry(left, left + rows * r, r, j / cols, j % cols));
   }
 };
 
@@ -140,11 +141,11 @@ void visit_products(const Exec& exec, const Payload<T>& message, const Scope& sc
   const std::size_t S = scope.segments.size();
   std::vector<std::size_t> height;
   for (const Segment& m : scope.segments) height.push_back(m.rows + m.cols);
-  auto* first = frame.take<std::size_t>(S);
-  for_each(exec, 1, FindFactors{message.counts.data(), upload(exec, std::span<const std::size_t>(height), frame), S, first});
+  auto *first = frame.take<std::size_t>(S), *rank = frame.take<std::size_t>(S);
+  for_each(exec, 1, FindFactors{message.counts.data(), upload(exec, std::span<const std::size_t>(height), frame), S, first, rank});
   for (std::size_t s = 0; s < S; ++s) {
     const Segment& m = scope.segments[s];
-    for_each(exec, m.size(), VisitProduct<T, Op>{message.counts.data() + s, first + s, message.value.data(), m.begin, m.rows, m.cols, op});
+    for_each(exec, m.size(), VisitProduct<T, Op>{first + s, rank + s, message.value.data(), m.begin, m.rows, m.cols, op});
   }
 }
 

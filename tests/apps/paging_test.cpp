@@ -99,8 +99,13 @@ TEST_F(Paging, PlansWithTheMemoryThatIsAllowed) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = fedbits(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("with --device cuda a run takes up to "));
     const std::string text = read("plan.json");
-    return std::stod(text.substr(text.find("\"worker_bytes\":") + 15));
+    const auto number = [&](const std::string& key) { return std::stod(text.substr(text.find("\"" + key + "\":") + key.size() + 3)); };
+    EXPECT_GT(number("device_least_bytes"), 1e6);
+    EXPECT_GT(number("device_bytes"), number("device_least_bytes")) << "state can lie in a file";
+    EXPECT_GT(number("device_data_bytes"), 0);
+    return number("worker_bytes");
   };
   EXPECT_GT(bytes_of({}), 0);
   EXPECT_LE(bytes_of({"--state-memory", kLittle}), 1.05 * bytes_of({}));

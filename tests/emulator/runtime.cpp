@@ -1,11 +1,13 @@
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "tests/emulator/card.hpp"
 #include "tests/emulator/cuda_runtime.h"
 #include "tests/support/sanitized.hpp"
 
@@ -60,6 +62,7 @@ class DeviceMemory {
     const std::lock_guard lock(mutex_);
     const auto found = size_of_.find(static_cast<std::byte*>(memory));
     if (found == size_of_.end()) return;
+    forget(found->first, found->second);
     free_.emplace(found->second, static_cast<std::size_t>(found->first - base_));
     size_of_.erase(found);
   }
@@ -75,8 +78,14 @@ class DeviceMemory {
 
  private:
   static constexpr std::size_t kReserved = std::size_t{1} << 36;
+  static constexpr std::size_t kPage = 4096;
+  // Opening and closing takes as long as there are pages.
+  static void forget(std::byte* begin, std::size_t bytes) {
+    std::byte* first = begin + (kPage - reinterpret_cast<std::uintptr_t>(begin) % kPage) % kPage;
+    const std::size_t whole = bytes - std::min(bytes, static_cast<std::size_t>(first - begin));
+    if (whole >= kPage) madvise(first, whole / kPage * kPage, MADV_DONTNEED);
+  }
   void protect(int access) const {
-    constexpr std::size_t kPage = 4096;
     if (used_ > 0) mprotect(base_, (used_ + kPage - 1) / kPage * kPage, access);
   }
   std::byte* base_;
@@ -94,24 +103,94 @@ DeviceMemory& device_memory() {
   return *memory;
 }
 
+// What is taken of the GPU's memory, by whom.
+class Taken {
+ public:
+  std::size_t total = fl::emulator::kMemory;
+  bool reaches_together = true;
+  std::atomic<bool> holds_streams = false;
+  std::atomic<std::size_t> allocations = 0;
+  void add(void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    size_of_[memory] = bytes;
+    taken_ += bytes;
+    most_ = std::max(most_, taken_);
+  }
+  void remove(void* memory) {
+    const std::lock_guard lock(mutex_);
+    const auto found = size_of_.find(memory);
+    if (found == size_of_.end()) return;
+    taken_ -= found->second;
+    size_of_.erase(found);
+  }
+  [[nodiscard]] std::size_t bytes() {
+    const std::lock_guard lock(mutex_);
+    return taken_;
+  }
+  [[nodiscard]] std::size_t most() {
+    const std::lock_guard lock(mutex_);
+    return most_;
+  }
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    most_ = taken_;
+  }
+  [[nodiscard]] bool fits(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return taken_ + bytes <= total;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::size_t> size_of_;
+  std::size_t taken_ = 0, most_ = 0;
+};
+
+Taken& taken() {
+  static auto* memory = new Taken;
+  return *memory;
+}
+
+cudaError_t take_of_host(void** memory, std::size_t bytes) {
+  ++taken().allocations;
+  if (posix_memalign(memory, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
+  std::memset(*memory, kNonsense, bytes);
+  return cudaSuccess;
+}
+
 }  // namespace
 
 namespace fl::emulator {
 DeviceAccess::DeviceAccess() { device_memory().open(); }
 DeviceAccess::~DeviceAccess() { device_memory().close(); }
+
+Card::Card(std::size_t bytes) {
+  taken().begin();
+  taken().total = bytes;
+}
+Card::~Card() { taken().total = kMemory; }
+std::size_t Card::most_taken() const { return taken().most(); }
+std::size_t taken_bytes() { return taken().bytes(); }
+void hold_streams(bool hold) { taken().holds_streams = hold; }
+std::size_t allocations() { return taken().allocations; }
+void set_reaches_together(bool reaches) { taken().reaches_together = reaches; }
 }  // namespace fl::emulator
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  *memory = device_memory().take(bytes);
-  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  ++taken().allocations;
+  *memory = taken().fits(bytes) ? device_memory().take(bytes) : nullptr;
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  taken().add(*memory, bytes);
+  return cudaSuccess;
 }
-// The host's heap: both may touch it.
+// The host's heap: both may touch it. As much as is asked for.
 cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned /*flags*/) {
-  if (posix_memalign(memory, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
-  std::memset(*memory, kNonsense, bytes);
+  if (take_of_host(memory, bytes) != cudaSuccess) return cudaErrorMemoryAllocation;
+  taken().add(*memory, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  taken().remove(memory);
 #if FL_SANITIZED
   device_memory().give_back(memory);
 #else
@@ -122,12 +201,18 @@ cudaError_t cudaFree(void* memory) {
 #endif
   return cudaSuccess;
 }
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) { return take_of_host(memory, bytes); }
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
 
 const char* cudaGetErrorString(cudaError_t status) {
   switch (status) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorNotReady: return "device not ready";
   }
   return "unrecognized error code";
 }
@@ -136,6 +221,7 @@ const char* cudaGetErrorName(cudaError_t status) {
     case cudaSuccess: return "cudaSuccess";
     case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
   }
   return "cudaErrorUnknown";
 }
@@ -149,13 +235,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int /*device*/) 
   std::strncpy(properties->name, "emulated GPU", sizeof properties->name);
   return cudaSuccess;
 }
-// Small, so that waves are cut.
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr /*attribute*/, int /*device*/) {
-  *value = 4096;
-  return cudaSuccess;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
+  switch (attribute) {
+    case cudaDevAttrL2CacheSize: *value = 4096; return cudaSuccess;  // small, so that waves are cut
+    case cudaDevAttrConcurrentManagedAccess: *value = taken().reaches_together ? 1 : 0; return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = *total = std::size_t{1} << 36;
+  *total = taken().total;
+  *free = *total - std::min(*total, taken().bytes());
   return cudaSuccess;
 }
 
@@ -166,6 +255,9 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
     if (bytes > 0) std::memset(to, value, bytes);
   });
   return cudaSuccess;
+}
+cudaError_t cudaMemPrefetchAsync(const void* /*memory*/, std::size_t /*bytes*/, int device, cudaStream_t /*stream*/) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t /*stream*/) {
   fl::emulator::do_or_record([=] {
@@ -233,7 +325,9 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new cudaEvent_st;
   return cudaSuccess;
 }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return cudaEventCreate(event); }
 cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return taken().holds_streams ? cudaErrorNotReady : cudaSuccess; }
 cudaError_t cudaEventSynchronize(cudaEvent_t /*event*/) { return cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t /*start*/, cudaEvent_t /*end*/) {
   static std::atomic<unsigned> asked{0};

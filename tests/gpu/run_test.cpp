@@ -59,6 +59,26 @@ TEST_P(GpuRun, GoesOnFromDecodedBytes) {
   expect_same(run_on(Device::cuda, text, 0, true), run_on(Device::cpu, text, 2));
 }
 
+// What no operator compresses goes from the GPU as well: beside the entries, or beside their code.
+TEST(GpuRuns, SendExcludedTensorsLikeTheCpu) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const std::string operation : {"top_k'\nratio = 0.1", "drive'\nscale = 'min_error'", "ef_sign'"}) {
+    SCOPED_TRACE(operation);
+    const std::string text =
+        "name = 'excluded'\nrounds = 4\n[data]\nkind = 'synthetic'\nclients = 7\nfeatures = 13\nclasses = 4\n[partition]\nkind = "
+        "'natural'\nclients = 7\n[model]\nkind = 'mlp'\nhidden = [6]\n[local]\nbatch = 3\nlearning_rate = 0.1\n[participation]\nkind = "
+        "'uniform'\nclients = 4\n[feedback.up]\nkind = 'ef14'\n[compressor.up]\nexclude = ['1.dense.bias', '3.dense.weight']\nkind = '" +
+        operation + "\n";
+    const RunResult expected = run_on(Device::cpu, text, 2);
+    for (const bool materialise : {false, true}) {
+      const RunResult result = run_on(Device::cuda, text, materialise ? 3 : 0, materialise);
+      EXPECT_EQ(result.record.status, RunStatus::done) << result.record.message;
+      EXPECT_EQ(result.record.checksum, expected.record.checksum);
+      EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Methods, GpuRun, testing::ValuesIn(test::methods()), [](const auto& method) { return method.param.label; });
 
 }  // namespace

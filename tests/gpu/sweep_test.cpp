@@ -72,5 +72,24 @@ TEST(GpuSweep, RunsThatShareTheDeviceGiveWhatTheyGiveAlone) {
   fs::remove_all(folder);
 }
 
+TEST(GpuSweep, TakesAsManyRunsAsFit) {
+  FL_NEED_DATA(path, "libsvm/mushrooms");
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const auto fitting = [](double runs) {
+    SweepRunner sweep(cells(), DataCatalog(""), {.workers = 3, .device = Device::cuda, .checkpoints = {}});
+    sweep.check();
+    EXPECT_THROW((void)sweep.try_out({0}, 0.01, {}), Error) << "in processes that would share the GPU";
+    const DeviceNeed& need = sweep.device_need();
+    EXPECT_GT(need.data_bytes, 10'000u) << "held once by all runs";
+    const double bytes = static_cast<double>(need.data_bytes) + runs * static_cast<double>(need.own_bytes());
+    return sweep.fit_device(static_cast<std::uint64_t>(bytes / 0.9) + 16);
+  };
+  EXPECT_EQ(fitting(1), 1);
+  EXPECT_EQ(fitting(2.9), 2);
+  EXPECT_EQ(fitting(3), 3);
+  EXPECT_EQ(fitting(30), 3);
+  EXPECT_THROW((void)fitting(0.9), ConfigError);
+}
+
 }  // namespace
 }  // namespace fl
