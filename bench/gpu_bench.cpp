@@ -8,6 +8,7 @@
 //   latency      a message's buffers, and a round of 10 clients of a small model, in which there is next to nothing to compute
 //   training     microseconds per client and step, 256 clients, batches of 32, of whole rounds without messages: perceptron 784-200-10,
 //                softmax regression, the CNN of McMahan; bench/rivals_gpu.py times PyTorch and JAX on the same GPU
+//                also with products in TF32 and BF16
 //   rounds       CIFAR-10: 1,000 users of 50 images, 50 in a round, 5 steps of 10 images, a CNN of 1.6M parameters
 //
 //   gpu_bench [all | operators | aggregation | latency | training | rounds] [scale = 1]      scale < 1: fewer clients and smaller vectors,
@@ -21,6 +22,7 @@
 #include "bench/timing.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/buffer.hpp"
+#include "fl_core/cuda/measured_choice.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/random.hpp"
@@ -212,7 +214,9 @@ struct Study {
   std::string label, data, model, local, more;
   std::uint32_t clients, cohort, steps;
   double goal_us = 0;
+  std::string products = "full";
 };
+constexpr std::uint32_t kWarmRounds = 12;  // until waves and ways are chosen and steps are recorded
 
 // A run with its parts in the open.
 class Open {
@@ -236,7 +240,7 @@ class Open {
 
 std::string text_of(const Study& study, std::uint32_t rounds) {
   const std::string clients = std::to_string(study.clients);
-  return "name = 'bench'\nrounds = " + std::to_string(rounds) + "\n[data]\n" + study.data +
+  return "name = 'bench'\nmatrix_products = '" + study.products + "'\nrounds = " + std::to_string(rounds) + "\n[data]\n" + study.data +
          "\n[partition]\nkind = 'shuffled'\nclients = " + clients + "\n[model]\n" + study.model + "\n[local]\n" + study.local +
          "\n[evaluate]\nevery = 1000000\ntrain_loss = false\ngradient = 'never'\noptimum = false\n" +
          (study.cohort < study.clients ? "[participation]\nkind = 'uniform'\nclients = " + std::to_string(study.cohort) + "\n" : "") +
@@ -246,7 +250,7 @@ std::string text_of(const Study& study, std::uint32_t rounds) {
 void training() {
   const auto clients = static_cast<std::uint32_t>(scaled(256, 2));
   const std::string images = "name = 'fashion-mnist'\ntest = 'none'\nrows = " + std::to_string(std::max<std::uint32_t>(40 * clients, 80));
-  const std::vector<Study> studies = {
+  std::vector<Study> studies = {
       {"perceptron 784-200-10", images, "kind = 'mlp'\nhidden = [200]", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01", "",
        clients, clients, 20, 1.2},
       {"softmax regression 784-10", images, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01",
@@ -254,11 +258,18 @@ void training() {
       {"CNN of McMahan, 1.66M", images, "kind = 'cnn_mcmahan'", "kind = 'sgd'\nbatch = 32\nsteps = 5\nlearning_rate = 0.01", "", clients,
        clients, 5, 25},
   };
+  for (const std::string products : {"tf32", "bf16"})
+    for (const std::size_t of : {0, 2}) {
+      studies.push_back(studies[of]);
+      studies.back().products = products;
+      studies.back().label += ", " + products;
+    }
   std::printf("\ntraining, %u clients, batch 32\n%-34s %10s %14s %6s\n", clients, "", "parameters", "us/client-step", "goal");
   for (const Study& study : studies) {
     try {
       Open run(text_of(study, 100));
-      std::uint32_t round = 1;
+      std::uint32_t round = 1 + kWarmRounds;
+      run.play(1, kWarmRounds);
       const double s = seconds_of(5, [&] { run.play(round++, 1); });
       std::printf("%-34s %10zu %14.3f %6g\n", study.label.c_str(), run.P(), 1e6 * s / study.clients / study.steps, study.goal_us);
     } catch (const Error& error) {
@@ -302,7 +313,7 @@ void latency() {
   }
 }
 
-void rounds() {
+void rounds(const std::string& products) {
   const auto clients = static_cast<std::uint32_t>(scaled(1000, 4)), cohort = static_cast<std::uint32_t>(scaled(50, 2));
   const auto count = static_cast<std::uint32_t>(scaled(1500, 2));
   const Study study = {
@@ -315,18 +326,19 @@ void rounds() {
       clients,
       cohort,
       5,
-      0};
+      0,
+      products};
   try {
-    Open run(text_of(study, count + 1));
-    run.play(1, 1);
+    Open run(text_of(study, count + kWarmRounds));
+    run.play(1, kWarmRounds);
     const auto start = Clock::now();
-    run.play(2, count);
+    run.play(1 + kWarmRounds, count);
     cuda::synchronise();
     const double s = std::chrono::duration<double>(Clock::now() - start).count();
     std::printf(
-        "\nrounds: %u users x 50 images of CIFAR-10, %u in a round, 5 steps of 10 images, %zu parameters\n%u rounds in %.2f s (goal: 1500 "
-        "in 20 s)\n",
-        clients, cohort, run.P(), count, s);
+        "\nrounds: %u users x 50 images of CIFAR-10, %u in a round, 5 steps of 10 images, %zu parameters, products "
+        "%s\n%u rounds in %.2f s (goal: 1500 in 20 s)\n",
+        clients, cohort, run.P(), products.c_str(), count, s);
   } catch (const Error& error) {
     std::printf("\nrounds: %s\n", error.what());
   }
@@ -347,6 +359,9 @@ int main(int argc, char** argv) {
   if (what == "all" || what == "aggregation") aggregation(speed);
   if (what == "all" || what == "latency") latency();
   if (what == "all" || what == "training") training();
-  if (what == "all" || what == "rounds") rounds();
+  for (const std::string products : {"full", "tf32"})
+    if (what == "all" || what == "rounds") rounds(products);
+  std::printf("\nways chosen by time\n");
+  for (const std::string& line : cuda::measured_choices()) std::printf("%s\n", line.c_str());
   return 0;
 }

@@ -13,27 +13,76 @@ constexpr std::size_t kPieceBytes = std::size_t{512} << 20;  // of activations
 constexpr std::size_t kMostSparseFeatures = 4096;
 constexpr std::size_t kBytesPerRow = 16;  // its number, loss, and whether it is right
 
-// Outputs that may be needed for the way back; those of functions that work in place are counted, too.
-std::size_t entries_per_example(const NetworkForm& form) {
-  std::size_t widest = form.layers.front().inputs, all = widest;
-  for (const NetworkForm::Layer& layer : form.layers) {
-    if (std::holds_alternative<form::Flatten>(layer.form)) continue;
-    widest = std::max(widest, layer.outputs);
-    all += layer.outputs;
-  }
-  return all + 2 * widest;
-}
-
 std::size_t widest_of(const NetworkForm& form) {
   std::size_t widest = form.layers.front().inputs;
   for (const NetworkForm::Layer& layer : form.layers) widest = std::max(widest, layer.outputs);
   return widest;
 }
 
+// What a layer keeps of an example for the way back beside its output, and what it works in meanwhile.
+struct LayerRoom {
+  std::size_t kept = 0, room = 0;
+};
+LayerRoom room_of(const NetworkForm& form);
+
+struct RoomOfLayer {
+  LayerRoom operator()(const form::GroupNorm& form) const { return {2 * form.groups, 4 * form.channels}; }
+  LayerRoom operator()(const form::BatchNorm& form) const { return {3 * form.channels, 0}; }
+  LayerRoom operator()(const form::Lstm& form) const { return {form.length * form.units * (form.only_last ? 6 : 5), 2 * form.units}; }
+  LayerRoom operator()(const form::Branches& form) const {
+    LayerRoom all;
+    for (const NetworkForm& network : form.networks) {
+      const LayerRoom own = room_of(network);
+      all.kept += own.kept;
+      all.room = std::max(all.room, own.room);
+    }
+    all.room += form.networks.front().layers.front().inputs;
+    return all;
+  }
+  template <class Other>
+  LayerRoom operator()(const Other&) const {
+    return {};
+  }
+};
+
+LayerRoom room_of(const NetworkForm& form) {
+  LayerRoom all;
+  for (const NetworkForm::Layer& layer : form.layers) {
+    if (std::holds_alternative<form::Flatten>(layer.form)) continue;
+    const LayerRoom own = std::visit(RoomOfLayer{}, layer.form);
+    all.kept += layer.outputs + own.kept;  // also of functions that work in place
+    all.room = std::max(all.room, own.room);
+  }
+  all.room += 2 * widest_of(form);
+  return all;
+}
+
+// Of a pass over an example.
+std::size_t entries_per_example(const NetworkForm& form) {
+  const LayerRoom room = room_of(form);
+  return form.layers.front().inputs + room.kept + room.room;
+}
+
+// Of the largest matrix of windows of an example, where a convolution lays them out.
+std::size_t window_entries(const NetworkForm& form) {
+  std::size_t most = 0;
+  for (const NetworkForm::Layer& layer : form.layers) {
+    if (const auto* branches = std::get_if<form::Branches>(&layer.form))
+      for (const NetworkForm& network : branches->networks) most = std::max(most, window_entries(network));
+    const auto* one = std::get_if<form::Convolution>(&layer.form);
+    if (one == nullptr) continue;
+    const std::size_t kernel = one->kernel * one->kernel;
+    most =
+        std::max({most, one->out_height * one->out_width * one->channels * kernel, one->height * one->width * one->out_channels * kernel});
+  }
+  return most;
+}
+
 template <class T>
 std::uint64_t bytes_of_wave(const NetworkForm& form, std::size_t P, std::size_t clients, std::size_t rows) {
-  const std::size_t per_client = (std::min(rows, kMostRows) * entries_per_example(form) + 3 * P) * sizeof(T) + 1;
-  return std::min(kWaveBytes, clients * per_client) + per_client;
+  const std::size_t examples = std::min(rows, std::max(kMostRows, form.full_piece)) * (1 + form.negatives);
+  const std::size_t per_client = (examples * entries_per_example(form) + 3 * P) * sizeof(T) + 1;
+  return std::min(kWaveBytes, clients * per_client) + per_client + laid_out_bytes(form, clients * examples, sizeof(T));
 }
 
 template <class T>
@@ -44,15 +93,20 @@ std::optional<NetworkForm> form_of(const Model<T>& model) {
 
 }  // namespace
 
+std::uint64_t laid_out_bytes(const NetworkForm& form, std::size_t examples, std::size_t number) {
+  return std::min<std::uint64_t>(kMostLaidOutBytes, std::uint64_t{examples} * window_entries(form) * number);
+}
+
 template <class T>
 std::uint64_t device_data_bytes(const Dataset<T>& data) {
-  if (data.num_classes < 2 || data.vocabulary > 0 || data.labels_per_row() > 1 || !data.augment.is_none()) return 0;
+  if (data.label.empty() && data.target.empty()) return 0;
   if (data.is_sparse && data.num_features > kMostSparseFeatures) return 0;
-  const std::uint64_t rows = data.has_pixels() ? data.pixels.size()
+  const std::uint64_t rows = data.has_pixels()     ? data.pixels.size()
+                             : data.vocabulary > 0 ? data.tokens.size() * sizeof(std::int32_t)
                              : data.is_sparse ? data.row_begin.size() * sizeof(std::uint64_t) + data.column.size() * sizeof(std::uint32_t) +
                                                     data.value.size() * sizeof(T)
                                               : data.dense.size() * sizeof(T);
-  return rows + data.label.size() * sizeof(std::int32_t);
+  return rows + data.label.size() * sizeof(std::int32_t) + data.target.size() * sizeof(double);
 }
 
 template <class T>
@@ -74,8 +128,9 @@ template <class T>
 std::uint64_t device_evaluation_bytes(const Model<T>& model, std::size_t rows) {
   const std::optional<NetworkForm> form = form_of(model);
   if (!form) return 0;
-  const std::size_t per_row = 2 * widest_of(*form) * sizeof(T), least = per_row;
-  return model.layers().size() * sizeof(T) + rows * kBytesPerRow + std::max(least, std::min(rows * per_row, kPieceBytes));
+  const std::size_t per_row = (1 + form->negatives) * (2 * widest_of(*form) + room_of(*form).room) * sizeof(T);
+  return model.layers().size() * sizeof(T) + rows * kBytesPerRow + std::max(per_row, std::min(rows * per_row, kPieceBytes)) +
+         laid_out_bytes(*form, rows, sizeof(T));
 }
 
 #define FL_INSTANTIATE(T)                                                                                        \

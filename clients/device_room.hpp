@@ -2,7 +2,7 @@
 //
 //   training     (E min(B, 512) + 3 P) numbers for each client of a wave, E entries of a pass over an example, B rows of a minibatch; waves
 //   are of
-//                2 GiB, and one client always fits
+//                2 GiB, and one client always fits; convolutions whose windows are laid out before take up to 256 MiB more
 //   evaluation   two layers' outputs for as many rows as take 512 MiB
 // Bounds from above for what clients/cuda/training.cu and evaluation.cu do; their own numbers are DeviceTraining::room_bytes.
 #pragma once
@@ -24,6 +24,11 @@ template <class T>
   const std::size_t fits = kDeviceBlockBytes / (P * sizeof(T) * num_vectors);
   return fits < 1 ? 1 : fits < M ? fits : M;
 }
+
+// Windows of convolutions, laid out as matrices, take so many bytes at the most.
+inline constexpr std::size_t kMostLaidOutBytes = std::size_t{256} << 20;
+// Those of so many examples, of numbers of so many bytes.
+[[nodiscard]] std::uint64_t laid_out_bytes(const NetworkForm& form, std::size_t examples, std::size_t number);
 
 // Of a data set on a GPU; 0 where it has no form there.
 template <class T>

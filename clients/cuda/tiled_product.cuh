@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "clients/device_room.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/matrix_products.hpp"
 
@@ -341,8 +342,7 @@ struct StoreFromClient {
 template <class T, class A, class B, class Store>
 void laid_out_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
                       std::size_t d, const A& a, const B& b, const Store& store) {
-  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-  const std::size_t most = std::max<std::size_t>(1, std::min(clients, kMostBytes / (n * d * sizeof(T))));
+  const std::size_t most = std::max<std::size_t>(1, std::min(clients, kMostLaidOutBytes / (n * d * sizeof(T))));
   Workspace::Frame frame(*exec.workspace);
   T* matrix = frame.take<T>(most * n * d);
   for (std::size_t first = 0; first < clients; first += most) {

@@ -9,6 +9,7 @@
 #include "clients/cuda/network.hpp"
 #include "clients/cuda/regression.hpp"
 #include "clients/cuda/training.hpp"
+#include "clients/device_room.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/graph.hpp"
@@ -111,6 +112,7 @@ class Training final : public DeviceTraining<T> {
   Training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data, const GradientOracle<T>& oracle,
            MatrixProducts products)
       : descent_(descent),
+        form_(form),
         network_(form),
         examples_(form, data),
         oracle_(oracle),
@@ -147,7 +149,8 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + rate_.size() * sizeof(T); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
-    return std::min(kMostWaveBytes, clients * each) + each;
+    const std::size_t examples = std::min(most_rows(oracle_), piece_rows_) * examples_.per_row();
+    return std::min(kMostWaveBytes, clients * each) + each + laid_out_bytes(form_, clients * examples, sizeof(T));
   }
 
  private:
@@ -337,6 +340,7 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] const T* rate() const { return rate_.empty() ? nullptr : rate_.data(); }
 
   Descent descent_;
+  NetworkForm form_;
   DeviceNetwork<T> network_;
   DeviceExamples<T> examples_;
   const GradientOracle<T>& oracle_;

@@ -188,8 +188,9 @@ class ConvolutionLayer final : public DeviceLayer<T> {
         laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
     };
     static constexpr const char* kWays[] = {"windows found on the way", "windows laid out before"};
+    const bool fits = n * d * sizeof(T) <= kMostLaidOutBytes;
     // What is added to would be added to again.
-    do_it(pass.accumulate ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
+    do_it(pass.accumulate || !fits ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
   }
   // Numbers of clients within a power of two are one.
   [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {
