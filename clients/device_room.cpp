@@ -78,11 +78,53 @@ std::size_t window_entries(const NetworkForm& form) {
   return most;
 }
 
+// Of a product [m,d] [d,n] in parts.
+std::size_t entries_in_parts(std::size_t m, std::size_t n, std::size_t d) {
+  const std::size_t parts = (d + kSumPart - 1) / kSumPart;
+  return parts < 2 ? 0 : m * n * parts;
+}
+
+// Of the largest product of a layer in parts, for a client with so many examples.
+struct PartialEntries {
+  std::size_t examples;
+  // Forward, by weights and by input.
+  [[nodiscard]] static std::size_t of(std::size_t rows, std::size_t outputs, std::size_t inputs) {
+    return std::max(
+        {entries_in_parts(rows, outputs, inputs), entries_in_parts(outputs, inputs, rows), entries_in_parts(rows, inputs, outputs)});
+  }
+  std::size_t operator()(const form::Dense& form) const { return of(examples * form.positions, form.outputs, form.inputs); }
+  std::size_t operator()(const form::Convolution& form) const {
+    const std::size_t kernel = form.kernel * form.kernel;
+    return std::max(of(examples * form.out_height * form.out_width, form.out_channels, form.channels * kernel),
+                    of(examples * form.height * form.width, form.channels, form.out_channels * kernel));
+  }
+  std::size_t operator()(const form::Lstm& form) const {
+    return std::max(of(examples * form.length, 4 * form.units, form.inputs), of(examples * form.length, 4 * form.units, form.units));
+  }
+  std::size_t operator()(const form::Branches& form) const;
+  template <class Other>
+  std::size_t operator()(const Other&) const {
+    return 0;
+  }
+};
+
+std::size_t partial_entries(const NetworkForm& form, std::size_t examples) {
+  std::size_t most = 0;
+  for (const NetworkForm::Layer& layer : form.layers) most = std::max(most, std::visit(PartialEntries{examples}, layer.form));
+  return most;
+}
+
+std::size_t PartialEntries::operator()(const form::Branches& form) const {
+  std::size_t most = 0;
+  for (const NetworkForm& network : form.networks) most = std::max(most, partial_entries(network, examples));
+  return most;
+}
+
 template <class T>
 std::uint64_t bytes_of_wave(const NetworkForm& form, std::size_t P, std::size_t clients, std::size_t rows) {
   const std::size_t examples = std::min(rows, std::max(kMostRows, form.full_piece)) * (1 + form.negatives);
   const std::size_t per_client = (examples * entries_per_example(form) + 3 * P) * sizeof(T) + 1;
-  return std::min(kWaveBytes, clients * per_client) + per_client + laid_out_bytes(form, clients * examples, sizeof(T));
+  return std::min(kWaveBytes, clients * per_client) + per_client + product_bytes(form, clients, examples, sizeof(T));
 }
 
 template <class T>
@@ -93,8 +135,10 @@ std::optional<NetworkForm> form_of(const Model<T>& model) {
 
 }  // namespace
 
-std::uint64_t laid_out_bytes(const NetworkForm& form, std::size_t examples, std::size_t number) {
-  return std::min<std::uint64_t>(kMostLaidOutBytes, std::uint64_t{examples} * window_entries(form) * number);
+std::uint64_t product_bytes(const NetworkForm& form, std::size_t clients, std::size_t examples, std::size_t number) {
+  const std::uint64_t all = std::uint64_t{clients} * number;
+  return std::min<std::uint64_t>(kMostLaidOutBytes, all * examples * window_entries(form)) +
+         std::min<std::uint64_t>(kMostPartialBytes, all * partial_entries(form, examples));
 }
 
 template <class T>
@@ -130,7 +174,7 @@ std::uint64_t device_evaluation_bytes(const Model<T>& model, std::size_t rows) {
   if (!form) return 0;
   const std::size_t per_row = (1 + form->negatives) * (2 * widest_of(*form) + room_of(*form).room) * sizeof(T);
   return model.layers().size() * sizeof(T) + rows * kBytesPerRow + std::max(per_row, std::min(rows * per_row, kPieceBytes)) +
-         laid_out_bytes(*form, rows, sizeof(T));
+         product_bytes(*form, 1, rows, sizeof(T));
 }
 
 #define FL_INSTANTIATE(T)                                                                                        \

@@ -27,8 +27,10 @@ template <class T>
 
 // Windows of convolutions, laid out as matrices, take so many bytes at the most.
 inline constexpr std::size_t kMostLaidOutBytes = std::size_t{256} << 20;
-// Those of so many examples, of numbers of so many bytes.
-[[nodiscard]] std::uint64_t laid_out_bytes(const NetworkForm& form, std::size_t examples, std::size_t number);
+// Long sums of products are taken in parts of kSumPart terms, side by side where there are few; these take so many bytes at the most.
+inline constexpr std::size_t kSumPart = 512, kMostPartialBytes = std::size_t{64} << 20;
+// Both for so many clients with so many examples each, of numbers of so many bytes.
+[[nodiscard]] std::uint64_t product_bytes(const NetworkForm& form, std::size_t clients, std::size_t examples, std::size_t number);
 
 // Of a data set on a GPU; 0 where it has no form there.
 template <class T>

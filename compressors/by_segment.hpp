@@ -66,7 +66,9 @@ template <class T>
 void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& scope) {
   Workspace workspace(kThisDevice);
   Exec exec;
+  const DeviceStream stream(kThisDevice);
   exec.device = kThisDevice;
+  exec.stream = stream.get();
   exec.workspace = &workspace;
   const Buffer<T> zeros(scope.P, kThisDevice);
   const std::vector<std::uint32_t> clients = {0};

@@ -3,6 +3,7 @@
 // New memory reads as zero. A transfer between devices is always a visible copy(), never hidden in here.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -47,12 +48,13 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() { release(); }
 
-  // At least `size` elements; what was there may be lost.
+  // At least `size` elements; what was there may be lost. A GPU's grows by a quarter at least: its memory is slow to get.
   void resize_discard(std::size_t size) {
     if (size > capacity_) {
+      const std::size_t grown = device_ == Device::cpu || capacity_ == 0 ? size : std::max(size, capacity_ + capacity_ / 4);
       release();
-      data_ = static_cast<T*>(allocate_bytes(device_, size * sizeof(T)));
-      capacity_ = size;
+      data_ = static_cast<T*>(allocate_bytes(device_, grown * sizeof(T)));
+      capacity_ = grown;
     }
     size_ = size;
   }

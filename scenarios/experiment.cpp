@@ -230,7 +230,8 @@ void Experiment<T>::declare_state() {
                                                .average = scenario_.server.average,
                                                .absence = absence,
                                                .times = machine_.times,
-                                               .runs_memory_sum = runs_memory_sum},
+                                               .runs_memory_sum = runs_memory_sum,
+                                               .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned},
                                  model_.span());
 }
 
@@ -259,7 +260,8 @@ DeviceNeed Experiment<T>::device_need() const {
   need.round_bytes = round_bytes_on_device() + state_->cohort_bytes();
   need.state_bytes = state_->whole_bytes();
   need.least_state_bytes = state_->least_bytes();
-  need.pinned_bytes = runner_->most_pinned_bytes();
+  // Counts of messages, and the server's sums of them by both kinds of weights.
+  need.pinned_bytes = runner_->most_pinned_bytes() + exchange_.channels.size() * 2 * problem_.P() * sizeof(double);
   return need;
 }
 
@@ -443,10 +445,8 @@ void Experiment<T>::measure_model(RoundRow& row, const DueMeasures& due) {
 
 template <class T>
 bool Experiment<T>::has_diverged(const RoundRow& row) const {
-  double total = 0;
-  for (const double g : round_->estimate()) total += g;
   const bool nobody_is_left = row.clients > 0 && row.refused == row.clients;
-  return nobody_is_left || !std::isfinite(total) ||
+  return nobody_is_left || !is_finite(round_->estimate().data(), round_->estimate().size()) ||
          (scenario_.evaluate.train_loss && is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
           !std::isfinite(row.train_loss));
 }

@@ -16,7 +16,10 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       estimate_(model.size()),
       sums_(parts.exchange.channels.size()),
       state_sums_(parts.exchange.channels.size()),
-      aggregates_(parts.exchange.channels.size()) {}
+      aggregates_(parts.exchange.channels.size()) {
+  for (auto* sums : {&sums_, &state_sums_})
+    for (Buffer<double>& one : *sums) one = Buffer<double>(0, settings_.sums);
+}
 
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
@@ -174,7 +177,7 @@ void Round<T>::aggregate(const RoundContext<T>& context, int phase, std::size_t 
     return;
   }
   const bool same = std::equal(context.cohort_weight.begin(), context.cohort_weight.end(), context.population_weight.begin());
-  if (same) return;
+  if (same || !parts_.feedback.needs_population()) return;
   state_sums_[c].resize_discard(L);
   aggregator_.sum(arrived_, context.population_weight, scope, state_sums_[c].span());
   aggregates_[c].population = state_sums_[c].span();

@@ -45,6 +45,7 @@ struct RoundSettings {
   AbsenceRule absence;
   RoundTimes* times = nullptr;   // filled where it is not null
   bool runs_memory_sum = false;  // MemorySum::pays_to_run, and there is a memory
+  Device sums = Device::cpu;     // the memory of sums of messages: pinned where a GPU adds them up
 };
 
 template <class T>

@@ -12,12 +12,13 @@ namespace fl::cuda {
 // v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
-  T gamma, decay, momentum, proximal;
+  const T* gamma;  // [1], in memory, so that steps of another size are the same work
+  T decay, momentum, proximal;
   const T* w;     // [P], the parameters that the client received
   const T* rate;  // [P], or null: above 0 at statistics
 
-  DescentStep(const Descent& descent, double step_size, const T* received, const T* statistic_rate)
-      : gamma(static_cast<T>(step_size)),
+  DescentStep(const Descent& descent, const T* step_size, const T* received, const T* statistic_rate)
+      : gamma(step_size),
         decay(static_cast<T>(descent.weight_decay)),
         momentum(static_cast<T>(descent.momentum)),
         proximal(static_cast<T>(descent.proximal_mu)),
@@ -31,7 +32,7 @@ struct DescentStep {
     if (decay > T(0)) direction += decay * y;
     if (proximal > T(0)) direction += proximal * (y - w[j]);
     if (v != nullptr) direction = *v = momentum * *v + direction;
-    return y - gamma * direction;
+    return y - *gamma * direction;
   }
 };
 

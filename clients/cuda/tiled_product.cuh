@@ -48,7 +48,7 @@ struct Divisor {
 
 namespace tiles {
 
-constexpr unsigned kDepth = 16, kThreads = 128, kPart = 512;
+constexpr unsigned kDepth = 16, kThreads = 128, kPart = kSumPart;
 constexpr unsigned kAcross = 16, kDown = kThreads / kAcross;  // threads of a block
 
 // A tile of kRows x kCols; each thread has kRows / kDown rows and kCols / kAcross columns that lie side by side.
@@ -180,10 +180,17 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_core
       }
     };
     using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, How::kDeep, float>;
-    Sum sum[kParts][kParts];
+    Sum sum[kParts][kParts], total[kParts][kParts];
     FL_UNROLL
     for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kParts; ++j) wmma::fill_fragment(sum[i][j], 0.0f);
+    for (unsigned j = 0; j < kParts; ++j) {
+      wmma::fill_fragment(sum[i][j], 0.0f);
+      wmma::fill_fragment(total[i][j], 0.0f);
+    }
+    const auto add_up = [&](unsigned i, unsigned j) {
+      FL_UNROLL
+      for (int t = 0; t < Sum::num_elements; ++t) total[i][j].x[t] += sum[i][j].x[t];
+    };
     load(0);
     for (std::uint32_t base = 0; base < d; base += kDepth) {
       FL_UNROLL
@@ -211,11 +218,19 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_core
         for (unsigned j = 0; j < kParts; ++j) wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
       }
       __syncthreads();
+      if ((base + kDepth) % kPart != 0) continue;
+      FL_UNROLL
+      for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kParts; ++j) {
+        add_up(i, j);
+        wmma::fill_fragment(sum[i][j], 0.0f);
+      }
     }
     FL_UNROLL
     for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
     for (unsigned j = 0; j < kParts; ++j) {
-      wmma::store_matrix_sync(result[warp], sum[i][j], kResultWidth, wmma::mem_row_major);
+      add_up(i, j);
+      wmma::store_matrix_sync(result[warp], total[i][j], kResultWidth, wmma::mem_row_major);
       __syncwarp();
       for (unsigned at = lane; at < kFragment * kFragment; at += kWarp) {
         const unsigned within_row = at / kFragment, within_col = at % kFragment;
@@ -241,28 +256,6 @@ void multiply_rounded(const Exec& exec, const char* name, std::size_t clients, s
 }
 
 }  // namespace tiles
-
-// m, n and d below 2^31. `products` other than full are for float alone.
-template <class T, class A, class B, class Store>
-void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
-                   std::size_t d, const A& a, const B& b, const Store& store) {
-  constexpr unsigned kCols = 64, kLeastRows = 16, kFewRows = 32, kRows = 64;
-  const auto blocks = [&](unsigned rows) { return clients * ((n + kCols - 1) / kCols) * ((m + rows - 1) / rows); };
-  const auto M = static_cast<std::uint32_t>(m), N = static_cast<std::uint32_t>(n), D = static_cast<std::uint32_t>(d);
-  if constexpr (std::is_same_v<T, float>) {
-    if (products == MatrixProducts::tf32) return tiles::multiply_rounded<tiles::Tf32>(exec, name, clients, M, N, D, a, b, store);
-    if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, clients, M, N, D, a, b, store);
-    if (m <= kLeastRows) {
-      Launch(exec, name, blocks(kLeastRows), tiles::kThreads)(tiles::multiply<T, kLeastRows, kCols, A, B, Store>, clients, M, N, D, a, b,
-                                                              store);
-      return;
-    }
-  }
-  if (m <= kFewRows)
-    Launch(exec, name, blocks(kFewRows), tiles::kThreads)(tiles::multiply<T, kFewRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
-  else
-    Launch(exec, name, blocks(kRows), tiles::kThreads)(tiles::multiply<T, kRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
-}
 
 // ---- operands that are matrices ------------------------------------------------------------------------------------------------
 
@@ -304,6 +297,97 @@ struct StoreMatrix {
     to = adds ? to + value : value;
   }
 };
+
+// ---- the product ----------------------------------------------------------------------------------------------------------------
+
+// Of the inner dimension, part p of `parts`: client k of the product is part k % parts of client k / parts.
+template <class View>
+struct PartOfView {
+  View of;
+  std::uint32_t from, d;
+};
+template <class View>
+struct PartOfLeft : PartOfView<View> {
+  template <class I>
+  [[nodiscard]] __device__ auto at(I i, std::uint32_t e) const {
+    using T = decltype(this->of.at(i, e));
+    return this->from + e < this->d ? this->of.at(i, this->from + e) : T(0);
+  }
+};
+template <class View>
+struct PartOfRight : PartOfView<View> {
+  template <class J>
+  [[nodiscard]] __device__ auto at(std::uint32_t e, J j) const {
+    using T = decltype(this->of.at(e, j));
+    return this->from + e < this->d ? this->of.at(this->from + e, j) : T(0);
+  }
+};
+template <template <class> class PartOf, class Operand>
+struct Parts {
+  static constexpr bool kRunsInward = Operand::kRunsInward;
+  Operand of;
+  std::uint32_t parts, d;
+  [[nodiscard]] __device__ auto open(std::size_t k) const {
+    const std::size_t client = k / parts;
+    const auto part = static_cast<std::uint32_t>(k - client * parts);
+    return PartOf<decltype(of.open(client))>{{of.open(client), part * tiles::kPart, d}};
+  }
+};
+
+// store(k, i, j, the sum of partial [clients,parts,m,n] over parts, in ascending order).
+template <class T, class Store>
+__global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n, std::uint32_t parts, const T* partial, Store store) {
+  const std::size_t per_client = std::size_t{m} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
+  for (std::size_t block = blockIdx.x; block < clients * blocks; block += gridDim.x) {
+    const std::size_t k = block / blocks, at = (block - k * blocks) * blockDim.x + threadIdx.x;
+    if (at >= per_client) continue;
+    T total = T(0);
+    for (std::uint32_t part = 0; part < parts; ++part) total += partial[(k * parts + part) * per_client + at];
+    store(k, static_cast<std::uint32_t>(at / n), static_cast<std::uint32_t>(at % n), total);
+  }
+}
+
+// m, n and d below 2^31. `products` other than full are for float alone.
+template <class T, class A, class B, class Store>
+void whole_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
+                   std::size_t d, const A& a, const B& b, const Store& store) {
+  constexpr unsigned kCols = 64, kLeastRows = 16, kFewRows = 32, kRows = 64;
+  const auto blocks = [&](unsigned rows) { return clients * ((n + kCols - 1) / kCols) * ((m + rows - 1) / rows); };
+  const auto M = static_cast<std::uint32_t>(m), N = static_cast<std::uint32_t>(n), D = static_cast<std::uint32_t>(d);
+  if constexpr (std::is_same_v<T, float>) {
+    if (products == MatrixProducts::tf32) return tiles::multiply_rounded<tiles::Tf32>(exec, name, clients, M, N, D, a, b, store);
+    if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, clients, M, N, D, a, b, store);
+    if (m <= kLeastRows) {
+      Launch(exec, name, blocks(kLeastRows), tiles::kThreads)(tiles::multiply<T, kLeastRows, kCols, A, B, Store>, clients, M, N, D, a, b,
+                                                              store);
+      return;
+    }
+  }
+  if (m <= kFewRows)
+    Launch(exec, name, blocks(kFewRows), tiles::kThreads)(tiles::multiply<T, kFewRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
+  else
+    Launch(exec, name, blocks(kRows), tiles::kThreads)(tiles::multiply<T, kRows, kCols, A, B, Store>, clients, M, N, D, a, b, store);
+}
+
+// The same product of the same bits; where there are few tiles of long sums, parts of these are computed side by side.
+template <class T, class A, class B, class Store>
+void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
+                   std::size_t d, const A& a, const B& b, const Store& store) {
+  constexpr std::size_t kTile = 64 * 64, kFewTiles = 256;
+  const std::size_t parts = (d + tiles::kPart - 1) / tiles::kPart, entries = clients * m * n;
+  const bool has_few_tiles = clients * ((m * n + kTile - 1) / kTile) < kFewTiles;
+  if (parts < 2 || !has_few_tiles || entries * parts * sizeof(T) > kMostPartialBytes) {
+    whole_product<T>(exec, products, name, clients, m, n, d, a, b, store);
+    return;
+  }
+  Workspace::Frame frame(*exec.workspace);
+  T* partial = frame.take<T>(entries * parts);
+  const auto P = static_cast<std::uint32_t>(parts), D = static_cast<std::uint32_t>(d);
+  whole_product<T>(exec, products, name, clients * parts, m, n, tiles::kPart, Parts<PartOfLeft, A>{a, P, D}, Parts<PartOfRight, B>{b, P, D},
+                   StoreMatrix<T>{partial, m * n, n});
+  Launch(exec, "add_parts", clients * blocks_for(m * n))(add_parts<T, Store>, clients, static_cast<std::uint32_t>(m),
+                                                         static_cast<std::uint32_t>(n), P, partial, store);
+}
 
 // ---- operands that are laid out as matrices first ---------------------------------------------------------------------------------
 

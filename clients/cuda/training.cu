@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <vector>
 
@@ -134,6 +133,8 @@ class Training final : public DeviceTraining<T> {
     Workspace::Frame frame(*exec.workspace);
     Block there{&context, &block, &batches};
     there.w = upload(exec, std::span<const T>(context.reference, context.P), frame);
+    const T gamma = static_cast<T>(context.step_size);
+    there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
     there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
     there.per_work = normalise(exec, context, block, batches, frame);
     there.refused = frame.take<std::uint8_t>(block.K);
@@ -150,7 +151,7 @@ class Training final : public DeviceTraining<T> {
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
     const std::size_t examples = std::min(most_rows(oracle_), piece_rows_) * examples_.per_row();
-    return std::min(kMostWaveBytes, clients * each) + each + laid_out_bytes(form_, clients * examples, sizeof(T));
+    return std::min(kMostWaveBytes, clients * each) + each + product_bytes(form_, clients, examples, sizeof(T));
   }
 
  private:
@@ -159,7 +160,7 @@ class Training final : public DeviceTraining<T> {
     const RoundContext<T>* context;
     const ClientBlock<T>* block;
     const Minibatches* batches;
-    const T *w = nullptr, *per_work = nullptr;
+    const T *w = nullptr, *gamma = nullptr, *per_work = nullptr;
     const std::uint32_t* place = nullptr;
     std::uint8_t* refused = nullptr;
   };
@@ -264,7 +265,7 @@ class Training final : public DeviceTraining<T> {
     const std::size_t P = there.context->P, entries = clients * P;
     T *y = frame.take<T>(entries), *g = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
-    const DescentStep<T> how(descent_, there.context->step_size, there.w, rate());
+    const DescentStep<T> how(descent_, there.gamma, there.w, rate());
     repeated_.run(exec, key_of(exec, how, steps, clients, y), [&] {
       Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
@@ -286,7 +287,7 @@ class Training final : public DeviceTraining<T> {
                                  upload(exec, std::span<const std::uint32_t>(batches.rows), frame),
                                  upload(exec, std::span<const std::uint64_t>(batches.begin), frame) + first, batches.K};
     descend_regression(exec, *regression_, examples_.rows(), rows, most_rows(oracle_), clients,
-                       DescentStep<T>(descent_, there.context->step_size, there.w, nullptr), oracle_.model().regulariser(), v, y);
+                       DescentStep<T>(descent_, there.gamma, there.w, nullptr), oracle_.model().regulariser(), v, y);
     return y;
   }
 
@@ -296,12 +297,8 @@ class Training final : public DeviceTraining<T> {
                                                   std::size_t clients, const T* y) const {
     Workspace::Frame here(*exec.workspace);
     const auto address = [](const void* p) { return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(p)); };
-    std::vector<std::uint64_t> key{clients,
-                                   std::bit_cast<std::uint64_t>(static_cast<double>(how.gamma)),
-                                   address(how.w),
-                                   address(y),
-                                   address(here.take<std::byte>(1)),
-                                   exec.workspace->generation()};
+    std::vector<std::uint64_t> key{
+        clients, address(how.gamma), address(how.w), address(y), address(here.take<std::byte>(1)), exec.workspace->generation()};
     for (const PlannedStep& step : steps) {
       key.insert(key.end(), {step.clients, step.pieces.size(), address(step.scale), address(step.random)});
       for (const Piece& piece : step.pieces) key.insert(key.end(), {piece.places, address(piece.row)});

@@ -43,6 +43,7 @@ class ErrorMemory : public Feedback<T> {
   void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("error", block.first + k);
   }
+  [[nodiscard]] bool needs_population() const override { return false; }
   void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

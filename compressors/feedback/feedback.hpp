@@ -74,6 +74,9 @@ class FL_API Feedback {
   // Adds a problem for each surrounding it cannot work with.
   virtual void check(const Surroundings& surroundings, Problems& problems) const;
 
+  // Whether receive() reads Aggregate::population; elsewhere it is then the sum by cohort weights.
+  [[nodiscard]] virtual bool needs_population() const { return true; }
+
   // Tosses coins and the like, before anything is sent.
   virtual void open_round(RoundContext<T>& context) const { (void)context; }
   [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,

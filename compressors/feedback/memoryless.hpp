@@ -17,6 +17,7 @@ class Memoryless : public Feedback<T> {
     return send;
   }
   void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  [[nodiscard]] bool needs_population() const override { return false; }
   void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

@@ -5,6 +5,7 @@
 
 #include "fl_core/cpu/entries.hpp"
 #include "fl_core/random.hpp"
+#include "fl_core/subset_draws.hpp"
 #include "fl_core/workspace.hpp"
 
 namespace fl::cpu {
@@ -33,42 +34,17 @@ void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size
   }
 }
 
-// The draws of one segment, in order: number i is words 2i and 2i+1 of the stream.
-class Draws {
- public:
-  explicit Draws(const RandomStream& stream) : stream_(stream) {}
-  // Uniform in 0 .. bound-1; the bias is below 2^-32 of a probability.
-  std::uint32_t below(std::uint64_t bound) {
-    if (used_ == 4) {
-      stream_.quad(quad_++, word_);
-      used_ = 0;
-    }
-    const std::uint64_t pair = std::uint64_t{word_[used_]} << 32 | word_[used_ + 1];
-    used_ += 2;
-    // floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
-    const std::uint64_t high = (pair >> 32) * bound, low = (pair & 0xFFFFFFFFu) * bound;
-    return static_cast<std::uint32_t>((high + (low >> 32)) >> 32);
-  }
-
- private:
-  RandomStream stream_;
-  std::uint32_t quad_ = 0, word_[4] = {};
-  int used_ = 4;
-};
-
 // Marks k of n bits. bits: [ceil(n/64)]
-void draw_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint64_t* bits) {
+void mark_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint64_t* bits) {
   const std::size_t words = (n + 63) / 64;
-  const bool complement = k > n / 2;
-  const std::size_t drawn = complement ? n - k : k;
   std::memset(bits, 0, words * sizeof(std::uint64_t));
-  Draws draws(stream);
-  for (std::size_t j = n - drawn; j < n; ++j) {
-    std::size_t t = draws.below(j + 1);
-    if ((bits[t / 64] >> (t % 64) & 1) != 0) t = j;
-    bits[t / 64] |= std::uint64_t{1} << (t % 64);
-  }
-  if (!complement) return;
+  draw_subset(stream, n, k, [bits](std::size_t t) {
+    const std::uint64_t bit = std::uint64_t{1} << (t % 64);
+    const bool is_new = (bits[t / 64] & bit) == 0;
+    bits[t / 64] |= bit;
+    return is_new;
+  });
+  if (!draws_the_others(n, k)) return;
   for (std::size_t w = 0; w < words; ++w) bits[w] = ~bits[w];
   if (n % 64 != 0) bits[words - 1] &= (std::uint64_t{1} << (n % 64)) - 1;
 }
@@ -111,7 +87,7 @@ void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const st
     for (std::size_t s = 0; s < k.size(); ++s) {
       const Segment& segment = scope.segments[s];
       const auto layer = static_cast<std::uint32_t>(s);
-      draw_subset(RandomStream(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF), segment.size(), k[s], bits);
+      mark_subset(RandomStream(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF), segment.size(), k[s], bits);
       for (std::size_t w = 0; w * 64 < segment.size(); ++w)
         at += append_positions(bits[w], static_cast<std::uint32_t>(segment.begin + 64 * w), payload.index.data() + at);
       payload.counts[s] = k[s];

@@ -1,8 +1,8 @@
-#include "fl_core/cpu/gather.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/gather.cuh"
-#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/cuda/marks.cuh"
 #include "fl_core/cuda/plan.cuh"
+#include "fl_core/subset_draws.hpp"
 #include "fl_core/wire_value.hpp"
 
 namespace fl::cuda {
@@ -36,6 +36,33 @@ __global__ void gather_entries(Affine<T> input, StateWrite<T> state, ScopePlan p
   }
 }
 
+constexpr int kDrawThreads = 32;  // of a block: draws wait for memory, so they are spread over the GPU
+
+// A thread per client and segment: k[s] of the segment's entries, or, where these are more than half of them, the others.
+__global__ void mark_subsets(ScopePlan plan, std::size_t num_clients, const std::uint32_t* k, const RandomStream* stream,
+                             std::uint32_t* mark) {
+  for (std::size_t piece = thread_index(); piece < num_clients * plan.num_segments; piece += num_threads()) {
+    const std::size_t client = piece / plan.num_segments, s = piece - client * plan.num_segments;
+    std::uint32_t* own = mark + (client * plan.num_tiles + plan.segment[s].first_tile) * kMarkWords;
+    draw_subset(stream[piece], plan.segment[s].size, k[s], [own](std::size_t t) {
+      const std::uint32_t bit = 1u << (t % 32), word = own[t / 32];
+      own[t / 32] = word | bit;
+      return (word & bit) == 0;
+    });
+  }
+}
+
+// Where the others were drawn, marks are turned round; a thread per word.
+__global__ void turn_marks(ScopePlan plan, std::size_t num_clients, const std::uint32_t* k, std::uint32_t* mark) {
+  for (std::size_t piece = blockIdx.x; piece < num_clients * plan.num_tiles; piece += gridDim.x) {
+    const Tile tile = tile_at(plan, piece % plan.num_tiles);
+    if (!draws_the_others(plan.segment[tile.segment].size, k[tile.segment])) continue;
+    const std::size_t first = std::size_t{threadIdx.x} * 32, here = tile.count > first ? tile.count - first : 0;
+    std::uint32_t& word = mark[piece * kMarkWords + threadIdx.x];
+    word = here >= 32 ? ~word : ~word & ((1u << here) - 1);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -63,21 +90,24 @@ void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, s
 template <class T>
 void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
                         std::span<Payload<T>* const> out) {
-  Workspace workspace;
-  Exec host;
-  host.workspace = &workspace;
-  for (std::size_t client = 0; client < out.size(); ++client) {
-    Payload<T> drawn;
-    Payload<T>* drawn_row = &drawn;
-    const SubsetDraw own{draw.key, draw.round, draw.clients.subspan(client, 1)};
-    cpu::random_subset_rows(host, scope, k, own, std::span<Payload<T>* const>(&drawn_row, 1));
-    Payload<T>& payload = *out[client];
-    payload.place_on(Device::cuda);
-    payload.positions = Positions::list;
-    payload.num_sent = drawn.num_sent;
-    copy_buffer(drawn.counts, payload.counts, exec.stream);
-    copy_buffer(drawn.index, payload.index, exec.stream);
-  }
+  const std::size_t K = out.size();
+  std::vector<RandomStream> stream;
+  stream.reserve(K * k.size());
+  for (std::size_t client = 0; client < K; ++client)
+    for (std::size_t s = 0; s < k.size(); ++s) {
+      const auto layer = static_cast<std::uint32_t>(s);
+      stream.emplace_back(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF);
+    }
+  Workspace::Frame frame(*exec.workspace);
+  const ScopePlan plan = plan_segments(exec, scope.segments, frame);
+  const std::size_t words = K * plan.num_tiles * kMarkWords;
+  auto* mark = frame.take<std::uint32_t>(words);
+  FL_CUDA_CHECK(cudaMemsetAsync(mark, 0, words * sizeof *mark, stream_of(exec)));
+  const std::uint32_t* kept = upload(exec, k, frame);
+  Launch(exec, "mark_subsets", blocks_for(K * k.size(), kDrawThreads), kDrawThreads)(
+      mark_subsets, plan, K, kept, upload(exec, std::span<const RandomStream>(stream), frame), mark);
+  Launch(exec, "turn_marks", K * plan.num_tiles, static_cast<int>(kMarkWords))(turn_marks, plan, K, kept, mark);
+  list_marked(exec, plan, K, mark, out, frame);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                        \

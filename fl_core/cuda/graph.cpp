@@ -8,23 +8,29 @@ namespace {
 
 constexpr std::size_t kMostEntries = 256;  // minibatches of other shapes in every round would fill memory
 
+thread_local bool records = false;
+
 // The work as a graph to be launched; null where something in it cannot be recorded. Only this thread is bound by the rules of recording.
 cudaGraphExec_t recorded(cudaStream_t stream, const std::function<void()>& work) {
-  const std::lock_guard lock(recording_mutex());
+  std::unique_lock lock(recording_mutex());
   FL_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  records = true;
   bool is_whole = true;
   try {
     work();
   } catch (const DeviceError&) {
     is_whole = false;  // recorded, not done: it is done again
   } catch (...) {
+    records = false;
     cudaGraph_t half = nullptr;
     if (cudaStreamEndCapture(stream, &half) == cudaSuccess && half != nullptr) (void)cudaGraphDestroy(half);
     throw;
   }
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t launchable = nullptr;
+  records = false;
   const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  lock.unlock();
   if (ended == cudaSuccess && graph != nullptr && is_whole && cudaGraphInstantiate(&launchable, graph, 0) != cudaSuccess)
     launchable = nullptr;
   if (graph != nullptr) (void)cudaGraphDestroy(graph);
@@ -39,6 +45,8 @@ std::recursive_mutex& recording_mutex() {
   return *mutex;
 }
 
+bool is_recording() { return records; }
+
 RepeatedWork::~RepeatedWork() { forget(); }
 
 void RepeatedWork::forget() {
@@ -51,9 +59,9 @@ void RepeatedWork::run(const Exec& exec, std::span<const std::uint64_t> key, con
   std::vector<std::uint64_t> own(key.begin(), key.end());
   const auto found = entries_.find(own);
   if (found == entries_.end()) {
+    work();
     if (entries_.size() >= kMostEntries) forget();
     entries_.emplace(std::move(own), Entry{});
-    work();
     return;
   }
   Entry& entry = found->second;

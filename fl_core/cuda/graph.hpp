@@ -14,6 +14,8 @@ namespace fl::cuda {
 
 // Held while a thread records; whoever marks streams of other threads holds it too, or the mark would become part of what is recorded.
 [[nodiscard]] FL_API std::recursive_mutex& recording_mutex();
+// Whether this thread records.
+[[nodiscard]] FL_API bool is_recording();
 
 // The key says everything that the kernels' arguments depend on, addresses included. Work that comes for the first time under a key is
 // done as it is, so that the workspace grows to what it takes; the second time it is recorded, and from then on repeated.

@@ -88,12 +88,34 @@ __global__ void write_entries(Affine<T> input, StateWrite<T> state, ScopePlan pl
   }
 }
 
-}  // namespace
-
+// A warp per word of marks.
 template <class T>
-void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
-  const std::size_t K = input.clients(), pieces = K * plan.num_tiles;
+__global__ void write_positions(ScopePlan plan, std::size_t num_clients, const std::uint32_t* mark, const std::uint32_t* first,
+                                const PayloadRow<T>* rows) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::size_t pieces = num_clients * plan.num_tiles;
+  for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
+    const std::size_t k = piece / plan.num_tiles;
+    const Tile tile = tile_at(plan, piece % plan.num_tiles);
+    std::size_t at = first[piece];
+    for (std::size_t w = 0; w < kMarkWords; ++w) {
+      const std::uint32_t word = mark[piece * kMarkWords + w];
+      if ((word >> lane & 1) != 0)
+        rows[k].index[at + static_cast<unsigned>(__popc(word & ((1u << lane) - 1)))] =
+            static_cast<std::uint32_t>(tile.begin + w * 32 + lane);
+      at += static_cast<unsigned>(__popc(word));
+    }
+  }
+}
+
+// Where each tile's entries begin in its client's message, [K,num_tiles], and room in the messages for them all.
+struct MarkedEntries {
+  const std::uint32_t *first, *total;  // total: [K]
+};
+template <class T>
+MarkedEntries make_room(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, bool for_values,
+                        std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+  const std::size_t pieces = K * plan.num_tiles;
   auto* first = frame.take<std::uint32_t>(pieces);
   auto* total = frame.take<std::uint32_t>(K);
   Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, pieces, first);
@@ -105,20 +127,46 @@ void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan
     Payload<T>& payload = *out[k];
     payload.place_on(Device::cuda);
     payload.positions = Positions::list;
-    payload.values = wire;
     payload.num_sent = num_sent[k];
     payload.counts.resize_discard(plan.num_segments);
     payload.index.resize_discard(num_sent[k]);
-    payload.value.resize_discard(num_sent[k]);
+    if (for_values) payload.value.resize_discard(num_sent[k]);
   }
+  return {first, total};
+}
+
+}  // namespace
+
+template <class T>
+void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+  const std::size_t K = input.clients();
+  const MarkedEntries entries = make_room(exec, plan, K, mark, true, out, frame);
+  for (Payload<T>* payload : out) payload->values = wire;
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
-  Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, first, total, rows);
-  Launch(exec, "write_entries", pieces)(write_entries<T>, input, state, plan, wire, mark, first, rows);
+  Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
+  Launch(exec, "write_entries", K * plan.num_tiles)(write_entries<T>, input, state, plan, wire, mark, entries.first, rows);
+}
+
+template <class T>
+void list_marked(const Exec& exec, const ScopePlan& plan, std::size_t num_clients, const std::uint32_t* mark,
+                 std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+  const MarkedEntries entries = make_room(exec, plan, num_clients, mark, false, out, frame);
+  const PayloadRow<T>* rows = upload_rows(exec, out, frame);
+  Launch(exec, "write_counts", blocks_for(num_clients * plan.num_segments))(write_counts<T>, plan, num_clients, entries.first,
+                                                                            entries.total, rows);
+  Launch(exec, "write_positions", blocks_for(num_clients * plan.num_tiles * kWarp))(write_positions<T>, plan, num_clients, mark,
+                                                                                    entries.first, rows);
 }
 
 template void send_marked<float>(const Exec&, const Affine<float>&, const ScopePlan&, const std::uint32_t*, WireValue,
                                  const StateWrite<float>&, std::span<Payload<float>* const>, Workspace::Frame&);
 template void send_marked<double>(const Exec&, const Affine<double>&, const ScopePlan&, const std::uint32_t*, WireValue,
                                   const StateWrite<double>&, std::span<Payload<double>* const>, Workspace::Frame&);
+
+template void list_marked<float>(const Exec&, const ScopePlan&, std::size_t, const std::uint32_t*, std::span<Payload<float>* const>,
+                                 Workspace::Frame&);
+template void list_marked<double>(const Exec&, const ScopePlan&, std::size_t, const std::uint32_t*, std::span<Payload<double>* const>,
+                                  Workspace::Frame&);
 
 }  // namespace fl::cuda

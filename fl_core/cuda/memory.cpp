@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/graph.hpp"
 #include "fl_core/cuda/pool.cuh"
 #include "fl_core/error.hpp"
 
@@ -62,15 +63,10 @@ class Memory {
   }
 
   void* allocate(Device kind, std::size_t bytes) {
+    if (is_recording()) throw DeviceError("memory of the GPU cannot be taken while work is recorded");
     const std::lock_guard lock(mutex_);
     if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
-    Pool& own = pool(kind);
-    Pool::Block block = own.take(bytes);
-    if (block.memory == nullptr) {
-      const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left());
-      own.add_chunk(zeroed(kind, ask_for(kind, chunk), chunk), chunk);
-      block = own.take(bytes);
-    }
+    const Pool::Block block = block_of(kind, bytes);
     return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
   }
   void free(Device kind, void* memory, std::size_t bytes) noexcept {
@@ -103,6 +99,19 @@ class Memory {
   static constexpr std::size_t kMostReserve = std::size_t{512} << 20;
   static constexpr std::size_t kReserveShare = 32;
 
+  [[nodiscard]] Pool::Block block_of(Device kind, std::size_t bytes) {
+    Pool& own = pool(kind);
+    if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
+    const std::size_t room = kind == Device::pinned ? Pool::kLargestChunk : left();
+    if (own.next_chunk(bytes, room) > room) {
+      // Rather wait for what was given back than ask the driver for what it does not have.
+      own.settle();
+      if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
+    }
+    const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left());
+    own.add_chunk(zeroed(kind, ask_for(kind, chunk), chunk), chunk);
+    return own.take(bytes);
+  }
   [[nodiscard]] Pool& pool(Device kind) { return kind == Device::cuda ? device_ : kind == Device::managed ? managed_ : pinned_; }
   [[nodiscard]] std::uint64_t& count_of(Device kind) {
     return kind == Device::cuda ? use_.device_bytes : kind == Device::managed ? use_.managed_bytes : use_.pinned_bytes;
@@ -210,12 +219,16 @@ void destroy_stream(void* stream) noexcept {
   cudaStreamDestroy(queue);
 }
 
-void synchronise() { FL_CUDA_CHECK(cudaDeviceSynchronize()); }
+// Waiting for the whole GPU spoils what another thread records.
+void synchronise() {
+  const std::lock_guard lock(recording_mutex());
+  FL_CUDA_CHECK(cudaDeviceSynchronize());
+}
 void synchronise(void* stream) { FL_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
-  if (queue == nullptr) FL_CUDA_CHECK(cudaDeviceSynchronize());
+  if (queue == nullptr) synchronise();
   FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue));  // addresses say which way
   if (queue == nullptr || to_device == Device::cpu || from_device == Device::cpu) FL_CUDA_CHECK(cudaStreamSynchronize(queue));
 }

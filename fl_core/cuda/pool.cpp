@@ -20,7 +20,7 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostMarks = 8;    // before the oldest is waited for
+constexpr std::size_t kMostMarks = 8;    // what is given back meanwhile waits for one of them to be passed
 constexpr std::size_t kShareOfRoom = 8;  // a chunk takes one part in so many of what is left
 
 #if defined(FL_POOL_POISONS)
@@ -109,11 +109,11 @@ void Pool::give_back(void* memory) {
 
 // Frees what no stream can use any more, and sets a mark behind what was given back lately.
 void Pool::collect() {
-  if (!given_back_.empty()) {
-    waiting_.push_back({std::move(given_back_), streams_.set_mark()});
+  if (!given_back_.empty() && waiting_.size() < kMostMarks) {
+    Streams::Mark mark = streams_.set_mark();
+    waiting_.push_back({std::move(given_back_), std::move(mark)});
     given_back_.clear();
   }
-  if (waiting_.size() > kMostMarks) streams_.wait_for(waiting_.front().mark);
   while (!waiting_.empty() && streams_.has_passed(waiting_.front().mark)) {
     for (std::byte* block : waiting_.front().blocks) make_free(block);
     waiting_.pop_front();
@@ -122,8 +122,8 @@ void Pool::collect() {
 
 void Pool::settle() {
   collect();
-  while (!waiting_.empty()) {
-    streams_.wait_for(waiting_.front().mark);
+  while (!waiting_.empty() || !given_back_.empty()) {
+    if (!waiting_.empty()) streams_.wait_for(waiting_.front().mark);
     collect();
   }
 }

@@ -42,6 +42,7 @@ struct fragment {
   static constexpr int rows = std::is_same_v<Use, matrix_b> ? k : m, columns = std::is_same_v<Use, matrix_a> ? k : n;
   static_assert(m == 16 && n == 16 && (std::is_same_v<Number, precision::tf32> ? k == 8 : k == 16 || k == 8));
   static constexpr int kEntries = std::is_same_v<Use, accumulator> ? m * n / 32 : rows * columns;
+  static constexpr int num_elements = kEntries;
   float x[kEntries];
 };
 

@@ -192,10 +192,10 @@ class ConvolutionLayer final : public DeviceLayer<T> {
     // What is added to would be added to again.
     do_it(pass.accumulate || !fits ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
   }
-  // Numbers of clients within a power of two are one.
+  // Numbers of clients, and of places, within a power of two are one: minibatches of many sizes would all be measured.
   [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {
     const auto number = [](std::size_t x) { return std::to_string(x); };
-    return std::string(name) + " " + number(m) + " x " + number(n) + " x " + number(d) + ", clients up to " +
+    return std::string(name) + " " + number(m) + " x " + number(std::bit_ceil(n)) + " x " + number(std::bit_ceil(d)) + ", clients up to " +
            number(std::bit_ceil(pass.clients)) + (sizeof(T) == sizeof(double) ? ", float64" : std::string(", ") + to_string(pass.products));
   }
   Geometry g_;
