@@ -30,8 +30,10 @@ __global__ void gather(DeviceRows<T> data, const std::uint32_t* row, std::size_t
     if (data.token != nullptr) {
       for (std::size_t j = lane; j < D; j += kWarp) to[j] = static_cast<T>(data.token[r * D + j]);
     } else if (data.pixels != nullptr) {
-      for (std::size_t j = lane; j < D; j += kWarp)
-        to[j] = data.scale[j / data.plane] * static_cast<T>(data.pixels[r * D + j]) + data.shift[j / data.plane];
+      for (std::size_t j = lane; j < D; j += kWarp) {
+        const auto channel = static_cast<std::uint32_t>(j) / static_cast<std::uint32_t>(data.plane);
+        to[j] = data.scale[channel] * static_cast<T>(data.pixels[r * D + j]) + data.shift[channel];
+      }
     } else if (data.dense != nullptr) {
       for (std::size_t j = lane; j < D; j += kWarp) to[j] = data.dense[r * data.stride + j];
     } else {

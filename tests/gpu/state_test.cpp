@@ -66,7 +66,7 @@ void play(Table& table, const std::vector<std::uint32_t>& cohort, const std::vec
   }
 }
 
-void expect_same(Table& a, Table& b) {
+void expect_same_run(Table& a, Table& b) {
   for (std::uint32_t client = 0; client < kClients; ++client)
     for (const std::string slot : {"error", "shift"}) {
       const std::span<const float> left = a.peek(slot, client);
@@ -96,7 +96,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
     play(*little, cohort, next, round);
     play(*much, cohort, {}, round);
     cohort = next;
-    if (round % 10 == 0) expect_same(*little, *much);
+    if (round % 10 == 0) expect_same_run(*little, *much);
   }
   // Checkpoints of them, in tables of their own.
   Archive whole;
@@ -104,7 +104,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   const auto copy = table_of(paging(false), kNoBound);
   Archive of_whole(whole.bytes());
   copy->persist(of_whole);
-  expect_same(*copy, *much);
+  expect_same_run(*copy, *much);
   Archive written;
   little->persist(written);
   little->commit_checkpoint();
@@ -113,7 +113,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   const auto again = table_of(paging(false), kNoBound);
   Archive read(bytes);
   again->persist(read);
-  expect_same(*again, *much);
+  expect_same_run(*again, *much);
 }
 
 TEST_F(GpuState, ThatNoRoundFitsIntoIsRefused) {
@@ -146,7 +146,7 @@ DeviceNeed need_of(const std::string& text, Device device) {
   return runner.check(parse_cells(text, "test.toml").at(0)).device;
 }
 
-void expect_same(const RunResult& result, const RunResult& expected) {
+void expect_same_run(const RunResult& result, const RunResult& expected) {
   EXPECT_EQ(result.record.status, RunStatus::done) << result.record.message;
   EXPECT_EQ(result.record.checksum, expected.record.checksum);
   ASSERT_EQ(result.rows.size(), expected.rows.size());
@@ -161,12 +161,12 @@ TEST_F(GpuState, OfARunThatHasAShareOfTheGpuIsTheSame) {
     EXPECT_LT(need.least_state_bytes, need.state_bytes / 4);
     const RunResult expected = run(text, {.threads = 2});
     for (const std::uint64_t room : {need.least_state_bytes, need.state_bytes / 2, need.state_bytes})
-      expect_same(run(text, {.threads = 2,
-                             .device = Device::cuda,
-                             .trains_on_cpu = true,
-                             .paging = paging(false),
-                             .device_bytes = need.round_bytes + room}),
-                  expected);
+      expect_same_run(run(text, {.threads = 2,
+                                 .device = Device::cuda,
+                                 .trains_on_cpu = true,
+                                 .paging = paging(false),
+                                 .device_bytes = need.round_bytes + room}),
+                      expected);
   }
 }
 
@@ -191,7 +191,7 @@ TEST_F(GpuState, LargerThanTheCardIsTheSame) {
   (void)cuda::free_bytes_of_device();  // gives back what is kept
   const std::size_t before = emulator::taken_bytes();
   const emulator::Card card((before + need.round_bytes + need.state_bytes / 2) * 33 / 32);
-  expect_same(run(text, {.threads = 2, .device = Device::cuda, .trains_on_cpu = true, .paging = paging(false)}), expected);
+  expect_same_run(run(text, {.threads = 2, .device = Device::cuda, .trains_on_cpu = true, .paging = paging(false)}), expected);
   EXPECT_LE(card.most_taken(), before + need.round_bytes + need.state_bytes / 2);
   EXPECT_GT(card.most_taken(), before + need.state_bytes / 4) << "the state is there";
 }

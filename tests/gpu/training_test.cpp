@@ -37,9 +37,9 @@ const std::string kChangedImages =
     "[data]\nname = 'cifar10'\nrows = 60\n[data.augment]\ncrop = 3\nflip = true\n[partition]\nkind = 'shuffled'\nclients = 3\n";
 const std::string kManyRows = "[data]\nname = 'mushrooms'\nrows = 1200\n[partition]\nkind = 'shuffled'\nclients = 2\n";
 // Files of MadeData.
-const std::string kText =
+const std::string kWords =
     "[data]\npath = 'MADE/words.txt'\nformat = 'text'\nsequence = 5\nstride = 3\n[partition]\nkind = 'shuffled'\nclients = 3\n";
-const std::string kTextAtEachPosition =
+const std::string kWordsAtEachPosition =
     "[data]\npath = 'MADE/words.txt'\nformat = 'text'\nsequence = 5\nlabel_positions = 'every'\n[partition]\nkind = 'quantity_skew'\nbeta "
     "= 0.5\nclients = "
     "3\n";
@@ -105,9 +105,9 @@ std::vector<Study> studies() {
        "kind = 'resnet18'\nwidth = 2", "kind = 'sgd'\nbatch = 2\nsteps = 1\nlearning_rate = 0.1", ""},
       {"ChangedImages", kChangedImages, "kind = 'neural_network'\nlayers = ['mean_pool(4)', 'dropout(0.1)', 'dense(classes)']",
        "kind = 'sgd'\nbatch = 5\nsteps = 2\nlearning_rate = 0.1", kEf14},
-      {"CharLstm", kText, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
+      {"CharLstm", kWords, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
        "kind = 'sgd'\nbatch = 4\nsteps = 2\nlearning_rate = 0.5", kEf14},
-      {"LabelsAtEveryPosition", kTextAtEachPosition, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
+      {"LabelsAtEveryPosition", kWordsAtEachPosition, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2",
        "kind = 'sgd'\nbatch = 4\nepochs = 1\nlearning_rate = 0.5", ""},
       {"LeastSquares", kNumbers, "kind = 'linear_regression'\nl2 = 0.01", "kind = 'gradient'\nlearning_rate = 0.1", kEf14},
       {"SquaredErrorOfANetwork", kNumbers, "kind = 'neural_network'\nlayers = ['dense(5)', 'tanh', 'dense(2)']\nloss = 'squared_error'",

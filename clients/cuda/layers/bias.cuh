@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clients/cuda/layer.hpp"
+#include "clients/cuda/layers/sums.cuh"
 #include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
@@ -29,9 +30,37 @@ __global__ void sum_slopes(std::size_t clients, std::uint32_t n, std::uint32_t t
   }
 }
 
+// The same by a block of threads per sum, for long ones: every 256th number, then a tree in each warp, then the warps.
+template <class T>
+__global__ void sum_long_slopes(std::size_t clients, std::uint32_t n, std::uint32_t terms, Divisor inner, std::size_t per_client,
+                                const T* d, bool accumulate, LayerSlopes<T> d_bias) {
+  __shared__ double room[kWarp];
+  for (std::size_t i = blockIdx.x; i < clients * n; i += gridDim.x) {
+    const std::size_t k = i / n;
+    const auto u = static_cast<std::uint32_t>(i - k * n);
+    double sum = 0;
+    for (std::uint32_t term = threadIdx.x; term < terms; term += blockDim.x) {
+      std::uint32_t group = term;
+      const std::uint32_t within = inner.split(group);
+      sum += static_cast<double>(d[k * per_client + (std::size_t{group} * n + u) * inner.divisor + within]);
+    }
+    sum = block_sum(sum, room);
+    if (threadIdx.x > 0) continue;
+    T& to = d_bias.data[k * d_bias.stride + u];
+    to = accumulate ? to + static_cast<T>(sum) : static_cast<T>(sum);
+  }
+}
+
 template <class T>
 void bias_slopes(const LayerPass& pass, std::size_t n, std::size_t outer, std::size_t inner, const T* d, LayerSlopes<T> d_bias) {
+  constexpr std::size_t kLong = 16;  // terms of an example: by the layer's shape alone, so that the rows of a minibatch change no order
   const std::size_t terms = pass.B * outer * inner;
+  if (outer * inner >= kLong) {
+    Launch(pass.exec, "long_bias_slopes", pass.clients * n)(sum_long_slopes<T>, pass.clients, static_cast<std::uint32_t>(n),
+                                                            static_cast<std::uint32_t>(terms), Divisor(inner), terms * n, d,
+                                                            pass.accumulate, d_bias);
+    return;
+  }
   Launch(pass.exec, "bias_slopes", blocks_for(pass.clients * n * kWarp))(sum_slopes<T>, pass.clients, static_cast<std::uint32_t>(n),
                                                                          static_cast<std::uint32_t>(terms), Divisor(inner), terms * n, d,
                                                                          pass.accumulate, d_bias);

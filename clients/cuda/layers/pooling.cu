@@ -1,4 +1,6 @@
 // form::Pooling: a thread per entry of the output, and backward one per entry of the input, which looks at the windows that hold it.
+#include <algorithm>
+
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
@@ -9,7 +11,7 @@ namespace {
 struct Windows {
   std::uint32_t height, width, out_height, out_width, window_height, window_width, stride_height, stride_width;
   bool takes_largest;
-  Divisor widths, heights, out_widths, out_heights, strides_across, strides_down;
+  Divisor widths, heights, out_widths, out_heights, strides_across, strides_down, planes, out_planes;
   explicit Windows(const form::Pooling& p)
       : height(static_cast<std::uint32_t>(p.height)),
         width(static_cast<std::uint32_t>(p.width)),
@@ -25,7 +27,9 @@ struct Windows {
         out_widths(p.out_width),
         out_heights(p.out_height),
         strides_across(p.stride_width),
-        strides_down(p.stride_height) {}
+        strides_down(p.stride_height),
+        planes(p.height * p.width),
+        out_planes(p.out_height * p.out_width) {}
 
   // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones.
   template <class T>
@@ -42,13 +46,13 @@ struct Windows {
 
 // Planes are images' channels; `planes` of them.
 template <class T>
-__global__ void pool(Windows w, std::size_t planes, const T* in, T* out) {
-  const std::size_t out_plane = std::size_t{w.out_height} * w.out_width;
-  for (std::size_t o = thread_index(); o < planes * out_plane; o += num_threads()) {
-    const std::size_t plane = o / out_plane;
-    auto y = static_cast<std::uint32_t>(o - plane * out_plane);
+__global__ void pool(Windows w, std::uint32_t planes, const T* in, T* out) {
+  const std::uint32_t entries = planes * w.out_planes.divisor;
+  for (std::size_t at = thread_index(); at < entries; at += num_threads()) {
+    const auto o = static_cast<std::uint32_t>(at);
+    std::uint32_t plane = o, y = w.out_planes.split(plane);
     const std::uint32_t x = w.out_widths.split(y);
-    const T* from = in + plane * w.height * w.width;
+    const T* from = in + std::size_t{plane} * w.planes.divisor;
     if (w.takes_largest) {
       out[o] = from[w.largest(from, y, x)];
       continue;
@@ -62,15 +66,16 @@ __global__ void pool(Windows w, std::size_t planes, const T* in, T* out) {
 }
 
 template <class T>
-__global__ void pool_back(Windows w, std::size_t planes, const T* in, const T* d_out, T* d_in) {
-  const std::size_t plane_size = std::size_t{w.height} * w.width, out_plane = std::size_t{w.out_height} * w.out_width;
+__global__ void pool_back(Windows w, std::uint32_t planes, const T* in, const T* d_out, T* d_in) {
   const T share = T(1) / static_cast<T>(w.window_height * w.window_width);
-  for (std::size_t i = thread_index(); i < planes * plane_size; i += num_threads()) {
-    const std::size_t plane = i / plane_size;
-    const auto within = static_cast<std::uint32_t>(i - plane * plane_size);
+  const std::uint32_t entries = planes * w.planes.divisor;
+  for (std::size_t at = thread_index(); at < entries; at += num_threads()) {
+    const auto i = static_cast<std::uint32_t>(at);
+    std::uint32_t plane = i;
+    const std::uint32_t within = w.planes.split(plane);
     std::uint32_t row = within;
     const std::uint32_t column = w.widths.split(row);
-    const T *from = in + plane * plane_size, *d = d_out + plane * out_plane;
+    const T *from = in + std::size_t{plane} * w.planes.divisor, *d = d_out + std::size_t{plane} * w.out_planes.divisor;
     T sum = T(0);
     // Windows that hold this entry begin at most a window before it, in the order in which the CPU adds them.
     const std::uint32_t first_y = row < w.window_height ? 0 : w.strides_down.quotient(row - w.window_height) + 1;
@@ -92,16 +97,28 @@ class PoolingLayer final : public DeviceLayer<T> {
   explicit PoolingLayer(const form::Pooling& form) : form_(form), windows_(form) {}
   [[nodiscard]] bool needs_input() const override { return form_.takes_largest; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
-    const std::size_t planes = pass.examples() * form_.channels;
-    Launch(pass.exec, "pool", blocks_for(planes * form_.out_height * form_.out_width))(pool<T>, windows_, planes, in, out);
+    for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
+      Launch(pass.exec, "pool", blocks_for(std::size_t{planes} * windows_.out_planes.divisor))(
+          pool<T>, windows_, planes, in + first * windows_.planes.divisor, out + first * windows_.out_planes.divisor);
+    });
   }
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
     if (d_in == nullptr) return;
-    const std::size_t planes = pass.examples() * form_.channels;
-    Launch(pass.exec, "pool_back", blocks_for(planes * form_.height * form_.width))(pool_back<T>, windows_, planes, in, d_out, d_in);
+    for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
+      Launch(pass.exec, "pool_back", blocks_for(std::size_t{planes} * windows_.planes.divisor))(
+          pool_back<T>, windows_, planes, in + first * windows_.planes.divisor, d_out + first * windows_.out_planes.divisor,
+          d_in + first * windows_.planes.divisor);
+    });
   }
 
  private:
+  // Kernels count entries in 31 bits.
+  template <class Use>
+  void for_planes(const LayerPass& pass, const Use& use) const {
+    constexpr std::size_t kMostEntries = (std::size_t{1} << 31) - 1;
+    const std::size_t planes = pass.examples() * form_.channels, most = kMostEntries / windows_.planes.divisor;
+    for (std::size_t first = 0; first < planes; first += most) use(first, static_cast<std::uint32_t>(std::min(most, planes - first)));
+  }
   form::Pooling form_;
   Windows windows_;
 };
