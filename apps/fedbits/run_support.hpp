@@ -9,7 +9,7 @@
 #include "fl_core/state_pager.hpp"
 #include "scenarios/sweep.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
 }
 

@@ -69,7 +69,8 @@ class GroupNorm final : public Module<T> {
   // With y = (x - mean) r and u = w d_out: d_in = r (u - mean(u) - y mean(u y)), means over the group.
   void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
     if (!pass.accumulate) std::fill_n(d_w, 2 * channels_, T(0));
-    const auto count = static_cast<double>(channels_ / groups_ * pixels_);
+    const std::size_t entries = channels_ / groups_ * pixels_;
+    const auto count = static_cast<double>(entries);
     for (std::size_t g = 0; g < pass.B * groups_; ++g) {
       const T mean = saved[2 * g], r = saved[2 * g + 1];
       double sum = 0, product = 0;
