@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "clients/device_room.hpp"
+#include "clients/device_views.hpp"
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/tile.hpp"
 #include "fl_core/excluded.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
@@ -27,9 +27,7 @@ struct BlockRunner<T>::Scratch {
   std::vector<codec::Channel<T>> spoken;  // channels of the message being counted
   std::vector<std::byte> bytes;           // materialised message
   std::vector<std::unique_ptr<Payload<T>>> decoded;
-  Buffer<T> kept;           // [K,P] inputs kept for measuring
-  Buffer<T> kept_gradient;  // [K,P] for published metrics
-  RoundTimes times;         // of this thread in this phase, where they are asked for
+  RoundTimes times;  // of this thread in this phase, where they are asked for
 };
 
 template <class T>
@@ -41,6 +39,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
       oracle_(oracle),
       pool_(pool),
       options_(options),
+      measuring_(feedback, exchange, options.published_metrics, pool.num_threads(), max_cohort),
       device_stream_(options.device),
       device_workspace_(options.device) {
   for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
@@ -64,7 +63,6 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
     }
   }
   messages_.resize(max_cohort);
-  measures_.resize(max_cohort);
   work_.resize(max_cohort, 1.0);
   refused_.resize(max_cohort);
   for (int thread = 0; thread < pool.num_threads(); ++thread) {
@@ -191,30 +189,6 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
   return block;
 }
 
-namespace {
-
-// The view for kernels: `rows` lies where they read them, until the frame ends.
-template <class U>
-BatchView<U> reachable(const Exec& exec, BatchView<U> view, Workspace::Frame& frame) {
-  if (exec.device == Device::cpu || view.rows == nullptr) return view;
-  auto* rows = frame.take<std::uint32_t>(view.K);
-  copy_bytes(rows, exec.device, view.rows, Device::cpu, view.K * sizeof(std::uint32_t), exec.stream);
-  view.rows = rows;
-  return view;
-}
-template <class T>
-Affine<T> reachable(const Exec& exec, Affine<T> input, Workspace::Frame& frame) {
-  for (int a = 0; a < input.num_terms; ++a) input.term[a] = reachable(exec, input.term[a], frame);
-  return input;
-}
-template <class T>
-StateWrite<T> reachable(const Exec& exec, StateWrite<T> state, Workspace::Frame& frame) {
-  if (state.rule != StateRule::none) state.out = reachable(exec, state.out, frame);
-  return state;
-}
-
-}  // namespace
-
 // Fills the block's vectors, on the GPU where that can be.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
@@ -270,7 +244,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
   Send<T> send = feedback_.prepare(host, context, block, c);
   if (!last) send.state = {};
 
-  if (measured) measure_before(host, context, block, send);
+  if (measured) measuring_.of_inputs(exec, host, context, block, send);
   for (Payload<T>* message : block.messages[c]) {
     if (exec.device != Device::cpu) message->place_on(Device::managed);
     message->clear(channel.length(phase));
@@ -290,8 +264,9 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
     if (send.dense) keep_memory(own_context.remembered, own_context.remember);
   }
   compress(exec, channel, own_context, send, block, c);
+  if (measured) measuring_.of_messages(exec, host, context, block, c, send);
   feedback_.after_compress(host, context, block, c, send, exchange_);
-  if (measured) measure_after(exec, context, block, send, scratch_[static_cast<std::size_t>(exec.thread)]->kept.data());
+  if (measured) measuring_.of_silence(block, c);
 }
 
 // Where the operator runs: with the block, or on the CPU's threads.
@@ -395,59 +370,6 @@ void BlockRunner<T>::reconstruct(const Exec& exec, const RoundContext<T>& contex
 }
 
 template <class T>
-void BlockRunner<T>::measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send) {
-  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
-  const std::size_t P = context.P;
-  scratch.kept.resize_discard(block_size_ * P);
-  const bool keep_gradient = options_.published_metrics != PublishedMetrics::none;
-  if (keep_gradient) scratch.kept_gradient.resize_discard(block_size_ * P);
-  const std::string error_slot = feedback_.error_slot();
-  for (std::uint32_t k = 0; k < block.K; ++k) {
-    ClientMeasures& m = measures_[block.first + k];
-    T* p = scratch.kept.data() + k * P;
-    cpu::load_tile(send.input, k, 0, P, p);
-    const T* g = block.vectors[0].row(k);
-    m.compensated = sum_of_squares(p, P);
-    m.input = sum_of_squares(g, P, context.input_factor());
-    m.error =
-        error_slot.empty() ? std::numeric_limits<double>::quiet_NaN() : sum_of_squares(block.stored(*context.state, error_slot).row(k), P);
-    if (keep_gradient) std::copy_n(g, P, scratch.kept_gradient.data() + k * P);
-  }
-}
-
-template <class T>
-void BlockRunner<T>::measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send,
-                                   T* kept) {
-  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
-  const std::size_t P = context.P;
-  const std::size_t c = channels_.size() == 1
-                            ? 0
-                            : static_cast<std::size_t>(std::find_if(exchange_.channels.begin(), exchange_.channels.end(),
-                                                                    [](const auto& channel) { return channel.name == "model"; }) -
-                                                       exchange_.channels.begin());
-  for (std::uint32_t k = 0; k < block.K; ++k) {
-    ClientMeasures& m = measures_[block.first + k];
-    T* p = kept + k * P;
-    const Payload<T>& message = *block.messages[c][k];
-    if (message.length == P) {
-      add_scaled(message, exchange_.channels[c].scope, T(-1), p);
-      m.compression_error = sum_of_squares(p, P);
-    } else if (send.state.rule == StateRule::residual) {
-      m.compression_error = sum_of_squares(send.state.out.row(k), P);
-    } else {
-      m.compression_error = std::numeric_limits<double>::quiet_NaN();
-    }
-    if (options_.published_metrics == PublishedMetrics::none || send.state.rule != StateRule::residual) continue;
-    const T* e = send.state.out.row(k);
-    T* g = scratch.kept_gradient.data() + k * P;
-    if (options_.published_metrics == PublishedMetrics::ec_gd) m.error = sum_of_squares(e, P);
-    const T factor = context.input_factor();
-    for (std::size_t j = 0; j < P; ++j) g[j] = e[j] + factor * g[j];
-    m.compensated = sum_of_squares(g, P);
-  }
-}
-
-template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
   return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
 }
@@ -474,9 +396,8 @@ std::size_t BlockRunner<T>::size_bytes() const {
   std::size_t bytes = 0;
   for (const auto& scratch : scratch_) {
     for (const auto& vector : scratch->vectors) bytes += vector.capacity() * sizeof(T);
-    bytes += (scratch->kept.capacity() + scratch->kept_gradient.capacity()) * sizeof(T);
   }
-  bytes += kept_updates_.capacity() * sizeof(T);
+  bytes += measuring_.size_bytes() + kept_updates_.capacity() * sizeof(T);
   if (training_ != nullptr) bytes += training_->size_bytes();
   for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
   for (const auto& channel : channels_)
@@ -489,11 +410,11 @@ namespace {
 
 constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
 
-// Sums of M messages in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
+// Sums of M messages and of error memories in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
 std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
   constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
   const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
-  return (P + levels * std::min(P, kMostJoined)) * sizeof(double);
+  return (2 * P + levels * std::min(P, kMostJoined)) * sizeof(double);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "clients/device_training.hpp"
 #include "clients/local_update.hpp"
+#include "clients/message_measures.hpp"
 #include "clients/oracle.hpp"
 #include "compressors/codec/device_tally.hpp"
 #include "compressors/exchange.hpp"
@@ -26,10 +27,6 @@
 #include "fl_core/thread_pool.hpp"
 
 namespace fl {
-
-// Norms as the published logistic-regression code stores them, where they differ from what the formulas say: it takes them after the
-// memory was overwritten in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated one only.
-enum class PublishedMetrics { none, ec_gd, ec_sgd };
 
 struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
@@ -53,7 +50,7 @@ class BlockRunner final : public CohortRunner<T> {
   std::span<const ClientMessage<T>> exchange(const RoundContext<T>& context, int phase) override;
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
   void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) override;
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measures_; }
+  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measuring_.values(); }
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
   // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
@@ -99,8 +96,6 @@ class BlockRunner final : public CohortRunner<T> {
   // What the receiver makes of a message that it decoded.
   void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
                    std::uint32_t k);
-  void measure_before(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
-  void measure_after(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send, T* kept_input);
   void add_times(RoundTimes& times);
   void resize_blocks(const RoundContext<T>& context);
   void keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block);
@@ -112,6 +107,7 @@ class BlockRunner final : public CohortRunner<T> {
   ThreadPool& pool_;
   BlockRunnerOptions options_;
   Tap tap_;
+  MessageMeasures<T> measuring_;
 
   std::unique_ptr<DeviceTraining<T>> training_;     // null: clients train on the CPU
   std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
@@ -123,7 +119,6 @@ class BlockRunner final : public CohortRunner<T> {
   std::vector<std::size_t> vector_of_channel_;
   std::vector<ChannelMessages> channels_;
   std::vector<ClientMessage<T>> messages_;         // [M]
-  std::vector<ClientMeasures> measures_;           // [M]
   std::vector<double> work_;                       // [M]
   std::vector<std::uint8_t> refused_;              // [M]
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread

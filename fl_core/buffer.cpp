@@ -90,6 +90,15 @@ std::uint64_t free_bytes_of([[maybe_unused]] Device device) {
   return ~std::uint64_t{0};
 }
 
+void upload_bytes([[maybe_unused]] void* to, [[maybe_unused]] const void* from, [[maybe_unused]] std::size_t bytes,
+                  [[maybe_unused]] void* stream) {
+#if defined(FL_WITH_CUDA)
+  cuda::upload_bytes(to, from, bytes, stream);
+#else
+  refuse_cuda();
+#endif
+}
+
 DeviceStream::DeviceStream([[maybe_unused]] Device device) {
 #if defined(FL_WITH_CUDA)
   if (device == Device::cuda) stream_ = cuda::create_stream();

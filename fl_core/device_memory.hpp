@@ -1,6 +1,7 @@
-// How much memory a device has left for this process.
+// What only callers that know of devices need: how much memory one has left for this process, copies that nobody waits for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "fl_core/device.hpp"
@@ -9,5 +10,8 @@ namespace fl {
 
 // Bytes that may still be taken of a GPU; ~0 for the host, whose memory is nobody's to count here.
 [[nodiscard]] FL_API std::uint64_t free_bytes_of(Device device);
+
+// Copies pageable host memory to a GPU in the order of a stream, waiting for nothing: `from` has been read when the call returns.
+FL_API void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream);
 
 }  // namespace fl

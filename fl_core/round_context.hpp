@@ -51,7 +51,7 @@ struct RoundContext {
   std::span<const double> population_weight;  // [M] w_i of f = sum_i w_i f_i: weights of sums over all clients' state
   std::size_t num_clients = 0;                // N
   std::size_t P = 0;
-  const T* reference = nullptr;  // w [P]: the model at which clients compute
+  const T* reference = nullptr;  // w [P]: the model at which clients compute; until the server's step, which may move it
   bool normalise = false;        // clients divide what they send by their work (FedNova)
   std::string offset_slot;       // client slot that each client takes off w first ("" = none): its own model is w - offset_factor m_i
   double offset_factor = 1;

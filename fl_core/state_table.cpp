@@ -163,6 +163,15 @@ std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t cl
 }
 
 template <class T>
+BatchView<const T> StateTable<T>::of_clients(const std::string& name, std::span<const std::uint32_t> clients,
+                                             std::vector<std::uint32_t>& rows) {
+  const ClientSlot& slot = client_slot(name);
+  rows.clear();
+  for (const std::uint32_t client : clients) rows.push_back(slot.row_of_seat[pager_ ? pager_->seat_of(client) : client]);
+  return {slot.pool.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length, slot.stride};
+}
+
+template <class T>
 void StateTable<T>::persist(Archive& archive) {
   archive.section("state");
   Kept kept = Kept::inline_rows;

@@ -83,12 +83,18 @@ class FL_API StateTable {
   [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client);
   // The same to be read; empty where it is known to be zero. Clients in the file stay there.
   [[nodiscard]] std::span<const T> peek(const std::string& name, std::uint32_t client);
+  // Vectors of several clients to be read, all of which are in memory: [clients,L]. The view finds its row numbers in `rows`.
+  [[nodiscard]] BatchView<const T> of_clients(const std::string& name, std::span<const std::uint32_t> clients,
+                                              std::vector<std::uint32_t>& rows);
   // The message at this position has arrived: its shadow row becomes the client's state.
   void swap(const std::string& name, std::uint32_t position) {
     ClientSlot& slot = client_slot(name);
     std::swap(slot.row_of_seat[seats_[position]], slot.shadow_rows[position]);
     slot.rows[position] = slot.row_of_seat[seats_[position]];
   }
+
+  // Where client slots lie: the host's memory, or managed.
+  [[nodiscard]] Device memory() const { return memory_; }
 
   // The round of a client's last acknowledged message; 0 = none yet.
   [[nodiscard]] std::uint32_t acknowledged(std::uint32_t client) const { return acknowledged_[client]; }

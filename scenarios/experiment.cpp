@@ -9,6 +9,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/device_memory.hpp"
 #include "fl_core/norms.hpp"
+#include "fl_core/pieces.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/analysis/bounds.hpp"
 #include "scenarios/partitioners/skew.hpp"
@@ -36,7 +37,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       pool_(pool),
       machine_(machine),
       evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
-      model_(problem.P()) {
+      model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   make_parts();
   check_parts();
   resolve_step_size();
@@ -446,7 +447,7 @@ void Experiment<T>::measure_model(RoundRow& row, const DueMeasures& due) {
 template <class T>
 bool Experiment<T>::has_diverged(const RoundRow& row) const {
   const bool nobody_is_left = row.clients > 0 && row.refused == row.clients;
-  return nobody_is_left || !is_finite(round_->estimate().data(), round_->estimate().size()) ||
+  return nobody_is_left || !is_finite(pool_, round_->estimate()) ||
          (scenario_.evaluate.train_loss && is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
           !std::isfinite(row.train_loss));
 }

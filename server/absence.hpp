@@ -41,6 +41,8 @@ class Absence {
   // The share of its memory that a client keeps when it begins `round`, and what one more missed round leaves of that.
   [[nodiscard]] double kept_share(std::uint32_t round, std::uint32_t client, const StateTable<T>& state) const;
   [[nodiscard]] double factor_of_a_round() const { return factor(1); }
+  // Whether something else takes the place of memory.
+  [[nodiscard]] bool replaces() const { return rule_.state == AbsentState::server; }
   // sum [P] += what replaces the memory of all clients that would be back in `round`, weighted.
   void add_replacements(std::uint32_t round, std::span<const double> weights, StateTable<T>& state, std::span<double> sum) const;
   // sum [P] += weight * (the memory that a client would begin `round` with).

@@ -28,6 +28,7 @@ template <class T>
 Downlink<T>::Downlink(ExchangeChannel<T> channel, bool sends_model, std::size_t num_clients, std::size_t P)
     : channel_(std::move(channel)),
       sends_model_(sends_model),
+      is_exact_(sends_model && channel_.compressor->contract(channel_.scope).kappa == 0.0),
       reference_(P),
       bits_until_(1, 0),
       last_round_(num_clients, 0),
@@ -35,6 +36,14 @@ Downlink<T>::Downlink(ExchangeChannel<T> channel, bool sends_model, std::size_t 
 
 template <class T>
 std::uint64_t Downlink<T>::move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model) {
+  if (!is_exact_) return compress(exec, round, model);
+  if (exact_bits_ == 0) exact_bits_ = compress(exec, round, model);
+  shared_ = model;
+  return exact_bits_;
+}
+
+template <class T>
+std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::span<const T> model) {
   const std::size_t P = model.size();
   const BatchView<const T> x{model.data(), nullptr, 1, P, P}, w{reference_.data(), nullptr, 1, P, P};
   Affine<T> input;

@@ -36,15 +36,21 @@ class Downlink {
     archive.list(bits_until_);
     archive.array(std::span(last_round_));
   }
-  [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
+  // w [P]: until the model moves, where it is the model itself.
+  [[nodiscard]] std::span<const T> reference() const { return shared_.empty() ? reference_.span() : shared_; }
 
  private:
+  // Both return the bits of the message.
   std::uint64_t move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model);
+  std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
   [[nodiscard]] std::uint64_t slot_bits(const StateTable<T>& state, bool missed_a_round) const;
 
   ExchangeChannel<T> channel_;
   bool sends_model_;
-  Buffer<T> reference_;  // w [P]
+  bool is_exact_;                 // w = x, bit for bit
+  std::uint64_t exact_bits_ = 0;  // of a message then; 0 = none was sent yet
+  std::span<const T> shared_;     // the server's model as w; empty: reference_ is
+  Buffer<T> reference_;           // w [P]
   Payload<T> message_;
   std::vector<std::uint64_t> bits_until_;  // [rounds+1] sum of message bits of rounds 1 .. r
   std::vector<std::uint32_t> last_round_;  // [N] last round in which the client held w; 0 = never

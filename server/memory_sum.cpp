@@ -7,7 +7,7 @@ namespace fl {
 template <class T>
 void MemorySum<T>::begin_round(std::uint32_t round, std::span<const std::uint32_t> cohort, StateTable<T>& state) {
   if (!is_running_) return;
-  add(round, cohort, -1, state);
+  add(round, cohort, -1, state, state.server(slot()));
   const double aged = absence_.factor_of_a_round();
   if (aged == 1) return;
   for (double& x : state.server(slot())) x *= aged;
@@ -15,28 +15,17 @@ void MemorySum<T>::begin_round(std::uint32_t round, std::span<const std::uint32_
 
 template <class T>
 void MemorySum<T>::end_round(std::span<const std::uint32_t> cohort, StateTable<T>& state) {
-  if (is_running_) add(0, cohort, 1, state);
+  if (is_running_) add(0, cohort, 1, state, state.server(slot()));
 }
 
-// Threads share coordinates; each sums in the order of the cohort. Round 0: nobody has missed anything.
 template <class T>
-void MemorySum<T>::add(std::uint32_t round, std::span<const std::uint32_t> cohort, double sign, StateTable<T>& state) {
-  constexpr std::size_t kPiece = 2048;  // coordinates: 16 KiB of the sum
-  const std::span<double> sum = state.server(slot());
+void MemorySum<T>::add(std::uint32_t round, std::span<const std::uint32_t> clients, double sign, StateTable<T>& state,
+                       std::span<double> sum) const {
   std::vector<double> factor;
-  std::vector<std::span<const T>> memory;
-  for (const std::uint32_t client : cohort) {
+  for (const std::uint32_t client : clients)
     factor.push_back(sign * weights_[client] * (round == 0 ? 1 : absence_.kept_share(round, client, state)));
-    memory.push_back(state.of_client(absence_.slot(), client));
-  }
-  const auto pieces = static_cast<std::uint32_t>((sum.size() + kPiece - 1) / kPiece);
-  pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec&) {
-    const std::size_t first = piece * kPiece, last = std::min(sum.size(), first + kPiece);
-    for (std::size_t k = 0; k < memory.size(); ++k) {
-      const T* e = memory[k].data();
-      for (std::size_t j = first; j < last; ++j) sum[j] += factor[k] * static_cast<double>(e[j]);
-    }
-  });
+  std::vector<std::uint32_t> rows;
+  rows_->add(state.memory(), state.of_clients(absence_.slot(), clients, rows), factor, sum);
 }
 
 template <class T>
@@ -47,8 +36,14 @@ std::vector<double> MemorySum<T>::value(std::uint32_t round, StateTable<T>& stat
     absence_.add_replacements(round, weights_, state, sum);
     return sum;
   }
+  std::vector<std::uint32_t> clients;  // others have no memory
   for (std::uint32_t client = 0; client < weights_.size(); ++client)
-    if (state.acknowledged(client) > 0) absence_.add_memory(round, client, weights_[client], state, sum);  // others have none
+    if (state.acknowledged(client) > 0) clients.push_back(client);
+  if (state.reads_ahead() || absence_.replaces()) {  // rows in a file, or something else between them
+    for (const std::uint32_t client : clients) absence_.add_memory(round, client, weights_[client], state, sum);
+  } else {
+    add(round, clients, 1, state, sum);
+  }
   return sum;
 }
 

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "fl_core/row_sums.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "server/absence.hpp"
 
@@ -23,7 +25,7 @@ class MemorySum {
  public:
   // All outlive it. `weights` are w_i [N].
   MemorySum(const Absence<T>& absence, std::span<const double> weights, bool is_running, ThreadPool& pool)
-      : absence_(absence), weights_(weights), is_running_(is_running), pool_(pool) {}
+      : absence_(absence), weights_(weights), is_running_(is_running), rows_(std::make_unique<RowSums<T>>(pool)) {}
 
   [[nodiscard]] static bool pays_to_run(std::size_t num_clients, std::size_t cohort, std::uint64_t every) {
     return 2 * static_cast<double>(cohort) * static_cast<double>(every) < static_cast<double>(num_clients);
@@ -39,12 +41,13 @@ class MemorySum {
   [[nodiscard]] std::vector<double> value(std::uint32_t round, StateTable<T>& state) const;
 
  private:
-  void add(std::uint32_t round, std::span<const std::uint32_t> cohort, double sign, StateTable<T>& state);
+  // sum += sign sum_i w_i (what client i keeps of its memory when it begins `round`; of all where that is 0)
+  void add(std::uint32_t round, std::span<const std::uint32_t> clients, double sign, StateTable<T>& state, std::span<double> sum) const;
 
   const Absence<T>& absence_;
   std::span<const double> weights_;
   bool is_running_;
-  ThreadPool& pool_;
+  std::unique_ptr<RowSums<T>> rows_;
 };
 
 extern template class MemorySum<float>;

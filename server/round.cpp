@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fl_core/pieces.hpp"
+
 namespace fl {
 
 template <class T>
@@ -13,12 +15,13 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       aggregator_(parts.pool),
       absence_(settings_.absence),
       memory_sum_(absence_, settings_.weights, settings_.runs_memory_sum, parts.pool),
-      estimate_(model.size()),
+      estimate_(model.size(), settings_.sums),
       sums_(parts.exchange.channels.size()),
       state_sums_(parts.exchange.channels.size()),
       aggregates_(parts.exchange.channels.size()) {
   for (auto* sums : {&sums_, &state_sums_})
     for (Buffer<double>& one : *sums) one = Buffer<double>(0, settings_.sums);
+  parts_.optimizer.open(model.size());
 }
 
 template <class T>
@@ -33,7 +36,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   RoundContext<T> context = open(round, measure);
   for (int phase = 0; phase < parts_.exchange.num_phases(); ++phase) collect(context, phase);
   receive(context);
-  parts_.optimizer.step(round, settings_.unit == Unit::gradient ? context.step_size : 1.0, estimate_.span(), model_);
+  step(context);
   parts_.runner.acknowledge(context, delivered_);
   memory_sum_.end_round(plan_.cohort, parts_.state);
   absence_.learn(plan_.cohort, parts_.state, ledger_);
@@ -63,7 +66,7 @@ void Round<T>::draw(std::uint32_t round, RoundPlan& plan) const {
 // What the feedback makes of the sums. Normalised vectors are per unit of work: times the mean work, sum_i weight_i work_i / sum weight.
 template <class T>
 void Round<T>::receive(const RoundContext<T>& context) {
-  parts_.feedback.receive(context, aggregates_, estimate_.span());
+  if (!sums_are_estimates()) parts_.feedback.receive(context, aggregates_, estimate_.span());
   if (!context.normalise) return;
   double work = 0, sum = 0;
   for (std::size_t i = 0; i < work_.size(); ++i) {
@@ -73,6 +76,16 @@ void Round<T>::receive(const RoundContext<T>& context) {
   }
   if (sum > 0)
     for (double& e : estimate_) e *= work / sum;
+}
+
+// The model moves along the estimate.
+template <class T>
+void Round<T>::step(const RoundContext<T>& context) {
+  const double step_size = settings_.unit == Unit::gradient ? context.step_size : 1.0;
+  for_each_piece(parts_.pool, model_.size(), [&](std::size_t first, std::size_t last) {
+    parts_.optimizer.step(context.round, step_size, first, std::span<const double>(estimate_.span()).subspan(first, last - first),
+                          model_.subspan(first, last - first));
+  });
 }
 
 template <class T>
@@ -156,9 +169,10 @@ void Round<T>::aggregate(const RoundContext<T>& context, int phase, std::size_t 
   const std::size_t L = scope.P;
   arrived_.resize(context.cohort.size());
   for (std::uint32_t i = 0; i < arrived_.size(); ++i) arrived_[i] = delivered_[i] != 0 ? parts_.runner.payload(c, i) : nullptr;
-  sums_[c].resize_discard(L);
-  aggregator_.sum(arrived_, context.cohort_weight, scope, sums_[c].span());
-  aggregates_[c] = {sums_[c].span(), sums_[c].span()};
+  Buffer<double>& sums = sums_are_estimates() ? estimate_ : sums_[c];
+  sums.resize_discard(L);
+  aggregator_.sum(arrived_, context.cohort_weight, scope, sums.span());
+  aggregates_[c] = {sums.span(), sums.span()};
 
   if (channel.num_phases() > 1) {
     // Everyone learns the mean of the phase and moves the operator's shared state by it.
@@ -171,9 +185,9 @@ void Round<T>::aggregate(const RoundContext<T>& context, int phase, std::size_t 
       parts_.downlink.charge_phase(L, context.cohort, ledger_);
       return;
     }
-    sums_[c].resize_discard(context.P);
-    std::copy(phase_estimate_.begin(), phase_estimate_.end(), sums_[c].begin());
-    aggregates_[c] = {sums_[c].span(), sums_[c].span()};
+    sums.resize_discard(context.P);
+    std::copy(phase_estimate_.begin(), phase_estimate_.end(), sums.begin());
+    aggregates_[c] = {sums.span(), sums.span()};
     return;
   }
   const bool same = std::equal(context.cohort_weight.begin(), context.cohort_weight.end(), context.population_weight.begin());

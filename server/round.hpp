@@ -76,6 +76,11 @@ class Round {
   void draw(std::uint32_t round, RoundPlan& plan) const;
   RoundContext<T> open(std::uint32_t round, bool measure);
   void receive(const RoundContext<T>& context);
+  void step(const RoundContext<T>& context);
+  // Messages are added up where the estimate is wanted.
+  [[nodiscard]] bool sums_are_estimates() const {
+    return parts_.feedback.takes_sum() && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
+  }
   void collect(const RoundContext<T>& context, int phase);
   void refuse(std::span<const ClientMessage<T>> messages);
   void aggregate(const RoundContext<T>& context, int phase, std::size_t channel);

@@ -14,8 +14,11 @@ template <class T>
 class FL_API ServerOptimizer {
  public:
   virtual ~ServerOptimizer() = default;
-  // model [P] moves along estimate [P]; step_size is gamma when the estimate is a gradient, 1 when it is a step or an update.
-  virtual void step(std::uint32_t round, double step_size, std::span<const double> estimate, std::span<T> model) = 0;
+  // Before the steps: models have P entries. What was read by persist() stays.
+  virtual void open(std::size_t P) { (void)P; }
+  // Entries first, first+1, ... of the model move along those of the estimate; step_size is gamma when the estimate is a gradient, 1 when
+  // it is a step or an update. Pieces of a model are moved by several threads.
+  virtual void step(std::uint32_t round, double step_size, std::size_t first, std::span<const double> estimate, std::span<T> model) = 0;
   // Writes or reads everything it remembers between rounds.
   virtual void persist(Archive& archive) { (void)archive; }
 };

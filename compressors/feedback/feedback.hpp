@@ -77,6 +77,9 @@ class FL_API Feedback {
   // Whether receive() reads Aggregate::population; elsewhere it is then the sum by cohort weights.
   [[nodiscard]] virtual bool needs_population() const { return true; }
 
+  // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.
+  [[nodiscard]] virtual bool takes_sum() const { return false; }
+
   // Tosses coins and the like, before anything is sent.
   virtual void open_round(RoundContext<T>& context) const { (void)context; }
   [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,

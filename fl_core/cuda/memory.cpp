@@ -226,6 +226,10 @@ void synchronise() {
 }
 void synchronise(void* stream) { FL_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
+void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream) {
+  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)));
+}
+
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);
   if (queue == nullptr) synchronise();

@@ -45,5 +45,7 @@ FL_API void synchronise(void* stream);
 // Copies where at least one side is not Device::cpu, ordered by `stream` (a cudaStream_t). Null waits for every stream before and for the
 // copy after. A copy to or from Device::cpu is complete when the call returns. Throws DeviceError.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream);
+// From pageable host memory, which has been read when the call returns.
+void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream);
 
 }  // namespace fl::cuda

@@ -47,16 +47,18 @@ class Adaptive : public ServerOptimizer<T> {
   template <class OptionsStruct>
   explicit Adaptive(const OptionsStruct& o) : learning_rate_(o.learning_rate), beta1_(o.beta1), tau_(o.tau), rule_(o) {}
 
-  void step(std::uint32_t, double step_size, std::span<const double> estimate, std::span<T> model) override {
-    if (m_.empty()) {
-      m_.assign(model.size(), 0.0);
-      v_.assign(model.size(), tau_ * tau_);
-    }
+  void open(std::size_t P) override {
+    if (!m_.empty()) return;
+    m_.assign(P, 0.0);
+    v_.assign(P, tau_ * tau_);
+  }
+  void step(std::uint32_t, double step_size, std::size_t first, std::span<const double> estimate, std::span<T> model) override {
+    double *m = m_.data() + first, *v = v_.data() + first;
     for (std::size_t j = 0; j < model.size(); ++j) {
       const double update = -step_size * estimate[j];
-      m_[j] = beta1_ * m_[j] + (1 - beta1_) * update;
-      v_[j] = rule_.next(v_[j], update * update);
-      model[j] = static_cast<T>(static_cast<double>(model[j]) + learning_rate_ * m_[j] / (std::sqrt(v_[j]) + tau_));
+      m[j] = beta1_ * m[j] + (1 - beta1_) * update;
+      v[j] = rule_.next(v[j], update * update);
+      model[j] = static_cast<T>(static_cast<double>(model[j]) + learning_rate_ * m[j] / (std::sqrt(v[j]) + tau_));
     }
   }
   void persist(Archive& archive) override {

@@ -33,25 +33,31 @@ class ServerSgd final : public ServerOptimizer<T> {
  public:
   explicit ServerSgd(const ServerSgdOptions& o) : options_(o) {}
 
-  void step(std::uint32_t round, double step_size, std::span<const double> estimate, std::span<T> model) override {
+  void open(std::size_t P) override {
+    if (!is_plain() && momentum_.empty()) momentum_.assign(P, 0.0);
+  }
+  void step(std::uint32_t round, double step_size, std::size_t first, std::span<const double> estimate, std::span<T> model) override {
     using N = ServerSgdOptions::Nesterov;
     const double factor = options_.learning_rate * step_size, mu = options_.momentum, decay = options_.weight_decay;
-    if (mu == 0 && decay == 0 && options_.nesterov != N::code) {
+    if (is_plain()) {
       for (std::size_t j = 0; j < model.size(); ++j) model[j] = static_cast<T>(static_cast<double>(model[j]) - factor * estimate[j]);
       return;
     }
-    if (momentum_.empty()) momentum_.assign(model.size(), 0.0);
+    double* momentum = momentum_.data() + first;
     const double ahead = options_.nesterov == N::textbook ? mu : 1.0;
     for (std::size_t j = 0; j < model.size(); ++j) {
       const double d = estimate[j] + decay * static_cast<double>(model[j]);
-      momentum_[j] = round == 1 ? d : mu * momentum_[j] + d;
-      const double u = options_.nesterov == N::none ? momentum_[j] : d + ahead * momentum_[j];
+      momentum[j] = round == 1 ? d : mu * momentum[j] + d;
+      const double u = options_.nesterov == N::none ? momentum[j] : d + ahead * momentum[j];
       model[j] = static_cast<T>(static_cast<double>(model[j]) - factor * u);
     }
   }
   void persist(Archive& archive) override { archive.list(momentum_); }
 
  private:
+  [[nodiscard]] bool is_plain() const {
+    return options_.momentum == 0 && options_.weight_decay == 0 && options_.nesterov != ServerSgdOptions::Nesterov::code;
+  }
   ServerSgdOptions options_;
   std::vector<double> momentum_;
 };

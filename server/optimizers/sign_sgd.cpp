@@ -28,7 +28,7 @@ class SignSgd final : public ServerOptimizer<T> {
  public:
   explicit SignSgd(const SignSgdOptions& o) : options_(o) {}
 
-  void step(std::uint32_t, double step_size, std::span<const double> estimate, std::span<T> model) override {
+  void step(std::uint32_t, double step_size, std::size_t, std::span<const double> estimate, std::span<T> model) override {
     const double length = options_.learning_rate * step_size, tie = options_.tie == SignSgdOptions::Tie::plus ? length : 0;
     for (std::size_t j = 0; j < model.size(); ++j) {
       const double move = estimate[j] > 0 ? length : estimate[j] < 0 ? -length : tie;

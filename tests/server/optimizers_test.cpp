@@ -27,10 +27,11 @@ std::unique_ptr<ServerOptimizer<double>> make(const std::string& name, const Set
 void expect_trace(const std::string& name, const Settings& settings, const std::vector<Vector>& expected, double step_size = 1) {
   const auto optimizer = make(name, settings);
   Vector x = {1.0, -2.0, 0.5};
+  optimizer->open(x.size());
   for (std::uint32_t r = 1; r <= 3; ++r) {
     Vector estimate = kEstimates[r - 1];
     for (double& e : estimate) e /= step_size;
-    optimizer->step(r, step_size, estimate, x);
+    optimizer->step(r, step_size, 0, estimate, x);
     for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(x[j], expected[r - 1][j], 1e-14) << name << ", round " << r << ", " << j;
   }
 }
@@ -76,14 +77,15 @@ TEST(ServerOptimizers, GoOnAfterACheckpointAsIfThereHadBeenNone) {
     const Settings settings = name == "sgd" ? Settings{{"momentum", 0.5}} : Settings{};
     const auto one = make(name, settings), other = make(name, settings);
     Vector x = {1.0, -2.0, 0.5};
-    one->step(1, 1, kEstimates[0], x);
+    for (const auto& optimizer : {one.get(), other.get()}) optimizer->open(x.size());
+    one->step(1, 1, 0, kEstimates[0], x);
     Archive written;
     one->persist(written);
     Archive read(written.bytes());
     other->persist(read);
     Vector y = x;
-    one->step(2, 1, kEstimates[1], x);
-    other->step(2, 1, kEstimates[1], y);
+    one->step(2, 1, 0, kEstimates[1], x);
+    other->step(2, 1, 0, kEstimates[1], y);
     EXPECT_EQ(x, y) << name;
   }
 }
