@@ -151,8 +151,8 @@ void operators(double bytes_per_second) {
       {"natural, stochastic", "natural", {}, 0, 12, 0},
       {"stc 1%", "stc", {{"ratio", Value{0.01}}}, 0, 12, 0},
       {"three_lc", "three_lc", {}, 0, 20, 0},
-      {"dgc_sampled 1%", "dgc_sampled", {{"ratio", Value{0.01}}}, 0, 12, 0},
       {"drive", "drive", {}, 0, 12, 0},
+      {"dgc_sampled 1%", "dgc_sampled", {{"ratio", Value{0.01}}}, 0, 12, 0},
   };
   Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
   std::printf("\noperators, %u clients x %zu float32 parameters\n%-34s %10s %8s %6s\n", cohort.K, cohort.P, "", "ms", "share", "goal");

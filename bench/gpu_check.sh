@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 
 if [ ! -x "$build/fedbits" ] || [ ! -x "$build/fedbits_gpu_parity" ]; then
   [ "$build" = build-cuda ] || { echo "$build holds no fedbits and fedbits_gpu_parity; build the preset cuda there" >&2; exit 2; }
-  cmake --preset cuda >/dev/null && cmake --build --preset cuda || exit 2
+  cmake --preset cuda -DFL_BENCH=ON >/dev/null && cmake --build --preset cuda || exit 2
 fi
 
 echo "GPUs:"

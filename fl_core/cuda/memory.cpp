@@ -64,17 +64,19 @@ class Memory {
 
   void* allocate(Device kind, std::size_t bytes) {
     if (is_recording()) throw DeviceError("memory of the GPU cannot be taken while work is recorded");
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(recording_mutex(), mutex_);  // marks and waits for them spoil what another thread records
     if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
     const Pool::Block block = block_of(kind, bytes);
     return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
   }
   void free(Device kind, void* memory, std::size_t bytes) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (bytes > Pool::kLargestBlock)
+    if (bytes > Pool::kLargestBlock) {
+      const std::scoped_lock lock(recording_mutex(), mutex_);  // the driver waits for the GPU
       return_to_driver(kind, memory, bytes);
-    else
+    } else {
+      const std::lock_guard lock(mutex_);
       pool(kind).give_back(memory);
+    }
   }
   void add(cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
@@ -85,7 +87,7 @@ class Memory {
     streams_.remove(stream);
   }
   [[nodiscard]] std::size_t room() {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(recording_mutex(), mutex_);
     trim();
     return left();
   }
@@ -133,18 +135,26 @@ class Memory {
       if (const std::size_t room = left(); bytes > room) refuse(bytes, room);
     }
     void* memory = nullptr;
-    const char* call = kind == Device::cuda ? "cudaMalloc" : kind == Device::managed ? "cudaMallocManaged" : "cudaHostAlloc";
-    const cudaError_t status = kind == Device::cuda      ? cudaMalloc(&memory, bytes)
-                               : kind == Device::managed ? cudaMallocManaged(&memory, bytes)
-                                                         : cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    cudaError_t status = taken_from_driver(kind, bytes, &memory);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // not a later call's
+      trim();
+      status = taken_from_driver(kind, bytes, &memory);
+    }
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();  // not a later call's
       if (kind == Device::pinned) throw DeviceError("the host has no " + std::to_string(bytes) + " bytes to pin for the GPU");
       refuse(bytes, left());
     }
+    const char* call = kind == Device::cuda ? "cudaMalloc" : kind == Device::managed ? "cudaMallocManaged" : "cudaHostAlloc";
     if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, __LINE__);
     count_of(kind) += bytes;
     return memory;
+  }
+  [[nodiscard]] static cudaError_t taken_from_driver(Device kind, std::size_t bytes, void** memory) {
+    if (kind == Device::cuda) return cudaMalloc(memory, bytes);
+    if (kind == Device::managed) return cudaMallocManaged(memory, bytes);
+    return cudaHostAlloc(memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
   }
   [[noreturn]] void refuse(std::size_t bytes, std::size_t room) const {
     throw DeviceError("out of memory on the GPU: " + std::to_string(bytes) + " bytes were asked for, " + std::to_string(room) +
@@ -226,8 +236,25 @@ void synchronise() {
 }
 void synchronise(void* stream) { FL_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
+namespace {
+
+// Such a GPU reads the host's pages itself, when its turn has come; others are given a copy of them at once.
+[[nodiscard]] bool reads_pageable_memory() {
+  static const bool reads = [] {
+    int value = 0;
+    FL_CUDA_CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrPageableMemoryAccessUsesHostPageTables, 0));
+    return value != 0;
+  }();
+  return reads;
+}
+
+}  // namespace
+
 void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream) {
-  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)));
+  const auto queue = static_cast<cudaStream_t>(stream);
+  if (bytes == 0) return;
+  FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, queue));
+  if (reads_pageable_memory()) FL_CUDA_CHECK(cudaStreamSynchronize(queue));
 }
 
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {

@@ -3,12 +3,13 @@
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/memory.hpp"
 
 namespace fl::cuda {
 
 const void* upload_bytes(const Exec& exec, const void* from, std::size_t bytes, Workspace::Frame& frame) {
   std::byte* to = frame.take<std::byte>(bytes);
-  if (bytes > 0) FL_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(exec)));
+  ::fl::cuda::upload_bytes(to, from, bytes, exec.stream);
   return to;
 }
 

@@ -93,7 +93,7 @@ template <class T>
   return state.rule == StateRule::none ? nullptr : state.out.row(k);
 }
 
-// Copies host memory into the frame. `from` may go away at once: pageable memory is staged before the call returns.
+// Copies host memory into the frame, waiting for nothing. Pageable memory may go away at once; pinned memory is read later.
 [[nodiscard]] FL_API const void* upload_bytes(const Exec& exec, const void* from, std::size_t bytes, Workspace::Frame& frame);
 template <class U>
 [[nodiscard]] const U* upload(const Exec& exec, std::span<const U> from, Workspace::Frame& frame) {

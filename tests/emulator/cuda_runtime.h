@@ -28,7 +28,11 @@
 using cudaStream_t = void*;
 using cudaEvent_t = struct cudaEvent_st*;
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorNotReady = 600 };
-enum cudaDeviceAttr { cudaDevAttrL2CacheSize = 38, cudaDevAttrConcurrentManagedAccess = 89 };
+enum cudaDeviceAttr {
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrConcurrentManagedAccess = 89,
+  cudaDevAttrPageableMemoryAccessUsesHostPageTables = 100
+};
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 
 [[nodiscard]] const char* cudaGetErrorString(cudaError_t status);
