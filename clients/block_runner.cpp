@@ -9,6 +9,7 @@
 #include "clients/device_views.hpp"
 #include "compressors/codec/codec.hpp"
 #include "fl_core/excluded.hpp"
+#include "fl_core/message_sums.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
 
@@ -136,7 +137,8 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>
       train(exec, context, block);
     }
     const Lap lap(lap_of(times, &RoundTimes::compress_s));
-    if (phase == 0 && keeps_updates_) keep_updates_of(context, block);
+    if (phase == 0 && keeps_updates_)
+      on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(context, part); });
     send_block(exec, context, block, phase);
   });
   if (context.times != nullptr) add_times(*context.times);
@@ -377,7 +379,10 @@ const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t pos
 template <class T>
 void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) {
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    on_host(exec, open_block(exec, context, index), [&](const Exec&, const ClientBlock<T>& block) {
+    const ClientBlock<T> whole = open_block(exec, context, index);
+    for (const StateMove& move : feedback_.moves())
+      if (channels_[move.channel].takes_part) move_state(exec, context, whole, move, delivered);
+    on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
         feedback_.acknowledge(context, block, k, exchange_);
@@ -388,6 +393,29 @@ void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const
         context.state->set_acknowledged(block.clients[k], context.round);
       }
     });
+  });
+}
+
+// state += factor c for the messages that arrived, where they lie.
+template <class T>
+void BlockRunner<T>::move_state(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const StateMove& move,
+                                std::span<const std::uint8_t> delivered) {
+  std::vector<const Payload<T>*> arrived;
+  for (std::uint32_t k = 0; k < block.K; ++k)
+    arrived.push_back(delivered[block.first + k] != 0 ? block.messages[move.channel][k] : nullptr);
+  const Scope& scope = exchange_.channels[move.channel].scope;
+  const BatchView<T> rows = block.stored(*context.state, move.slot);
+  const std::span<const Payload<T>* const> messages(arrived);
+  const bool there = std::all_of(arrived.begin(), arrived.end(), [](const Payload<T>* m) { return m == nullptr || lies_on_device(*m); });
+  if (exec.device != Device::cpu && there) {
+    Workspace::Frame frame(*exec.workspace);
+    add_messages(exec, messages, scope, static_cast<T>(move.factor), reachable(exec, rows, frame));
+    synchronise(exec);
+    return;
+  }
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
+    const std::uint32_t begin = part.first - block.first;
+    add_messages(host, messages.subspan(begin, part.K), scope, static_cast<T>(move.factor), rows.slice(begin, part.K));
   });
 }
 

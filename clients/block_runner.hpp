@@ -96,6 +96,8 @@ class BlockRunner final : public CohortRunner<T> {
   // What the receiver makes of a message that it decoded.
   void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
                    std::uint32_t k);
+  void move_state(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const StateMove& move,
+                  std::span<const std::uint8_t> delivered);
   void add_times(RoundTimes& times);
   void resize_blocks(const RoundContext<T>& context);
   void keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block);

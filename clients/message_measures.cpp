@@ -6,18 +6,13 @@
 #include "clients/device_views.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/cpu/tile.hpp"
+#include "fl_core/message_sums.hpp"
 #include "fl_core/row_norms.hpp"
 
 namespace fl {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-// Whether a kernel may read the message: whoever ran on the host may have left buffers there.
-template <class T>
-[[nodiscard]] bool lies_on_device(const Payload<T>& message) {
-  return message.index.device() != Device::cpu && (message.rest == nullptr || lies_on_device(*message.rest));
-}
 
 }  // namespace
 

@@ -9,7 +9,8 @@ endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
 set_source_files_properties(fl_core/buffer.cpp fl_core/excluded.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
-  compressors/codec/device_tally.cpp PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
+  compressors/codec/device_tally.cpp fl_core/row_norms.cpp fl_core/row_sums.cpp fl_core/message_sums.cpp
+  PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
 
@@ -53,7 +54,7 @@ if(GTest_FOUND)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
   fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
-    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp)
+    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp)
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp)
   endif()

@@ -67,6 +67,7 @@ template <class T>
 Evaluator<T>::Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool, Device device)
     : problem_(problem),
       pool_(pool),
+      row_sums_(pool),
       on_device_(device == Device::cpu ? nullptr : std::make_unique<OnDevice>(problem, device)),
       gradients_(0, device == Device::cpu ? Device::cpu : Device::managed) {}
 template <class T>
@@ -172,14 +173,9 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
       if (pass == 1)
         pool_.parallel_for(count,
                            [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(gradients_.data() + k * P, mean_.data(), P); });
-      for (std::uint32_t k = 0; k < count; ++k) {
-        const double w = problem_.weights()[first + k];
-        const T* g = gradients_.data() + k * P;
-        if (pass == 1)
-          zeta_sq += w * distance[k];
-        else
-          for (std::size_t j = 0; j < P; ++j) mean_[j] += w * static_cast<double>(g[j]);
-      }
+      const std::span<const double> weights = std::span(problem_.weights()).subspan(first, count);
+      if (pass == 0) row_sums_.add(gradients_.device(), {gradients_.data(), nullptr, count, P, P}, weights, mean_.span());
+      for (std::uint32_t k = 0; pass == 1 && k < count; ++k) zeta_sq += weights[k] * distance[k];
     }
   }
   return {sum_of_squares(mean_.data(), P), zeta_sq};

@@ -10,6 +10,7 @@
 #include "clients/device_evaluation.hpp"
 #include "clients/device_training.hpp"
 #include "fl_core/buffer.hpp"
+#include "fl_core/row_sums.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measures.hpp"
@@ -59,6 +60,7 @@ class Evaluator {
 
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
+  RowSums<T> row_sums_;
   std::unique_ptr<OnDevice> on_device_;  // null on the CPU
   Buffer<T> gradients_;                  // [block,P]
   Buffer<double> mean_, spread_;         // [P]

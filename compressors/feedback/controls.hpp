@@ -20,10 +20,8 @@ class Controls : public Feedback<T> {
             {.name = "control_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
             {.name = "control_sum", .owner = SlotOwner::server}};
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "control").row(k));
-  }
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 0, 1}}; }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   // c as clients know it goes into the estimate: they took the same numbers off.
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = context.state->server("control_sum");

@@ -62,9 +62,8 @@ class Dasha final : public Feedback<T> {
     send.dense = starts_dense_ && context.round == 1;
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "shift").row(k));
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("tracker", block.first + k);
   }
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {

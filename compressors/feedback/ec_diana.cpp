@@ -65,9 +65,8 @@ class EcDiana final : public Feedback<T> {
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, static_cast<T>(alpha_), block.stored(*context.state, "shift").row(k));
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, alpha_}}; }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("error", block.first + k);
   }
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {

@@ -61,9 +61,8 @@ class EControl final : public Feedback<T> {
     }
   }
 
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "shift").row(k));
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("error", block.first + k);
   }
 

@@ -28,10 +28,8 @@ class FedDyn final : public Feedback<T> {
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), block.stored(*context.state, "moved").row(k));
-  }
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"moved", 0, 1}}; }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = context.state->server("moved_sum");
     for (std::size_t j = 0; j < sum.size(); ++j) {

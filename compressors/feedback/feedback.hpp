@@ -54,6 +54,13 @@ struct Send {
   bool dense = false;  // this round the channel sends everything, uncompressed
 };
 
+// Client state that moves by the messages that arrive: state += factor c, for the messages of a channel that were not silent.
+struct StateMove {
+  std::string slot;
+  std::size_t channel = 0;
+  double factor = 1;
+};
+
 template <class T>
 class FL_API Feedback {
  public:
@@ -87,6 +94,8 @@ class FL_API Feedback {
   // After the messages of a channel exist: masks, decisions to stay silent.
   virtual void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel,
                               const Send<T>& sent, const Exchange<T>& exchange) const;
+  // What whoever drives the rounds does with messages that arrived, before acknowledge().
+  [[nodiscard]] virtual std::vector<StateMove> moves() const { return {}; }
   // The message at block position k arrived.
   virtual void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
                            const Exchange<T>& exchange) const = 0;

@@ -77,12 +77,8 @@ class Lag final : public Feedback<T> {
     }
   }
 
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    const Payload<T>& message = *block.messages[0][k];
-    if (message.silent) return;
-    add_scaled(message, exchange.channels[0].scope, T(1), block.stored(*context.state, "last_sent").row(k));
-  }
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"last_sent", 0, 1}}; }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
 
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = context.state->server("gradient_sum");

@@ -48,9 +48,7 @@ class Scafcom final : public Controls<T> {
     send.input.add(T(1), block.vectors[0]).add(T(-1), control);
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    Controls<T>::acknowledge(context, block, k, exchange);
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("momentum", block.first + k);
   }
 

@@ -33,10 +33,8 @@ class Scaffold final : public Feedback<T> {
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    add_scaled(*block.messages[1][k], exchange.channels[1].scope, T(1), block.stored(*context.state, "control").row(k));
-  }
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 1, 1}}; }
+  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = context.state->server("control_sum");
     const std::span<T> mean = context.state->cohort("control_mean");

@@ -53,10 +53,8 @@ class Shifted : public Feedback<T> {
     return send;
   }
 
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    const T lambda = static_cast<T>(rule_.lambda);
-    add_scaled(*block.messages[0][k], exchange.channels[0].scope, lambda, block.stored(*context.state, "shift").row(k));
+  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, rule_.lambda}}; }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     if (rule_.has_momentum) context.state->swap("momentum", block.first + k);
   }
 

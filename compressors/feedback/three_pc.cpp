@@ -121,11 +121,12 @@ class ThreePc final : public Feedback<T> {
     }
   }
 
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    T* h = block.stored(*context.state, "shift").row(k);
-    for (std::size_t c = 0; c < block.messages.size(); ++c)
-      if (!block.messages[c][k]->silent) add_scaled(*block.messages[c][k], exchange.channels[c].scope, T(1), h);
+  [[nodiscard]] std::vector<StateMove> moves() const override {
+    std::vector<StateMove> moves;
+    for (std::size_t c = 0; c < channels({""}).size(); ++c) moves.push_back({"shift", c, 1});
+    return moves;
+  }
+  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     context.state->swap("last_gradient", block.first + k);
   }
 

@@ -1,20 +1,14 @@
 #include <algorithm>
-#include <utility>
+#include <vector>
 
+#include "fl_core/cuda/message_sums.hpp"
 #include "fl_core/cuda/row_norms.hpp"
 #include "fl_core/cuda/verbs.cuh"
-#include "fl_core/payload_segments.hpp"
 
 namespace fl::cuda {
 namespace {
 
 constexpr std::size_t kMostErrorBytes = std::size_t{256} << 20;  // of differences that lie there at a time
-
-template <class T>
-struct SubtractEntry {
-  T* out;
-  FL_HD void operator()(std::size_t j, T c) const { out[j] += T(-1) * c; }
-};
 
 template <class T>
 struct LoadRows {
@@ -32,22 +26,6 @@ struct LoadRows {
   scope.P = P;
   scope.segments.push_back({.begin = 0, .end = P, .rows = P});
   return scope;
-}
-
-// p -= c
-template <class T>
-void subtract(const Exec& exec, const Payload<T>& message, const Scope& scope, T* p) {
-  if (!message.silent) {
-    const bool own_shape = has_own_shape(message, scope);
-    detail::visit_entries(exec, message, own_shape ? one_segment(message.length) : scope, SubtractEntry<T>{p});
-    if (!message.excluded.empty() && !own_shape) {
-      Workspace::Frame frame(*exec.workspace);
-      const detail::EntryNumber<T> number{WireValue::fp32, {}, LevelWidth::w8, message.excluded.data(), nullptr, nullptr};
-      for_each(exec, message.excluded.size(),
-               detail::VisitEntry<T, SubtractEntry<T>>{plan_segments(exec, scope.excluded, frame), nullptr, number, SubtractEntry<T>{p}});
-    }
-  }
-  if (message.rest != nullptr) subtract(exec, *message.rest, scope, p);
 }
 
 template <class T>
@@ -76,8 +54,11 @@ void sums_of_squared_errors(const Exec& exec, const Affine<T>& input, const Scop
   for (std::size_t first = 0; first < K; first += most) {
     const auto count = static_cast<std::uint32_t>(std::min(most, K - first));
     for_each(exec, count * P, LoadRows<T>{input.slice(static_cast<std::uint32_t>(first), count), P, p});
-    for (std::size_t k = 0; k < count; ++k) subtract(exec, *messages[first + k], scope, p + k * P);
-    norms_to(exec, Affine<T>().add(T(1), BatchView<const T>{p, nullptr, count, P, P}), norm + first);
+    const BatchView<T> rows{p, nullptr, count, P, P};
+    const std::vector<const Payload<T>*> sent(messages.begin() + static_cast<std::ptrdiff_t>(first),
+                                              messages.begin() + static_cast<std::ptrdiff_t>(first + count));
+    add_messages(exec, std::span<const Payload<T>* const>(sent), scope, T(-1), rows);
+    norms_to(exec, Affine<T>().add(T(1), rows), norm + first);
   }
   ::fl::copy_bytes(out.data(), Device::cpu, norm, Device::cuda, out.size_bytes(), exec.stream);
 }

@@ -1,0 +1,199 @@
+// What is done with clients' rows and messages where they lie, on the GPU against the CPU's, byte for byte: norms, what compression took
+// away, messages added to state, weighted sums of rows. Without a GPU, skipped; emulated, threads are taken in both orders.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/message_sums.hpp"
+#include "fl_core/row_norms.hpp"
+#include "fl_core/row_sums.hpp"
+#include "tests/gpu/messages.hpp"
+
+namespace fl {
+namespace {
+
+// Rows of K clients in another order than theirs, on the host and where a GPU reaches them.
+template <class T>
+class Rows {
+ public:
+  Rows(std::uint32_t K, std::size_t P, std::uint32_t salt)
+      : K_(K), P_(P), stride_(aligned_stride<T>(P)), here_(K * stride_), there_(K * stride_, Device::managed), numbers_(K) {
+    for (std::uint32_t k = 0; k < K; ++k) {
+      numbers_[k] = (k * 3 + 1) % K;
+      for (std::size_t j = 0; j < P; ++j)
+        here_[numbers_[k] * stride_ + j] =
+            test::number<T>(test::Pattern::uniform, static_cast<std::uint32_t>(hash64(salt, std::uint64_t{k} << 32 | j)), j);
+    }
+    std::copy(here_.begin(), here_.end(), there_.begin());
+    numbers_there_.resize_discard(K);
+    std::copy(numbers_.begin(), numbers_.end(), numbers_there_.begin());
+  }
+  [[nodiscard]] BatchView<T> here() { return {here_.data(), numbers_.data(), K_, P_, stride_}; }
+  [[nodiscard]] BatchView<T> there() { return {there_.data(), numbers_there_.data(), K_, P_, stride_}; }
+  // As there(), with row numbers of the host's memory.
+  [[nodiscard]] BatchView<T> there_by_host() { return {there_.data(), numbers_.data(), K_, P_, stride_}; }
+  [[nodiscard]] bool are_the_same() const { return std::memcmp(here_.data(), there_.data(), here_.size() * sizeof(T)) == 0; }
+
+ private:
+  std::uint32_t K_;
+  std::size_t P_, stride_;
+  std::vector<T> here_;
+  Buffer<T> there_;
+  std::vector<std::uint32_t> numbers_;
+  Buffer<std::uint32_t> numbers_there_{0, Device::managed};
+};
+
+class Gpu {
+ public:
+  Gpu() {
+    exec.device = Device::cuda;
+    exec.stream = stream_.get();
+    exec.workspace = &workspace_;
+  }
+  Exec exec;
+
+ private:
+  DeviceStream stream_{Device::cuda};
+  Workspace workspace_{Device::cuda};
+};
+
+class Host {
+ public:
+  Host() { exec.workspace = &workspace_; }
+  Exec exec;
+
+ private:
+  Workspace workspace_;
+};
+
+bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+class GpuMessages : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  }
+  template <class T>
+  void compare(std::uint32_t K, std::size_t P) {
+    for (Scope scope : test::message_scopes(P)) {
+      SCOPED_TRACE(testing::Message() << "K = " << K << ", P = " << P << ", segments " << scope.segments.size() << ", " << sizeof(T)
+                                      << " bytes");
+      std::vector<Payload<T>> here = test::compressed<T>(GetParam(), scope, test::Pattern::uniform, K), there(K);
+      std::vector<Payload<T>*> on_host, on_device;
+      std::vector<const Payload<T>*> some_here, some_there;
+      for (std::uint32_t k = 0; k < K; ++k) {
+        there[k].place_on(Device::managed);
+        cuda::copy_payload(here[k], there[k], nullptr);
+        if (k == 1) here[k].silent = there[k].silent = true;
+        on_host.push_back(&here[k]);
+        on_device.push_back(&there[k]);
+        some_here.push_back(k == 2 ? nullptr : &here[k]);
+        some_there.push_back(k == 2 ? nullptr : &there[k]);
+      }
+      if (!lies_on_device(there[0])) return;
+      test::in_each_order([&] {
+        Gpu gpu;
+        Host host;
+        Rows<T> a(K, P, 5), b(K, P, 6);
+        const Affine<T> input_here = Affine<T>().add(T(1), a.here()).add(T(0.3), b.here());
+        const Affine<T> input_there = Affine<T>().add(T(1), a.there()).add(T(0.3), b.there());
+        std::vector<double> expected(K), norms(K);
+        sums_of_squared_errors<T>(host.exec, input_here, scope, on_host, expected);
+        sums_of_squared_errors<T>(gpu.exec, input_there, scope, on_device, norms);
+        EXPECT_TRUE(same_numbers(expected, norms));
+        sums_of_squares<T>(host.exec, input_here, expected);
+        sums_of_squares<T>(gpu.exec, input_there, norms);
+        EXPECT_TRUE(same_numbers(expected, norms));
+        EXPECT_GT(expected[0], 0);
+
+        add_messages<T>(host.exec, some_here, scope, T(0.7), a.here());
+        add_messages<T>(gpu.exec, some_there, scope, T(0.7), a.there());
+        synchronise(gpu.exec);
+        EXPECT_TRUE(a.are_the_same());
+      });
+    }
+  }
+};
+
+TEST_P(GpuMessages, AreMeasuredAndAddedAsOnTheCpu) {
+  compare<float>(1, 131);
+  compare<float>(5, 2501);
+  compare<double>(4, 997);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, GpuMessages, testing::ValuesIn(test::device_operators()),
+                         [](const auto& test) { return std::string(test.param); });
+
+// Factors of rank 2 and 0, and excluded values, as low-rank operators send them.
+std::vector<Payload<float>> factors(const Scope& scope, std::uint32_t K) {
+  std::vector<Payload<float>> messages(K);
+  for (std::uint32_t k = 0; k < K; ++k) {
+    Payload<float>& message = messages[k];
+    message.clear(scope.P);
+    message.positions = Positions::factors;
+    message.counts.resize_discard(scope.segments.size());
+    std::size_t size = 0, excluded = 0;
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      message.counts[s] = (s + k) % 2 == 0 ? 2 : 0;
+      size += message.counts[s] * (scope.segments[s].rows + scope.segments[s].cols);
+    }
+    for (const Segment& tensor : scope.excluded) excluded += tensor.size();
+    message.num_sent = size;
+    message.value.resize_discard(size);
+    message.excluded.resize_discard(excluded);
+    for (std::size_t i = 0; i < size; ++i) message.value[i] = 0.01f * static_cast<float>((i * 37 + k) % 101) - 0.5f;
+    for (std::size_t i = 0; i < excluded; ++i) message.excluded[i] = static_cast<float>(i);
+  }
+  return messages;
+}
+
+TEST(GpuRows, TakeProductsOfFactors) {
+  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  LayerTable table;
+  table.layers = {{"weight", 0, 12, 31}, {"bias", 372, 12, 1}, {"head", 384, 5, 13}};
+  const Scope scope = make_scope(table, ScopeKind::tensor, 0, {"bias"});
+  constexpr std::uint32_t kClients = 4;
+  const std::vector<Payload<float>> here = factors(scope, kClients);
+  std::vector<Payload<float>> there(kClients);
+  std::vector<const Payload<float>*> on_host, on_device;
+  for (std::uint32_t k = 0; k < kClients; ++k) {
+    there[k].place_on(Device::managed);
+    cuda::copy_payload(here[k], there[k], nullptr);
+    on_host.push_back(&here[k]);
+    on_device.push_back(&there[k]);
+  }
+  Gpu gpu;
+  Host host;
+  Rows<float> rows(kClients, scope.P, 3);
+  add_messages<float>(host.exec, on_host, scope, -1.0f, rows.here());
+  add_messages<float>(gpu.exec, on_device, scope, -1.0f, rows.there());
+  synchronise(gpu.exec);
+  EXPECT_TRUE(rows.are_the_same());
+}
+
+TEST(GpuRows, AreAddedUpAsOnTheCpu) {
+  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const auto& [K, P] : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}}) {
+    Rows<float> rows(K, P, 9);
+    std::vector<double> factor(K), here(P), there;
+    for (std::uint32_t k = 0; k < K; ++k) factor[k] = k % 3 == 1 ? -0.37 * k : 1.0 / (k + 1);
+    for (std::size_t j = 0; j < P; ++j) here[j] = 0.1 * static_cast<double>(j);
+    there = here;
+    ThreadPool pool(2);
+    RowSums<float> sums(pool);
+    sums.add(Device::cpu, rows.here(), factor, here);
+    sums.add(Device::managed, rows.there_by_host(), factor, there);
+    EXPECT_TRUE(same_numbers(here, there)) << K << " x " << P;
+  }
+}
+
+}  // namespace
+}  // namespace fl
