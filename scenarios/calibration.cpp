@@ -88,7 +88,7 @@ double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, 
     const Stopwatch slice;
     std::uint32_t rounds = 0;
     for (; goes_on() && (rounds == 0 || slice.seconds() < seconds / kSlices); ++rounds) {
-      if (scenario_.evaluate.every > 1) gradient_.reset();  // an evaluation long ago has left none of the model before
+      if (scenario_.evaluate.every > 1) measures_->forget_gradient();  // an evaluation long ago has left none of the model before
       const RoundRow row = play(static_cast<std::uint32_t>(played.size()) + 1, due);
       (void)has_diverged(row);
       played.push_back({row.bits_up, row.bits_down});
@@ -112,15 +112,16 @@ double Experiment<T>::seconds_of_rare_measures() {
     all_s += one.seconds() * static_cast<double>(total / step + (total % step != 0 ? 1 : 0));
   };
   const EvaluateOptions& options = scenario_.evaluate;
-  const bool gradient_is_rare = wants_gradient() == EvaluateOptions::Gradient::every && gradient_every() != options.every;
-  add(gradient_is_rare ? gradient_every() : 0, [&](RoundRow& row) {
+  const bool gradient_is_rare =
+      schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() != options.every;
+  add(gradient_is_rare ? schedule_.gradient_every() : 0, [&](RoundRow& row) {
     for (int at = 0; at < 2; ++at) {  // before and after the round
-      gradient_.reset();
-      measure_gradient(row);
+      measures_->forget_gradient();
+      measures_->of_gradient(row);
     }
   });
-  add(options.clients_every, [&](RoundRow& row) { measure_clients(row); });
-  add(options.ranking_every, [&](RoundRow& row) { measure_ranking(row); });
+  add(options.clients_every, [&](RoundRow& row) { measures_->of_clients(row); });
+  add(options.ranking_every, [&](RoundRow& row) { measures_->of_ranking(row); });
   return all_s;
 }
 
@@ -128,7 +129,7 @@ template <class T>
 Calibration Experiment<T>::calibrate(double seconds) {
   const auto total = static_cast<std::size_t>(scenario_.rounds);
   Calibration found{.total_rounds = total};
-  const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, measure_every());
+  const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, schedule_.messages_every());
   const auto used = static_cast<double>(std::ranges::count_if(kinds, [](const KindOfRound& kind) { return kind.count > 0; }));
 
   const Stopwatch start;
@@ -136,7 +137,8 @@ Calibration Experiment<T>::calibrate(double seconds) {
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
   const double first_s = seconds_per_round({}, 0, 1, played);
-  const bool gradient_as_often = wants_gradient() == EvaluateOptions::Gradient::every && gradient_every() == scenario_.evaluate.every;
+  const bool gradient_as_often =
+      schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() == scenario_.evaluate.every;
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
@@ -150,7 +152,7 @@ Calibration Experiment<T>::calibrate(double seconds) {
   found.once_s += first_s - least_s;  // the first round touches its memory for the first time
   if (std::isfinite(f_star_)) {
     const Stopwatch end;
-    (void)zeta_sq_at_optimum();
+    (void)measures_->zeta_sq_at_optimum();
     found.once_s += end.seconds();
   }
   found.rounds_played = played.size();

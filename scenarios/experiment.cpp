@@ -8,7 +8,6 @@
 #include "clients/device_room.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/device_memory.hpp"
-#include "fl_core/norms.hpp"
 #include "fl_core/pieces.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/analysis/bounds.hpp"
@@ -36,6 +35,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       problem_(problem),
       pool_(pool),
       machine_(machine),
+      schedule_(scenario_, problem.model().starts_at_random()),
       evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   make_parts();
@@ -43,6 +43,8 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   resolve_step_size();
   declare_state();
   start_model();
+  measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *feedback_,
+                                                              *local_, model_.span(), average_, f_star_, step_size_, unit_});
 }
 
 template <class T>
@@ -238,7 +240,7 @@ void Experiment<T>::declare_state() {
 
 template <class T>
 std::uint64_t Experiment<T>::round_bytes_on_device() const {
-  const bool measures_gradients = wants_gradient() != EvaluateOptions::Gradient::never;
+  const bool measures_gradients = schedule_.wants_gradient() != EvaluateOptions::Gradient::never;
   return runner_->most_bytes_on_device(problem_.P()) + evaluator_.most_bytes_on_device(measures_gradients);
 }
 
@@ -312,29 +314,6 @@ void Experiment<T>::start_average(const std::vector<double>& x_star) {
 }
 
 template <class T>
-bool Experiment<T>::is_due(std::uint32_t round, std::int64_t every) const {
-  return every > 0 && (round % static_cast<std::uint32_t>(every) == 0 || round == scenario_.rounds);
-}
-
-template <class T>
-std::int64_t Experiment<T>::gradient_every() const {
-  return scenario_.evaluate.gradient_every > 0 ? scenario_.evaluate.gradient_every : scenario_.evaluate.every;
-}
-
-template <class T>
-DueMeasures Experiment<T>::due(std::uint32_t round) const {
-  using Gradient = EvaluateOptions::Gradient;
-  const EvaluateOptions& options = scenario_.evaluate;
-  const Gradient gradient = wants_gradient();
-  return {.evaluation = is_due(round, options.every),
-          .messages = round > 0 && is_due(round, measure_every()),
-          .gradient = gradient != Gradient::never && (round == 0 || (gradient == Gradient::every && is_due(round, gradient_every()))),
-          .clients = is_due(round, options.clients_every),
-          .ranking = is_due(round, options.ranking_every),
-          .updates = round > 0 && is_due(round, options.updates_every)};
-}
-
-template <class T>
 void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   round_->persist(archive);
   if (average_) average_->persist(archive);
@@ -371,11 +350,11 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (!goes_on) status = RunStatus::interrupted;
   }
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
-    result.rows.push_back(play(r, due(r)));
+    result.rows.push_back(play(r, schedule_.due(r)));
     const RoundRow& row = result.rows.back();
     tell();
     if (has_diverged(row)) status = RunStatus::diverged;
-    if (status == RunStatus::diverged || (is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
+    if (status == RunStatus::diverged || (schedule_.is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
     if (!goes_on) {
       status = RunStatus::interrupted;
       break;
@@ -395,21 +374,8 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
-  measure_model(row, due(0));
+  measures_->of_model(row, schedule_.due(0));
   return row;
-}
-
-template <class T>
-std::int64_t Experiment<T>::measure_every() const {
-  return scenario_.evaluate.measure_every > 0 ? scenario_.evaluate.measure_every : scenario_.evaluate.every;
-}
-
-template <class T>
-EvaluateOptions::Gradient Experiment<T>::wants_gradient() const {
-  using Gradient = EvaluateOptions::Gradient;
-  if (scenario_.stop.grad_norm_sq) return Gradient::every;
-  if (scenario_.evaluate.gradient != Gradient::automatic) return scenario_.evaluate.gradient;
-  return problem_.model().starts_at_random() ? Gradient::start : Gradient::every;
 }
 
 // One round, and what is due to be measured of it.
@@ -422,153 +388,25 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   row.round = r;
   if (due.gradient) {
     const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-    row.global_grad_norm_sq = gradient_after(r - 1).norm_sq;
+    row.global_grad_norm_sq = measures_->gradient_after(r - 1).norm_sq;
   }
   if (average_) average_->add<T>(model_.span());
   runner_->keep_updates(due.updates);
   round_->play(r, due.messages);
-  count(row);
+  measures_->of_costs(row);
   const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-  if (due.messages) measure(row);
-  if (due.updates) measure_updates(row);
-  measure_model(row, due);
+  if (due.messages) measures_->of_messages(row);
+  if (due.updates) measures_->of_updates(row);
+  measures_->of_model(row, due);
   return row;
-}
-
-// What is due to be measured of x_r.
-template <class T>
-void Experiment<T>::measure_model(RoundRow& row, const DueMeasures& due) {
-  if (due.evaluation) evaluate(row);
-  if (due.gradient) measure_gradient(row);
-  if (due.clients) measure_clients(row);
-  if (due.ranking) measure_ranking(row);
 }
 
 template <class T>
 bool Experiment<T>::has_diverged(const RoundRow& row) const {
   const bool nobody_is_left = row.clients > 0 && row.refused == row.clients;
   return nobody_is_left || !is_finite(pool_, round_->estimate()) ||
-         (scenario_.evaluate.train_loss && is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
+         (scenario_.evaluate.train_loss && schedule_.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) &&
           !std::isfinite(row.train_loss));
-}
-
-// Statistics of the gradient at x_r, the current model; kept, because the next round may ask again.
-template <class T>
-const GradientStatistics& Experiment<T>::gradient_after(std::uint32_t round) {
-  if (!gradient_ || gradient_round_ != round) gradient_ = evaluator_.gradient(model_.span());
-  gradient_round_ = round;
-  return *gradient_;
-}
-
-template <class T>
-void Experiment<T>::count(RoundRow& row) const {
-  const Ledger& ledger = round_->ledger();
-  row.clients = round_->plan().cohort.size();
-  row.elements_up = ledger.round_up().elements;
-  row.bits_up_published = ledger.round_up().published;
-  row.bits_up_entropy = ledger.round_up().entropy;
-  row.bits_up = ledger.round_up().bits;
-  row.bits_down = ledger.round_down_bits();
-  row.residual_age = round_->residual_age();
-  row.refused = round_->refused();
-  row.density = static_cast<double>(row.elements_up) / (static_cast<double>(row.clients) * static_cast<double>(problem_.P()));
-}
-
-template <class T>
-void Experiment<T>::evaluate(RoundRow& row) {
-  if (scenario_.evaluate.train_loss) row.train_loss = evaluator_.train_loss(model_.span());
-  row.f_gap = row.train_loss - f_star_;
-  if (average_ && row.round > 0) {
-    const std::vector<T> at(average_->value().begin(), average_->value().end());
-    row.average_f_gap = evaluator_.train_loss(at) - f_star_;
-  }
-  const Accuracy test = evaluator_.test(model_.span());
-  row.test_accuracy = test.accuracy;
-  row.test_loss = test.loss;
-  if (problem_.train().next_token != NextToken::none) row.perplexity = std::exp(test.loss);
-  row.virtual_drift = virtual_drift(static_cast<std::uint32_t>(row.round));
-}
-
-template <class T>
-void Experiment<T>::measure_gradient(RoundRow& row) {
-  const GradientStatistics& gradient = gradient_after(static_cast<std::uint32_t>(row.round));
-  row.zeta_sq = gradient.zeta_sq;
-  row.gradient_dissimilarity = gradient.dissimilarity();
-}
-
-template <class T>
-void Experiment<T>::measure_clients(RoundRow& row) {
-  const Spread accuracy = evaluator_.client_accuracy(model_.span());
-  row.client_accuracy_mean = accuracy.mean;
-  row.client_accuracy_p10 = accuracy.p10;
-  row.client_accuracy_p50 = accuracy.p50;
-  row.client_accuracy_p90 = accuracy.p90;
-  row.client_accuracy_worst = accuracy.smallest;
-  row.client_accuracy_deviation = accuracy.deviation;
-}
-
-template <class T>
-void Experiment<T>::measure_ranking(RoundRow& row) {
-  const RankingQuality quality = evaluator_.ranking(model_.span(), scenario_.seeds.data);
-  row.hit_rate_10 = quality.hit_rate;
-  row.ndcg_10 = quality.ndcg;
-}
-
-// Weighted as the server averages. A gradient counts as one local step, which moves a client by gamma times it.
-template <class T>
-void Experiment<T>::measure_updates(RoundRow& row) {
-  const RoundPlan& plan = round_->plan();
-  if (plan.cohort.empty()) return;
-  std::vector<double> weight = plan.cohort_weight;
-  double sum = 0;
-  for (const double w : weight) sum += w;
-  for (double& w : weight) w /= sum;
-  const UpdateStatistics updates = update_statistics(runner_->updates(plan.cohort.size(), problem_.P()), weight, pool_);
-  const double gamma =
-      step_size_ * local_->schedule().factor(static_cast<std::uint32_t>(row.round), static_cast<std::uint32_t>(scenario_.rounds));
-  const double step = unit_ == Unit::update ? 1 : gamma;
-  row.update_dissimilarity = updates.dissimilarity;
-  row.client_drift = step * step * updates.variance;
-}
-
-// Means over the cohort, and what was promised against what happened.
-template <class T>
-void Experiment<T>::measure(RoundRow& row) {
-  const std::span<const ClientMeasures> measures = runner_->measures().first(round_->plan().cohort.size());
-  if (measures.empty()) return;  // a skipped round
-  double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < measures.size(); ++i) {
-    if (round_->delivered()[i] == 0) continue;
-    const ClientMeasures& m = measures[i];
-    ++count;
-    error += m.error;
-    input += m.input;
-    compensated += m.compensated;
-    compression += m.compression_error;
-    kappa = std::max(kappa, std::sqrt(m.compression_error));
-    if (!(m.compensated > 0)) continue;
-    delta = std::min(delta, 1 - m.compression_error / m.compensated);
-    omega = std::max(omega, m.compression_error / m.compensated);
-  }
-  if (count == 0) return;
-  const auto M = static_cast<double>(count);
-  row.error_norm_sq = error / M;
-  row.grad_norm_sq = input / M;
-  row.compensated_norm_sq = compensated / M;
-  row.compression_error_sq = compression / M;
-  row.measured_kappa = kappa;
-  row.measured_delta = delta;
-  row.measured_omega = omega;
-}
-
-// |mean of all clients' error| after a round: how far the virtual iterate x - mean e lies from x.
-template <class T>
-double Experiment<T>::virtual_drift(std::uint32_t round) {
-  const std::string slot = feedback_->error_slot();
-  if (slot.empty()) return kNotMeasured;
-  const std::vector<double> mean = round_->memory_sum(round + 1);
-  return std::sqrt(sum_of_squares(mean.data(), mean.size()));
 }
 
 template <class T>
@@ -578,13 +416,6 @@ bool Experiment<T>::should_stop(const RoundRow& row) const {
   return (stop.accuracy && row.test_accuracy >= *stop.accuracy) || (stop.f_gap && row.f_gap <= *stop.f_gap) ||
          (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
          (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
-}
-
-template <class T>
-double Experiment<T>::zeta_sq_at_optimum() {
-  const std::vector<double>& x_star = problem_.optimum(scenario_.evaluate.optimum).x;
-  const std::vector<T> at(x_star.begin(), x_star.end());
-  return evaluator_.gradient(at).zeta_sq;
 }
 
 template <class T>
@@ -628,7 +459,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   if (refused > 0) record.constants.push_back({"refused_updates", static_cast<double>(refused)});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
-  if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", zeta_sq_at_optimum()});
+  if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", measures_->zeta_sq_at_optimum()});
   const Contract contract = exchange_.channels.front().compressor->contract(exchange_.channels.front().scope);
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});

@@ -16,7 +16,9 @@
 #include "scenarios/device_need.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
+#include "scenarios/measure_schedule.hpp"
 #include "scenarios/model_average.hpp"
+#include "scenarios/run_measures.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/checkpoint.hpp"
 #include "server/round.hpp"
@@ -43,16 +45,6 @@ struct RunResult {
 
 // Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
-
-// What is measured of a round.
-struct DueMeasures {
-  bool evaluation = false;  // losses and accuracy
-  bool messages = false;    // norms and errors of the messages
-  bool gradient = false;    // of all rows
-  bool clients = false;     // accuracy on each client's own rows
-  bool ranking = false;     // of items
-  bool updates = false;     // how unlike they are
-};
 
 template <class T>
 class Experiment {
@@ -98,24 +90,8 @@ class Experiment {
   [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
-  [[nodiscard]] std::int64_t measure_every() const;
-  [[nodiscard]] EvaluateOptions::Gradient wants_gradient() const;
   [[nodiscard]] bool has_diverged(const RoundRow& row) const;
-  [[nodiscard]] DueMeasures due(std::uint32_t round) const;
-  void measure_model(RoundRow& row, const DueMeasures& due);
-  void evaluate(RoundRow& row);
-  void measure_gradient(RoundRow& row);
-  void measure_clients(RoundRow& row);
-  void measure_ranking(RoundRow& row);
-  void measure(RoundRow& row);
-  void measure_updates(RoundRow& row);
-  void count(RoundRow& row) const;
-  const GradientStatistics& gradient_after(std::uint32_t round);
-  [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
-  [[nodiscard]] std::int64_t gradient_every() const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
-  [[nodiscard]] double virtual_drift(std::uint32_t round);
-  [[nodiscard]] double zeta_sq_at_optimum();
   void finish(RunResult& result, RunStatus status);
   void add_theory(RunResult& result);
 
@@ -124,6 +100,7 @@ class Experiment {
   FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   MachineOptions machine_;
+  MeasureSchedule schedule_;
   Evaluator<T> evaluator_;
 
   std::unique_ptr<LocalUpdate<T>> local_;
@@ -142,8 +119,7 @@ class Experiment {
   double f_star_ = kNotMeasured;
   std::optional<ModelAverage> average_;                                        // where it is measured
   double start_distance_sq_ = kNotMeasured, client_convexity_ = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
-  std::optional<GradientStatistics> gradient_;
-  std::uint32_t gradient_round_ = 0;
+  std::unique_ptr<RunMeasures<T>> measures_;
 };
 
 extern template class Experiment<float>;
