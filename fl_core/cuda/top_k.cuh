@@ -6,9 +6,9 @@
 //      key at a time (4 passes for float, 8 for double), of which the first leaves p in the state row where it is not there yet; it marks
 //      what is above and the first entries equal to it, in ascending order
 //   3. marks.cuh makes the message of the marks
-// Order: by |p| as a number, NaN above infinity. A large segment is read and written about once, by as many blocks as it has stretches of
-// 8192 elements; the lists take a part of the memory of the vectors that falls with k, 5% at 1%. A segment whose bound was wrong runs at the
-// speed of one multiprocessor; nothing is wrong about values that are spread, much about vectors of equal magnitudes.
+// Order: by |p| as a number, NaN above infinity. A large segment is read and written about once, by a block for every 8192 elements. Its
+// list takes a tenth of the memory of the segment where 1% is kept, less than all of it where an eighth is. One whose bound was wrong
+// costs the speed of one multiprocessor: magnitudes that are spread do not do that, a vector of equal ones always does.
 #pragma once
 
 #include <cstdint>
