@@ -2,7 +2,8 @@
 //
 //   1. large segments of which a small part is kept (candidates.cuh): a sample gives a bound, one pass over memory evaluates the input,
 //      leaves p in the state row and lists what reaches the bound, and the k largest of the list are marked
-//   2. all others, and those whose bound was wrong: a block per client and segment finds the k-th magnitude by radix selection, 8 bits of the
+//   2. all others, and those whose bound was wrong: a block per client and segment finds the k-th magnitude by radix selection, 8 bits of
+//   the
 //      key at a time (4 passes for float, 8 for double), of which the first leaves p in the state row where it is not there yet; it marks
 //      what is above and the first entries equal to it, in ascending order
 //   3. marks.cuh makes the message of the marks
