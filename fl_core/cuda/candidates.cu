@@ -12,6 +12,7 @@
 namespace fl::cuda {
 namespace {
 
+constexpr unsigned kKeyBatch = 4;                              // keys that a thread fetches at once
 constexpr unsigned kSampleBatch = 4;                           // elements of the sample that a thread fetches at once
 constexpr unsigned kOwn = kReduceTile / kBlockThreads;         // elements of a tile that a thread takes
 constexpr unsigned kTile = kReduceTile, kStretch = 4 * kTile;  // elements that a block takes before it looks for more work
@@ -140,9 +141,9 @@ __global__ void __launch_bounds__(kBlockThreads) sample_bounds(Affine<T> input, 
       for (unsigned u = 0; u < kSampleBatch; ++u) key[base + u * kBlockThreads] = magnitude_key(p[u]);
     }
     __syncthreads();
-    const Key<T> middle = select_key<Key<T>>(size, sample.rank, leading_digits<Key<T>>(kMiddleDigits), room, key_at).key;
+    const Key<T> middle = select_key<Key<T>, kKeyBatch>(size, sample.rank, leading_digits<Key<T>>(kMiddleDigits), room, key_at).key;
     const unsigned rank = rank_in_sample(sample, key, middle, squares);
-    const Key<T> least = select_key<Key<T>>(size, rank, leading_digits<Key<T>>(kBoundDigits), room, key_at).key;
+    const Key<T> least = select_key<Key<T>, kKeyBatch>(size, rank, leading_digits<Key<T>>(kBoundDigits), room, key_at).key;
     // Zeros are never listed: where they are among the k largest there is nothing to be found out about them.
     if (threadIdx.x == 0) bound[piece] = least > 0 ? least : 1;
   }
@@ -232,11 +233,11 @@ template <class T>
 __device__ void mark_in_list(const List<T>& list, unsigned count, const LargeSegment& at, TieRule ties, RadixRoom& room,
                              std::uint32_t* word) {
   const auto key_at = [&list](std::size_t i, bool) { return list.key[i]; };
-  const Selected<Key<T>> kth = select_key<Key<T>>(count, at.k, leading_digits<Key<T>>(), room, key_at);
+  const Selected<Key<T>> kth = select_key<Key<T>, kKeyBatch>(count, at.k, leading_digits<Key<T>>(), room, key_at);
   unsigned beyond = at.size;  // equal ones are kept below this position
   if (ties == TieRule::lowest_index && kth.rank < kth.equal) {
     const auto from_end = [&list, &at, &kth](std::size_t i, bool) { return list.key[i] == kth.key ? at.size - list.index[i] : 0; };
-    beyond = at.size - select_key<std::uint32_t>(count, kth.rank, leading_digits<std::uint32_t>(), room, from_end).key + 1;
+    beyond = at.size - select_key<std::uint32_t, kKeyBatch>(count, kth.rank, leading_digits<std::uint32_t>(), room, from_end).key + 1;
   }
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
     const Key<T> key = list.key[i];

@@ -67,9 +67,9 @@ __device__ inline void find_digit(RadixRoom& room, unsigned rank) {
 // The rank-th largest of `size` keys, 1 <= rank <= size. All threads of the block; the room is free again when the call returns.
 // key_at(i, is_first): key i, in the first pass or a later one. Every pass asks the same thread for it, so that what a thread leaves behind
 // in the first one it finds in the others.
-template <class K, class KeyAt>
+// kBatch: keys that a thread fetches before it counts them, where registers allow for more than one.
+template <class K, unsigned kBatch, class KeyAt>
 __device__ Selected<K> select_key(std::size_t size, unsigned rank, DigitRange digits, RadixRoom& room, const KeyAt& key_at) {
-  constexpr unsigned kBatch = 4;  // keys that a thread fetches before it counts them
   unsigned* count = room.count[threadIdx.x / kWarp % RadixRoom::kCopies];
   K prefix = 0, known = 0;
   for (int shift = digits.top; shift >= digits.bottom; shift -= kDigitBits) {

@@ -39,7 +39,7 @@ __device__ Selected<Key<T>> select_in(SegmentInput<T>& segment, unsigned rank, R
     segment.evaluated = segment.evaluated || !is_first;
     return magnitude_key(segment.at(i));
   };
-  const Selected<Key<T>> selected = select_key<Key<T>>(segment.size, rank, leading_digits<Key<T>>(), room, key_at);
+  const Selected<Key<T>> selected = select_key<Key<T>, 1>(segment.size, rank, leading_digits<Key<T>>(), room, key_at);
   segment.evaluated = true;
   return selected;
 }
