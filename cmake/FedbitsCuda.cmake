@@ -54,7 +54,8 @@ if(GTest_FOUND)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
   fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
-    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp)
+    tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
+    tests/gpu/top_k_test.cpp)
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp)
   endif()

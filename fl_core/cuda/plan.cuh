@@ -35,18 +35,22 @@ struct Tile {
   std::size_t segment, begin, count, offset;
 };
 
-// The last segment whose `start` is not above x.
-template <class Start>
-[[nodiscard]] FL_HD inline std::size_t segment_at(const ScopePlan& plan, std::size_t x, Start start) {
-  std::size_t low = 0, high = plan.num_segments;
+// The last of `count` ascending segments whose `start` is not above x.
+template <class AnySegment, class Start>
+[[nodiscard]] FL_HD inline std::size_t last_not_above(const AnySegment* segment, std::size_t count, std::size_t x, Start start) {
+  std::size_t low = 0, high = count;
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
-    if (start(plan.segment[middle]) <= x)
+    if (start(segment[middle]) <= x)
       low = middle;
     else
       high = middle;
   }
   return low;
+}
+template <class Start>
+[[nodiscard]] FL_HD inline std::size_t segment_at(const ScopePlan& plan, std::size_t x, Start start) {
+  return last_not_above(plan.segment, plan.num_segments, x, start);
 }
 
 struct FirstTile {

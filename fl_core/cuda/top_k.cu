@@ -2,26 +2,18 @@
 #include <cmath>
 #include <vector>
 
+#include "fl_core/cuda/candidates.cuh"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/marks.cuh"
+#include "fl_core/cuda/radix_select.cuh"
 #include "fl_core/cuda/scan.cuh"
 #include "fl_core/cuda/top_k.cuh"
 
 namespace fl::cuda {
 namespace {
 
-constexpr unsigned kDigits = 256, kDigitBits = 8, kCopies = 4;
 constexpr int kLargeBlock = 1024;
-
-// |p| as an integer: ordered like the magnitude, NaN above infinity.
-[[nodiscard]] __device__ inline std::uint32_t magnitude_key(float p) { return __float_as_uint(p) & 0x7FFFFFFFu; }
-[[nodiscard]] __device__ inline std::uint64_t magnitude_key(double p) {
-  return static_cast<std::uint64_t>(__double_as_longlong(p)) & 0x7FFFFFFFFFFFFFFFull;
-}
-[[nodiscard]] __device__ inline float magnitude_of(std::uint32_t key) { return __uint_as_float(key); }
-[[nodiscard]] __device__ inline double magnitude_of(std::uint64_t key) { return __longlong_as_double(static_cast<long long>(key)); }
-template <class T>
-using Key = decltype(magnitude_key(T()));
+constexpr std::size_t kSearchingBlocks = 1024;  // look for segments that candidates did not settle
 
 // One segment of one client. The first visit of an element evaluates it and leaves p in the state row; later ones read it there. Every
 // visit gives element i to the same thread, so that nothing need be waited for in between.
@@ -40,64 +32,38 @@ struct SegmentInput {
   }
 };
 
-struct Shared {
-  unsigned count[kCopies][kDigits];
-  unsigned digit, rank;
-  unsigned warp_sum[kWarp];
-};
+// The rank-th largest key, 1 <= rank <= size. All threads of the block; ends with the segment evaluated.
+template <class T>
+__device__ Selected<Key<T>> select_in(SegmentInput<T>& segment, unsigned rank, RadixRoom& room) {
+  const auto key_at = [&segment](std::size_t i, bool is_first) {
+    segment.evaluated = segment.evaluated || !is_first;
+    return magnitude_key(segment.at(i));
+  };
+  const Selected<Key<T>> selected = select_key<Key<T>, 1>(segment.size, rank, leading_digits<Key<T>>(), room, key_at);
+  segment.evaluated = true;
+  return selected;
+}
 
-// Keys at least key: all above it, and `rank` of those equal to it reach the k-th.
+// Keys at least key are kept: all above it, and `rank` of those equal to it.
 template <class T>
 struct Bound {
   Key<T> key;
   unsigned rank;
 };
 
-// The digit that holds the rank-th largest, and the rank inside it. One warp; lane l has the digits 8l .. 8l+7.
-__device__ inline void find_digit(Shared& shared, unsigned rank) {
-  constexpr unsigned kOwn = kDigits / kWarp;
-  const unsigned lane = threadIdx.x % kWarp, first = (kWarp - 1 - lane) * kOwn;  // descending
-  unsigned own = 0;
-  for (unsigned d = 0; d < kOwn; ++d) own += shared.count[0][first + d];
-  const unsigned above = warp_inclusive_sum(own) - own;
-  if (above >= rank || above + own < rank) return;
-  unsigned left = rank - above, d = kOwn;
-  while (shared.count[0][first + d - 1] < left) left -= shared.count[0][first + --d];
-  shared.digit = first + d - 1;
-  shared.rank = left;
-}
-
-// The rank-th largest key, 1 <= rank <= size. All threads of the block; ends with the segment evaluated.
+// The bound of a segment's k largest. What the list of candidates says about it is used.
 template <class T>
-__device__ Bound<T> select_key(SegmentInput<T>& segment, unsigned rank, Shared& shared) {
-  constexpr int kTopShift = static_cast<int>(8 * sizeof(T) - kDigitBits);
-  unsigned* count = shared.count[threadIdx.x / kWarp % kCopies];
-  Key<T> prefix = 0, known = 0;
-  for (int shift = kTopShift; shift >= 0; shift -= static_cast<int>(kDigitBits)) {
-    for (unsigned i = threadIdx.x; i < kCopies * kDigits; i += blockDim.x) shared.count[i / kDigits][i % kDigits] = 0;
-    __syncthreads();
-    for (std::size_t i = threadIdx.x; i < segment.size; i += blockDim.x) {
-      const Key<T> key = magnitude_key(segment.at(i));
-      if ((key & known) == prefix) atomicAdd(&count[key >> shift & (kDigits - 1)], 1u);
-    }
-    segment.evaluated = true;
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < kDigits; i += blockDim.x)
-      for (unsigned c = 1; c < kCopies; ++c) shared.count[0][i] += shared.count[c][i];
-    __syncthreads();
-    if (threadIdx.x < kWarp) find_digit(shared, rank);
-    __syncthreads();
-    prefix |= static_cast<Key<T>>(shared.digit) << shift;
-    known |= static_cast<Key<T>>(kDigits - 1) << shift;
-    rank = shared.rank;
-    __syncthreads();
-  }
-  return {prefix, rank};
+__device__ Bound<T> bound_of(SegmentInput<T>& segment, unsigned k, const Found& found, RadixRoom& room) {
+  if (k == 0) return {~Key<T>{0}, 0};
+  if (k >= segment.size) return {0, static_cast<unsigned>(segment.size)};
+  if (found.way == Way::and_zeros) return {0, k - found.num_candidates};
+  const Selected<Key<T>> selected = select_in(segment, k, room);
+  return {selected.key, selected.rank};
 }
 
 // Marks the keys above the bound and the first `quota` equal to it. word: the segment's marks, of whole tiles.
 template <class T>
-__device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std::size_t quota, Shared& shared, std::uint32_t* word) {
+__device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std::size_t quota, RadixRoom& room, std::uint32_t* word) {
   const std::size_t words = (segment.size + kReduceTile - 1) / kReduceTile * kMarkWords;
   const unsigned lane = threadIdx.x % kWarp, left_lanes = (1u << lane) - 1;
   std::size_t equal_before = 0;
@@ -108,7 +74,7 @@ __device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std
     const unsigned equals = __ballot_sync(kAllLanes, equal);
     unsigned all = 0;
     // Every lane of a warp has the sum of the warps before it: lane 0 brings its warp's count.
-    const unsigned in_block = block_exclusive_sum(lane == 0 ? static_cast<unsigned>(__popc(equals)) : 0, shared.warp_sum, all);
+    const unsigned in_block = block_exclusive_sum(lane == 0 ? static_cast<unsigned>(__popc(equals)) : 0, room.warp_sum, all);
     const unsigned warp_before = __shfl_sync(kAllLanes, in_block, 0);
     const std::size_t nth = equal_before + warp_before + static_cast<unsigned>(__popc(equals & left_lanes));
     const unsigned kept = __ballot_sync(kAllLanes, above || (equal && nth < quota));
@@ -117,35 +83,34 @@ __device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std
   }
 }
 
+// A block per client and segment; those whose candidates are marked are done. found: [K,S] or null.
 template <class T>
-__global__ void __launch_bounds__(kLargeBlock)
-    mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan plan, const std::uint32_t* k, TieRule ties, std::uint32_t* mark) {
-  __shared__ Shared shared;
+__global__ void __launch_bounds__(kLargeBlock) mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan plan, const std::uint32_t* k,
+                                                            TieRule ties, const Found* found, std::uint32_t* mark) {
+  __shared__ RadixRoom room;
   const std::size_t pieces = input.clients() * plan.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const Found known = found == nullptr ? Found{} : found[piece];
+    if (known.way == Way::candidates) continue;
     const std::size_t client = piece / plan.num_segments, s = piece % plan.num_segments;
     const SegmentPlan at = plan.segment[s];
-    SegmentInput<T> segment{input, client, at.begin, at.size, state_row(state, client)};
-    Bound<T> bound{~Key<T>{0}, 0};
-    if (k[s] >= at.size)
-      bound = {0, static_cast<unsigned>(at.size)};
-    else if (k[s] > 0)
-      bound = select_key(segment, k[s], shared);
+    SegmentInput<T> segment{input, client, at.begin, at.size, state_row(state, client), known.way != Way::not_listed};
+    const Bound<T> bound = bound_of(segment, k[s], known, room);
     const std::size_t quota = ties == TieRule::all_ties && bound.rank > 0 ? at.size : bound.rank;
-    mark_segment(segment, bound, quota, shared, mark + (client * plan.num_tiles + at.first_tile) * kMarkWords);
+    mark_segment(segment, bound, quota, room, mark + (client * plan.num_tiles + at.first_tile) * kMarkWords);
   }
 }
 
 // rank: [S]; out: [K,S]
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock) find_magnitudes(Affine<T> input, ScopePlan plan, const std::uint32_t* rank, T* out) {
-  __shared__ Shared shared;
+  __shared__ RadixRoom room;
   const std::size_t pieces = input.clients() * plan.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const std::size_t s = piece % plan.num_segments;
     SegmentInput<T> segment{input, piece / plan.num_segments, plan.segment[s].begin, plan.segment[s].size, nullptr};
-    const Bound<T> bound = select_key(segment, rank[s], shared);
-    if (threadIdx.x == 0) out[piece] = magnitude_of(bound.key);
+    const Selected<Key<T>> selected = select_in(segment, rank[s], room);
+    if (threadIdx.x == 0) out[piece] = magnitude_of(selected.key);
   }
 }
 
@@ -155,6 +120,12 @@ __global__ void __launch_bounds__(kLargeBlock) find_magnitudes(Affine<T> input, 
   return kBlockThreads;
 }
 
+[[nodiscard]] bool all_listed(const Scope& scope, std::span<const std::uint32_t> k) {
+  for (std::size_t s = 0; s < scope.segments.size(); ++s)
+    if (!lists_candidates(scope.segments[s].size(), k[s])) return false;
+  return true;
+}
+
 }  // namespace
 
 template <class T>
@@ -162,10 +133,11 @@ void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, st
                 WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
   Workspace::Frame frame(*exec.workspace);
   const ScopePlan plan = plan_segments(exec, scope.segments, frame);
-  const std::size_t K = input.clients();
+  const std::size_t K = input.clients(), pieces = K * plan.num_segments;
   auto* mark = frame.take<std::uint32_t>(K * plan.num_tiles * kMarkWords);
-  Launch(exec, "mark_largest", K * plan.num_segments, threads_for(scope))(mark_largest<T>, input, state, plan, upload(exec, k, frame), ties,
-                                                                          mark);
+  const Found* found = mark_candidates(exec, input, scope, plan, k, ties, state, mark, frame);
+  const std::size_t blocks = all_listed(scope, k) ? std::min(pieces, kSearchingBlocks) : pieces;
+  Launch(exec, "mark_largest", blocks, threads_for(scope))(mark_largest<T>, input, state, plan, upload(exec, k, frame), ties, found, mark);
   send_marked(exec, input, plan, mark, wire, state, out, frame);
 }
 

@@ -1,10 +1,15 @@
 // The k entries of largest magnitude in every segment, exactly.
 //
-//   1. the k-th magnitude by radix selection: one block per client and segment counts 8 bits of the key at a time in shared memory (4
-//      passes for float, 8 for double); the first pass leaves p in the state row
-//   2. the same block marks what is above it and the first entries equal to it, in ascending order; marks.cuh makes the message of them
-// Order: by |p| as a number, NaN above infinity. A block holds at the state row (or the input) and needs no memory of the vector's size
-// but the marks; one client with one huge segment therefore runs at the speed of one multiprocessor.
+//   1. large segments of which a small part is kept (candidates.cuh): a sample gives a bound, one pass over memory evaluates the input,
+//      leaves p in the state row and lists what reaches the bound, and the k largest of the list are marked
+//   2. all others, and those whose bound was wrong: a block per client and segment finds the k-th magnitude by radix selection, 8 bits of
+//   the
+//      key at a time (4 passes for float, 8 for double), of which the first leaves p in the state row where it is not there yet; it marks
+//      what is above and the first entries equal to it, in ascending order
+//   3. marks.cuh makes the message of the marks
+// Order: by |p| as a number, NaN above infinity. A large segment is read and written about once, by a block for every 8192 elements. Its
+// list takes a tenth of the memory of the segment where 1% is kept, less than all of it where an eighth is. One whose bound was wrong
+// costs the speed of one multiprocessor: magnitudes that are spread do not do that, a vector of equal ones always does.
 #pragma once
 
 #include <cstdint>

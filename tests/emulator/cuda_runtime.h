@@ -159,6 +159,12 @@ T atomicAdd(T* at, std::type_identity_t<T> value) {
   *at = before + value;
   return before;
 }
+template <class T>
+T atomicOr(T* at, std::type_identity_t<T> value) {
+  const T before = *at;
+  *at = before | value;
+  return before;
+}
 
 [[nodiscard]] inline int __popc(unsigned x) { return std::popcount(x); }
 [[nodiscard]] inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }

@@ -1,0 +1,327 @@
+// The largest entries on the GPU against those on the CPU, byte for byte, on segments large enough for candidates (fl_core/cuda/
+// candidates.cuh): samples that mislead, ties, zeros, NaN and infinities, segments of several kinds in one call. Without a GPU, skipped;
+// emulated, threads are taken in both orders.
+#include "fl_core/cpu/top_k.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fl_core/buffer.hpp"
+#include "fl_core/cuda/candidates.cuh"
+#include "fl_core/cuda/marks.cuh"
+#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/cuda/top_k.cuh"
+#include "tests/gpu/messages.hpp"
+#include "tests/support/sanitized.hpp"
+
+namespace fl {
+namespace {
+
+using cuda::Found;
+using cuda::Way;
+using test::in_each_order;
+
+// What the vectors are like, and what the sample of them leads to.
+enum class Shape { uniform, rising, falling, seen_only, unseen_only, some_unseen, equal, zeros, few, ties, nan, infinite, denormal, alike };
+constexpr Shape kShapes[] = {Shape::uniform,     Shape::rising,   Shape::falling,  Shape::seen_only, Shape::unseen_only,
+                             Shape::some_unseen, Shape::equal,    Shape::zeros,    Shape::few,       Shape::ties,
+                             Shape::nan,         Shape::infinite, Shape::denormal, Shape::alike};
+// Under the sanitizers one shape for each way.
+bool is_left_out(Shape shape) {
+  return test::kSanitized && shape != Shape::ties && shape != Shape::seen_only && shape != Shape::unseen_only && shape != Shape::few;
+}
+const char* to_string(Shape shape) {
+  constexpr const char* kNames[] = {"uniform", "rising", "falling", "seen_only", "unseen_only", "some_unseen", "equal",
+                                    "zeros",   "few",    "ties",    "nan",       "infinite",    "denormal",    "alike"};
+  return kNames[static_cast<std::size_t>(shape)];
+}
+[[maybe_unused]] void PrintTo(Shape shape, std::ostream* out) { *out << to_string(shape); }
+
+// Whether element i of a segment is looked at for its bound.
+bool is_sampled(const cuda::Sample& sample, std::size_t i) {
+  if (sample.step < cuda::kSampleRun) return false;  // of a small segment, which has no sample
+  const auto run = static_cast<unsigned>(i / sample.step);
+  return run < sample.num_runs && i >= sample.place(run) && i < sample.place(run) + cuda::kSampleRun;
+}
+
+template <class T>
+T number(Shape shape, std::uint64_t word, std::size_t i, std::size_t size, const cuda::Sample& sample) {
+  using Limits = std::numeric_limits<T>;
+  const T u = static_cast<T>(static_cast<double>(word >> 11) * 0x1p-53), sign = word % 2 == 0 ? T(1) : T(-1);
+  const auto place = static_cast<T>(i + 1) / static_cast<T>(size);
+  switch (shape) {
+    case Shape::uniform: return sign * u;
+    case Shape::rising: return sign * place;
+    case Shape::falling: return sign * (T(2) - place);
+    case Shape::seen_only: return sign * (is_sampled(sample, i) ? 100 + u : u);
+    case Shape::unseen_only: return sign * (is_sampled(sample, i) ? u : 100 + u);
+    case Shape::some_unseen: return sign * (word % 8 == 0 && !is_sampled(sample, i) ? 100 + u : u);
+    case Shape::equal: return sign * T(0.25);
+    case Shape::zeros: return sign * T(0);
+    case Shape::few: return word % 1009 == 0 ? u : sign * T(0);
+    case Shape::ties: return sign * std::floor(150 * u);
+    case Shape::nan: return word % 97 == 0 ? Limits::quiet_NaN() : sign * u;
+    case Shape::infinite: return word % 43 == 0 ? sign * Limits::infinity() : sign * u;
+    case Shape::denormal: return sign * u * Limits::min();
+    case Shape::alike: return sign * (i / 64 % 50 == 0 ? 10 + u : u);  // large ones side by side
+  }
+  return 0;
+}
+
+struct Case {
+  std::uint32_t K = 1;
+  Scope scope;
+  std::vector<std::uint32_t> k;  // [S]
+  Shape shape = Shape::uniform;
+  int terms = 2;
+  TieRule ties = TieRule::lowest_index;
+  StateRule rule = StateRule::residual;
+  bool in_place = true;  // the state lies over the first term
+};
+
+Case of_segment(std::size_t size, std::size_t k, Shape shape) {
+  Case c;
+  c.scope = test::model_scope(size);
+  c.k = {static_cast<std::uint32_t>(k)};
+  c.shape = shape;
+  return c;
+}
+
+template <class T>
+struct Outcome {
+  std::vector<Payload<T>> messages;  // [K]
+  std::vector<T> state;              // [K,P]
+};
+
+// A case's vectors on a device. p = v for one term; else v / 2 in each of two, whatever else is added is 0.
+template <class T>
+class Placed {
+ public:
+  Placed(const Case& c, Device device) : c_(c), P_(c.scope.P), workspace_(device), half_(c.K * P_, device), zero_(c.K * P_, device) {
+    std::vector<T> half(c.K * P_, T(1)), zero(c.K * P_, T(0));
+    for (std::uint32_t k = 0; k < c.K; ++k)
+      for (std::size_t s = 0; s < c.scope.segments.size(); ++s) {
+        const Segment& segment = c.scope.segments[s];
+        const cuda::Sample sample = cuda::sample_of(segment.size(), c.k[s]);
+        for (std::size_t i = 0; i < segment.size(); ++i) {
+          const T v = number<T>(c.shape, hash64(7 + k, segment.begin + i), i, segment.size(), sample);
+          half[k * P_ + segment.begin + i] = c.terms == 1 ? v : v / 2;
+        }
+      }
+    copy(half_, half);
+    copy(zero_, zero);
+    other_ = Buffer<T>(c.K * P_, device);
+    copy(other_, half);
+    state_ = Buffer<T>(c.K * P_, device);
+    copy(state_, std::vector<T>(c.K * P_, T(-7)));
+    for (std::uint32_t k = 0; k < c.K; ++k) turned_.push_back(c.K - 1 - k);
+    rows_ = Buffer<std::uint32_t>(c.K, device);
+    copy_bytes(rows_.data(), device, turned_.data(), Device::cpu, c.K * sizeof(std::uint32_t));
+    fill_workspace();
+    exec_.device = device;
+    exec_.workspace = &workspace_;
+    input_.add(T(1), view(half_));
+    if (c.terms > 1) input_.add(T(1), view(other_));
+    for (int a = 2; a < c.terms; ++a) input_.add(T(3), view(zero_));
+    write_ = {c.rule, view(c.in_place ? half_ : state_)};
+  }
+  [[nodiscard]] Outcome<T> compress() {
+    Outcome<T> outcome;
+    std::vector<Payload<T>> messages(c_.K);
+    std::vector<Payload<T>*> out;
+    for (Payload<T>& message : messages) {
+      message.clear(P_);
+      out.push_back(&message);
+    }
+    if (exec_.device == Device::cpu)
+      cpu::top_k_rows<T>(exec_, input_, c_.scope, c_.k, c_.ties, kNativeWire<T>, write_, out);
+    else
+      cuda::top_k_rows<T>(exec_, input_, c_.scope, c_.k, c_.ties, kNativeWire<T>, write_, out);
+    for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
+    outcome.state = fetch(c_.in_place ? half_.data() : state_.data(), c_.K * P_);
+    return outcome;
+  }
+  // How the marks of the segments come about, on the GPU: [K,S].
+  [[nodiscard]] std::vector<Found> found() {
+    Workspace::Frame frame(workspace_);
+    const cuda::ScopePlan plan = cuda::plan_segments(exec_, c_.scope.segments, frame);
+    auto* mark = frame.take<std::uint32_t>(c_.K * plan.num_tiles * cuda::kMarkWords);
+    const Found* found = cuda::mark_candidates<T>(exec_, input_, c_.scope, plan, c_.k, c_.ties, write_, mark, frame);
+    return found == nullptr ? std::vector<Found>() : fetch(found, c_.K * c_.scope.segments.size());
+  }
+
+ private:
+  // Scratch memory is not zero when it is taken.
+  void fill_workspace() {
+    const std::vector<std::uint8_t> ones(c_.K * P_ * sizeof(T) + 1000000, 0xFF);
+    Workspace::Frame frame(workspace_);
+    copy_bytes(frame.take<std::uint8_t>(ones.size()), half_.device(), ones.data(), Device::cpu, ones.size());
+  }
+  [[nodiscard]] BatchView<T> view(Buffer<T>& data) { return {data.data(), rows_.data(), c_.K, P_, P_}; }
+  void copy(Buffer<T>& to, const std::vector<T>& from) {
+    copy_bytes(to.data(), to.device(), from.data(), Device::cpu, from.size() * sizeof(T));
+  }
+  template <class U>
+  [[nodiscard]] std::vector<U> fetch(const U* from, std::size_t count) {
+    std::vector<U> values(count);
+    copy_bytes(values.data(), Device::cpu, from, exec_.device, count * sizeof(U));
+    return values;
+  }
+  const Case& c_;
+  const std::size_t P_;
+  Workspace workspace_;
+  Buffer<T> half_, zero_, other_, state_;
+  Buffer<std::uint32_t> rows_;
+  std::vector<std::uint32_t> turned_;
+  Exec exec_;
+  Affine<T> input_;
+  StateWrite<T> write_;
+};
+
+template <class T>
+void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
+  for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
+    const Payload<T>&a = cpu.messages[k], &b = gpu.messages[k];
+    ASSERT_EQ(a.num_sent, b.num_sent) << "client " << k;
+    EXPECT_TRUE(std::ranges::equal(a.counts.span(), b.counts.span())) << "counts of client " << k;
+    EXPECT_TRUE(std::ranges::equal(a.index.span(), b.index.span())) << "positions of client " << k;
+    EXPECT_TRUE(test::same(a.value.data(), b.value.data(), a.num_sent)) << "values of client " << k;
+  }
+  EXPECT_TRUE(test::same(cpu.state.data(), gpu.state.data(), cpu.state.size())) << "state";
+}
+
+template <class T>
+void expect_parity(const Case& c) {
+  SCOPED_TRACE(testing::Message() << to_string(c.shape) << ", K = " << c.K << ", P = " << c.scope.P << ", k = " << c.k[0] << ", terms "
+                                  << c.terms << ", ties " << static_cast<int>(c.ties) << ", rule " << static_cast<int>(c.rule)
+                                  << (c.in_place ? ", in place" : "") << ", " << 8 * sizeof(T) << " bits");
+  const Outcome<T> cpu = Placed<T>(c, Device::cpu).compress();
+  in_each_order([&] { expect_same(cpu, Placed<T>(c, Device::cuda).compress()); });
+}
+
+class GpuTopK : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  }
+};
+
+TEST_F(GpuTopK, IsTheCpusWhateverTheSampleSays) {
+  for (const Shape shape : kShapes)
+    for (const TieRule ties : {TieRule::lowest_index, TieRule::all_ties}) {
+      if (is_left_out(shape)) continue;
+      Case c = of_segment(17003, 170, shape);
+      c.ties = ties;
+      expect_parity<float>(c);
+      if (ties == TieRule::lowest_index) expect_parity<double>(c);
+    }
+}
+
+TEST_F(GpuTopK, IsTheCpusOnSizesAroundTheBoundAndForEveryCount) {
+  for (const std::size_t size :
+       {cuda::kMostUnlisted - 1, cuda::kMostUnlisted, cuda::kMostUnlisted + 1, std::size_t{20480}, std::size_t{40001}})
+    expect_parity<float>(of_segment(size, size / 100, Shape::uniform));
+  for (const std::size_t k : {0, 1, 2, 33, 2400, 2500, 2501, 20000, 20001})
+    for (const Shape shape : {Shape::uniform, Shape::ties})
+      if (!is_left_out(shape)) expect_parity<float>(of_segment(20001, k, shape));
+}
+
+// Small segments, large ones of which nothing or all is sent, and some whose candidates are found, with gaps between them.
+Case mixed(Shape shape, std::uint32_t K) {
+  Case c;
+  c.K = K;
+  c.shape = shape;
+  const auto add = [&c](std::size_t size, std::size_t k) {
+    c.scope.segments.push_back({c.scope.P, c.scope.P + size, size, 1});
+    c.k.push_back(static_cast<std::uint32_t>(k));
+    c.scope.P += size;
+  };
+  add(5, 2);
+  add(17001, 0);
+  add(16385, 100);
+  c.scope.excluded.push_back({c.scope.P, c.scope.P + 77, 77, 1});
+  c.scope.P += 77;
+  add(2050, 11);
+  add(16999, 16999);
+  add(23456, 300);
+  add(16400, 16000);
+  add(1, 1);
+  return c;
+}
+
+TEST_F(GpuTopK, IsTheCpusWhereSegmentsAreOfSeveralKinds) {
+  for (const Shape shape : {Shape::uniform, Shape::few, Shape::unseen_only})
+    if (!is_left_out(shape)) expect_parity<float>(mixed(shape, 1));
+  expect_parity<double>(mixed(Shape::seen_only, 2));
+}
+
+TEST_F(GpuTopK, IsTheCpusForEveryStateAndNumberOfTerms) {
+  for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent})
+    for (const bool in_place : {true, false})
+      for (const Shape shape : {Shape::uniform, Shape::seen_only, Shape::unseen_only}) {
+        if (is_left_out(shape)) continue;
+        Case c = of_segment(18001, 200, shape);
+        c.K = 2;
+        c.rule = rule;
+        c.in_place = in_place;
+        if (rule != StateRule::none || in_place) expect_parity<float>(c);
+      }
+  for (int terms = 1; terms <= 4; ++terms) {
+    Case c = of_segment(16500, 150, Shape::uniform);
+    c.terms = terms;
+    expect_parity<float>(c);
+    expect_parity<double>(c);
+  }
+  Case c = of_segment(17000, 100, Shape::ties);
+  c.K = 5;
+  expect_parity<float>(c);
+}
+
+// Every way that a segment can go is gone.
+template <class T>
+void expect_ways() {
+  const std::vector<std::pair<Shape, Way>> expected = {
+      {Shape::uniform, Way::candidates},  {Shape::ties, Way::candidates},      {Shape::nan, Way::candidates},
+      {Shape::rising, Way::candidates},   {Shape::alike, Way::candidates},     {Shape::few, Way::and_zeros},
+      {Shape::zeros, Way::and_zeros},     {Shape::seen_only, Way::too_few},    {Shape::equal, Way::too_many},
+      {Shape::denormal, Way::candidates}, {Shape::unseen_only, Way::too_many}, {Shape::some_unseen, Way::too_many}};
+  for (const auto& [shape, way] : expected) {
+    SCOPED_TRACE(to_string(shape));
+    Case c = of_segment(50000, 500, shape);
+    c.K = 2;
+    for (const Found& found : Placed<T>(c, Device::cuda).found()) {
+      EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(way)) << found.num_candidates << " candidates";
+    }
+  }
+}
+
+TEST_F(GpuTopK, GoesEveryWay) {
+  expect_ways<float>();
+  expect_ways<double>();
+  const std::vector<Found> found = Placed<float>(mixed(Shape::uniform, 1), Device::cuda).found();
+  std::set<std::size_t> listed;
+  for (std::size_t s = 0; s < found.size(); ++s)
+    if (found[s].way != Way::not_listed) listed.insert(s);
+  EXPECT_EQ(listed, (std::set<std::size_t>{2, 5}));
+  EXPECT_TRUE(Placed<float>(of_segment(cuda::kMostUnlisted, 100, Shape::uniform), Device::cuda).found().empty());
+}
+
+TEST_F(GpuTopK, TakesAFewTimesKCandidates) {
+  for (const std::size_t k : {20, 100, 200, 1000, 2000, 12000}) {
+    const Case c = of_segment(100000, k, Shape::uniform);
+    const Found found = Placed<float>(c, Device::cuda).found().at(0);
+    EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(Way::candidates));
+    EXPECT_GE(found.num_candidates, k);
+    EXPECT_LE(found.num_candidates, 2 * k + 1000) << "of " << k;
+  }
+}
+
+}  // namespace
+}  // namespace fl
