@@ -109,7 +109,8 @@ double Experiment<T>::seconds_of_rare_measures() {
     const Stopwatch one;
     RoundRow row;
     measure(row);
-    all_s += one.seconds() * static_cast<double>(total / step + (total % step != 0 ? 1 : 0));
+    const std::uint64_t times = total / step + (total % step != 0 ? 1 : 0);
+    all_s += one.seconds() * static_cast<double>(times);
   };
   const EvaluateOptions& options = scenario_.evaluate;
   const bool gradient_is_rare =
