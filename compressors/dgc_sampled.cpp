@@ -67,42 +67,40 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// *threshold: the sample's estimate before, the corrected one after.
+// 1 where an entry reaches its segment's threshold.
+template <class T>
+struct IsSent {
+  const T* threshold;  // [S]
+  FL_HD double operator()(T p, std::size_t segment) const { return (p < T(0) ? -p : p) >= threshold[segment] ? 1 : 0; }
+};
+
+// A step of segment s towards the wanted number; moved[s] tells whether there was one. A segment that stays has come to its end.
 template <class T>
 struct CorrectThreshold {
-  const T* p;
-  std::size_t n;
-  double wanted, tolerance;
-  std::int64_t rounds;
-  T smallest;
-  T* threshold;
+  const double *sent, *wanted;  // [S]
+  double tolerance;
+  T* threshold;          // [S]
+  std::uint32_t* moved;  // [S]
 
-  FL_HD void operator()(std::size_t) const {
-    T t = *threshold;
-    for (std::int64_t round = 0; round < rounds; ++round) {
-      const auto sent = static_cast<double>(count_from(t));
-      if (sent > (1 + tolerance) * wanted)
-        t = static_cast<T>(1 + tolerance) * t;
-      else if (sent < (1 - tolerance) * wanted)
-        t = static_cast<T>(1 - tolerance) * t;
-      else
-        break;
-    }
-    const T top = largest();
-    *threshold = positive_threshold(t < top ? t : top, smallest);
+  FL_HD void operator()(std::size_t s) const {
+    const bool is_above = sent[s] > (1 + tolerance) * wanted[s], is_below = sent[s] < (1 - tolerance) * wanted[s];
+    if (is_above)
+      threshold[s] = static_cast<T>(1 + tolerance) * threshold[s];
+    else if (is_below)
+      threshold[s] = static_cast<T>(1 - tolerance) * threshold[s];
+    moved[s] = is_above || is_below ? 1 : 0;
   }
-  [[nodiscard]] FL_HD std::size_t count_from(T t) const {
-    std::size_t count = 0;
-    for (std::size_t j = 0; j < n; ++j) count += (p[j] < T(0) ? -p[j] : p[j]) >= t ? 1 : 0;
-    return count;
-  }
-  [[nodiscard]] FL_HD T largest() const {
-    T top = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      const T magnitude = p[j] < T(0) ? -p[j] : p[j];
-      top = magnitude > top ? magnitude : top;
-    }
-    return top;
+};
+
+// No threshold is above the largest magnitude.
+template <class T>
+struct LimitThreshold {
+  const double* largest;  // [S]
+  T smallest;
+  T* threshold;  // [S]
+  FL_HD void operator()(std::size_t s) const {
+    const T top = largest[s] > 0 ? static_cast<T>(largest[s]) : T(0);
+    threshold[s] = positive_threshold(threshold[s] < top ? threshold[s] : top, smallest);
   }
 };
 
@@ -120,27 +118,44 @@ class DgcSampled final : public Compressor<T> {
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
+    std::vector<double> wanted;
+    for (const Segment& segment : scope.segments)
+      wanted.push_back(density_of(options_, context.round, segment.size()) * static_cast<double>(segment.size()));
     send_above_thresholds(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, T* threshold) {
-      for (std::size_t s = 0; s < scope.segments.size(); ++s) {
-        const Segment& segment = scope.segments[s];
-        const double density = density_of(options_, context.round, segment.size());
-        estimate(exec, segment_stream(context, k, s), p + segment.begin, segment.size(), density, threshold + s);
-      }
+      for (std::size_t s = 0; s < scope.segments.size(); ++s)
+        estimate(exec, segment_stream(context, k, s), p + scope.segments[s].begin, scope.segments[s].size(), wanted[s], threshold + s);
+      correct(exec, vector_input(p, scope.P), scope, wanted, threshold);
     });
   }
 
  private:
-  void estimate(const Exec& exec, const RandomStream& stream, const T* p, std::size_t n, double density, T* threshold) const {
+  static constexpr T kSmallest = std::numeric_limits<T>::denorm_min();
+
+  void estimate(const Exec& exec, const RandomStream& stream, const T* p, std::size_t n, double wanted, T* threshold) const {
     Workspace::Frame frame(*exec.workspace);
-    const T smallest = std::numeric_limits<T>::denorm_min();
-    const double wanted = density * static_cast<double>(n);
     const auto size = std::max<std::size_t>(1, static_cast<std::size_t>(options_.sample * static_cast<double>(n)));
     const auto rank = std::clamp<std::size_t>(static_cast<std::size_t>(options_.sample * wanted), 1, size);
     T* sample = frame.take<T>(size);
     for_each(exec, size, SampleMagnitude<T>{stream, p, n, sample});
     sort_rows(exec, sample, 1, size);
-    for_each(exec, 1, TakeRank<T>{sample, size, rank, smallest, threshold});
-    for_each(exec, 1, CorrectThreshold<T>{p, n, wanted, options_.tolerance, options_.rounds, smallest, threshold});
+    for_each(exec, 1, TakeRank<T>{sample, size, rank, kSmallest, threshold});
+  }
+
+  // The segments' thresholds [S] together, until all of them have come to their end.
+  void correct(const Exec& exec, const Affine<T>& p, const Scope& scope, const std::vector<double>& wanted, T* threshold) const {
+    Workspace::Frame frame(*exec.workspace);
+    const std::size_t S = wanted.size();
+    auto *reduced = frame.take<double>(S), *placed = frame.take<double>(S);
+    auto* moved = frame.take<std::uint32_t>(S);
+    copy_bytes(placed, kThisDevice, wanted.data(), Device::cpu, S * sizeof(double), exec.stream);
+    std::vector<std::uint32_t> any(S, 1);
+    for (std::int64_t round = 0; round < options_.rounds && std::ranges::count(any, 1U) > 0; ++round) {
+      reduce_rows(exec, p, scope, IsSent<T>{threshold}, Reduce::sum, reduced);
+      for_each(exec, S, CorrectThreshold<T>{reduced, placed, options_.tolerance, threshold, moved});
+      copy_bytes(any.data(), Device::cpu, moved, kThisDevice, S * sizeof(std::uint32_t), exec.stream);
+    }
+    reduce_rows(exec, p, scope, MagnitudeOf{}, Reduce::max, reduced);
+    for_each(exec, S, LimitThreshold<T>{reduced, kSmallest, threshold});
   }
 
   DgcSampledOptions options_;

@@ -42,7 +42,11 @@ struct Fp8Scale {
 template <class T, LevelMap kMap>
 struct Fp8Level {
   using Map = std::integral_constant<LevelMap, kMap>;
-  FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const { return scale > T(0) ? fp8_level(kMap, p / scale) : 0; }
+  FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
+    const T x = p / scale;
+    const std::int32_t level = fp8_level(kMap, x);
+    return scale > T(0) ? x != x ? level & 0x7f : level : 0;  // the sign of a NaN is the processor's
+  }
 };
 
 template <class T>

@@ -229,6 +229,10 @@ void quantile_rows(const Exec&, const Affine<T>& input, const Scope& scope, doub
   for (std::size_t k = 0; k < input.clients(); ++k)
     for (const Segment& segment : scope.segments) {
       const std::size_t n = segment.size();
+      if (n == 0) {
+        *out++ = T(0);
+        continue;
+      }
       const auto from_below = static_cast<std::size_t>(std::ceil(q * static_cast<double>(n)));
       *out++ = magnitude_at_rank(input, k, segment, n - std::clamp<std::size_t>(from_below, 1, n) + 1);
     }

@@ -20,8 +20,10 @@ FL_API void check(cudaError_t status, const char* expression, const char* file, 
 #if defined(__CUDACC__) || defined(FL_CUDA_EMULATOR)
 #if defined(__CUDACC__)
 #define FL_UNROLL _Pragma("unroll")
+#define FL_NO_UNROLL _Pragma("unroll 1")
 #else
 #define FL_UNROLL
+#define FL_NO_UNROLL
 #endif
 
 inline constexpr int kBlockThreads = 256;

@@ -1,5 +1,6 @@
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/dense.cuh"
+#include "fl_core/cuda/opened.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/wire_value.hpp"
 
@@ -7,6 +8,9 @@ namespace fl::cuda {
 namespace {
 
 enum class Target { value, excluded };
+
+constexpr int kAhead = kReduceTile / kBlockThreads;  // elements of a thread: the tile at once
+static_assert(kAhead * kBlockThreads == kReduceTile);
 
 // value or excluded [offset ..] = p in the wire format, one block per tile.
 template <class T>
@@ -17,11 +21,15 @@ __global__ void send_tiles(Affine<T> input, StateWrite<T> state, ScopePlan plan,
     const Tile tile = tile_at(plan, piece % plan.num_tiles);
     T* row = state_row(state, k);
     T* value = (target == Target::value ? rows[k].value : rows[k].excluded) + tile.offset;
-    for (std::size_t i = threadIdx.x; i < tile.count; i += blockDim.x) {
-      const std::size_t j = tile.begin + i;
-      const T p = input.at(k, j), c = wire_value(wire, p);
+    T p[kAhead];
+    OpenedInput<T>(input, k).load(tile.begin + threadIdx.x, kBlockThreads, tile.begin + tile.count, p);
+    FL_UNROLL
+    for (int a = 0; a < kAhead; ++a) {
+      const std::size_t i = threadIdx.x + static_cast<std::size_t>(a) * kBlockThreads;
+      if (i >= tile.count) break;
+      const T c = wire_value(wire, p[a]);
       value[i] = c;
-      if (row != nullptr) row[j] = state_where_sent(state.rule, p, c);
+      if (row != nullptr) row[tile.begin + i] = state_where_sent(state.rule, p[a], c);
     }
   }
 }

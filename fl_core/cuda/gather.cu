@@ -1,12 +1,16 @@
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/gather.cuh"
 #include "fl_core/cuda/marks.cuh"
+#include "fl_core/cuda/opened.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/subset_draws.hpp"
 #include "fl_core/wire_value.hpp"
 
 namespace fl::cuda {
 namespace {
+
+constexpr int kAhead = kReduceTile / kBlockThreads;  // elements of a thread: the tile at once
+static_assert(kAhead * kBlockThreads == kReduceTile);
 
 // state = p in all segments.
 template <class T>
@@ -16,7 +20,11 @@ __global__ void evaluate_tiles(Affine<T> input, StateWrite<T> state, ScopePlan p
     const std::size_t k = piece / plan.num_tiles;
     const Tile tile = tile_at(plan, piece % plan.num_tiles);
     T* row = state.out.row(k) + tile.begin;
-    for (std::size_t i = threadIdx.x; i < tile.count; i += blockDim.x) row[i] = input.at(k, tile.begin + i);
+    T p[kAhead];
+    OpenedInput<T>(input, k).load(tile.begin + threadIdx.x, kBlockThreads, tile.begin + tile.count, p);
+    FL_UNROLL
+    for (std::size_t a = 0; a < kAhead; ++a)
+      if (threadIdx.x + a * kBlockThreads < tile.count) row[threadIdx.x + a * kBlockThreads] = p[a];
   }
 }
 
@@ -106,8 +114,14 @@ void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const st
   const std::uint32_t* kept = upload(exec, k, frame);
   Launch(exec, "mark_subsets", blocks_for(K * k.size(), kDrawThreads), kDrawThreads)(
       mark_subsets, plan, K, kept, upload(exec, std::span<const RandomStream>(stream), frame), mark);
-  Launch(exec, "turn_marks", K * plan.num_tiles, static_cast<int>(kMarkWords))(turn_marks, plan, K, kept, mark);
-  list_marked(exec, plan, K, mark, out, frame);
+  std::size_t num_sent = 0;
+  bool turns = false;
+  for (std::size_t s = 0; s < k.size(); ++s) {
+    num_sent += k[s];
+    turns = turns || draws_the_others(scope.segments[s].size(), k[s]);
+  }
+  if (turns) Launch(exec, "turn_marks", K * plan.num_tiles, static_cast<int>(kMarkWords))(turn_marks, plan, K, kept, mark);
+  list_marked(exec, plan, mark, static_cast<std::uint32_t>(num_sent), out, frame);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                        \

@@ -20,7 +20,7 @@ FL_API void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& s
                         const StateWrite<T>& state, std::span<Payload<T>* const> out);
 
 // A uniformly random set of k[s] positions in every segment of every client, ascending, into index, counts and num_sent of the payloads.
-// Floyd's method takes one draw after another: the host draws (fl_core/cpu/gather.hpp, the same sets) and the positions are copied.
+// Floyd's method takes one draw after another: a thread for each client and segment (fl_core/subset_draws.hpp, the CPU's sets).
 template <class T>
 FL_API void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
                                std::span<Payload<T>* const> out);

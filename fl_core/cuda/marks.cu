@@ -2,13 +2,13 @@
 
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/marks.cuh"
+#include "fl_core/cuda/opened.cuh"
 #include "fl_core/cuda/scan.cuh"
 #include "fl_core/wire_value.hpp"
 
 namespace fl::cuda {
 namespace {
 
-constexpr unsigned kWarps = kBlockThreads / kWarp;
 constexpr int kScanThreads = 1024;
 static_assert(kMarkWords == 2 * kWarp, "a lane takes two words of a tile");
 
@@ -56,83 +56,84 @@ __global__ void write_counts(ScopePlan plan, std::size_t num_clients, const std:
   }
 }
 
+// One warp: visit(at + i, j) for the i-th mark of a tile, which stands for element j of it. Of few marks every lane visits those of its own
+// two words; many are visited word by word, so that neighbours in memory go together.
+template <class Visit>
+__device__ void visit_marks(const std::uint32_t* words, std::size_t at, Visit visit) {
+  constexpr unsigned kFew = 4 * kMarkWords;
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::uint32_t low = words[2 * lane], high = words[2 * lane + 1];
+  if (__any_sync(kAllLanes, (low | high) != 0 ? 1 : 0) == 0) return;
+  const unsigned mine = static_cast<unsigned>(__popc(low)) + static_cast<unsigned>(__popc(high)), through = warp_inclusive_sum(mine);
+  if (__shfl_sync(kAllLanes, through, static_cast<int>(kWarp - 1)) <= kFew) {
+    at += through - mine;
+    for (std::uint32_t left = low; left != 0; left &= left - 1)
+      visit(at++, std::size_t{64} * lane + static_cast<unsigned>(__popc((left & (~left + 1)) - 1)));
+    for (std::uint32_t left = high; left != 0; left &= left - 1)
+      visit(at++, std::size_t{64} * lane + 32 + static_cast<unsigned>(__popc((left & (~left + 1)) - 1)));
+    return;
+  }
+  for (std::size_t w = 0; w < kMarkWords; ++w) {
+    const std::uint32_t word = words[w];
+    if ((word >> lane & 1) != 0) visit(at + static_cast<unsigned>(__popc(word & ((1u << lane) - 1))), w * kWarp + lane);
+    at += static_cast<unsigned>(__popc(word));
+  }
+}
+
+// A warp per tile.
 template <class T>
 __global__ void write_entries(Affine<T> input, StateWrite<T> state, ScopePlan plan, WireValue wire, const std::uint32_t* mark,
                               const std::uint32_t* first, const PayloadRow<T>* rows) {
-  __shared__ unsigned before[kMarkWords];
-  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const std::size_t pieces = input.clients() * plan.num_tiles;
-  for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    const std::uint32_t* words = mark + piece * kMarkWords;
-    if (warp == 0) {
-      const auto even = static_cast<unsigned>(__popc(words[2 * lane])), odd = static_cast<unsigned>(__popc(words[2 * lane + 1]));
-      before[2 * lane] = warp_inclusive_sum(even + odd) - even - odd;
-      before[2 * lane + 1] = before[2 * lane] + even;
-    }
-    __syncthreads();
-    const std::size_t k = piece / plan.num_tiles;
-    const Tile tile = tile_at(plan, piece % plan.num_tiles);
-    T* kept = state_row(state, k);
-    for (std::size_t w = warp; w < kMarkWords; w += kWarps) {
-      const std::uint32_t word = words[w];
-      if ((word >> lane & 1) == 0) continue;
-      const std::size_t at = first[piece] + before[w] + static_cast<unsigned>(__popc(word & ((1u << lane) - 1)));
-      const std::size_t j = tile.begin + w * 32 + lane;
-      const T p = kept != nullptr ? kept[j] : input.at(k, j);
-      const T c = wire_value(wire, p);
-      rows[k].index[at] = static_cast<std::uint32_t>(j);
-      rows[k].value[at] = c;
+  for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
+    const std::size_t k = piece / plan.num_tiles, begin = tile_at(plan, piece - k * plan.num_tiles).begin;
+    const OpenedInput<T> opened(input, k);
+    T *kept = state_row(state, k), *value = rows[k].value;
+    std::uint32_t* index = rows[k].index;
+    visit_marks(mark + piece * kMarkWords, first[piece], [&](std::size_t at, std::size_t i) {
+      const std::size_t j = begin + i;
+      const T p = kept != nullptr ? kept[j] : opened.at(j), c = wire_value(wire, p);
+      index[at] = static_cast<std::uint32_t>(j);
+      value[at] = c;
       if (kept != nullptr) kept[j] = state_where_sent(state.rule, p, c);
-    }
-    __syncthreads();
+    });
   }
 }
 
-// A warp per word of marks.
+// A warp per tile.
 template <class T>
 __global__ void write_positions(ScopePlan plan, std::size_t num_clients, const std::uint32_t* mark, const std::uint32_t* first,
                                 const PayloadRow<T>* rows) {
-  const unsigned lane = threadIdx.x % kWarp;
   const std::size_t pieces = num_clients * plan.num_tiles;
   for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
-    const std::size_t k = piece / plan.num_tiles;
-    const Tile tile = tile_at(plan, piece % plan.num_tiles);
-    std::size_t at = first[piece];
-    for (std::size_t w = 0; w < kMarkWords; ++w) {
-      const std::uint32_t word = mark[piece * kMarkWords + w];
-      if ((word >> lane & 1) != 0)
-        rows[k].index[at + static_cast<unsigned>(__popc(word & ((1u << lane) - 1)))] =
-            static_cast<std::uint32_t>(tile.begin + w * 32 + lane);
-      at += static_cast<unsigned>(__popc(word));
-    }
+    const std::size_t k = piece / plan.num_tiles, begin = tile_at(plan, piece - k * plan.num_tiles).begin;
+    std::uint32_t* index = rows[k].index;
+    visit_marks(mark + piece * kMarkWords, first[piece],
+                [&](std::size_t at, std::size_t i) { index[at] = static_cast<std::uint32_t>(begin + i); });
   }
 }
 
-// Where each tile's entries begin in its client's message, [K,num_tiles], and room in the messages for them all.
+// Where each tile's entries begin in its client's message, [K,num_tiles], and how many there are of each client, [K].
 struct MarkedEntries {
-  const std::uint32_t *first, *total;  // total: [K]
+  const std::uint32_t *first, *total;
 };
-template <class T>
-MarkedEntries make_room(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, bool for_values,
-                        std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+MarkedEntries count_entries(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, Workspace::Frame& frame) {
   const std::size_t pieces = K * plan.num_tiles;
   auto* first = frame.take<std::uint32_t>(pieces);
   auto* total = frame.take<std::uint32_t>(K);
   Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, pieces, first);
   Launch(exec, "scan_counts", K, kScanThreads)(scan_counts, first, K, plan.num_tiles, total);
-
-  std::vector<std::uint32_t> num_sent(K);
-  copy_bytes(num_sent.data(), Device::cpu, total, Device::cuda, K * sizeof(std::uint32_t), exec.stream);
-  for (std::size_t k = 0; k < K; ++k) {
-    Payload<T>& payload = *out[k];
-    payload.place_on(Device::cuda);
-    payload.positions = Positions::list;
-    payload.num_sent = num_sent[k];
-    payload.counts.resize_discard(plan.num_segments);
-    payload.index.resize_discard(num_sent[k]);
-    if (for_values) payload.value.resize_discard(num_sent[k]);
-  }
   return {first, total};
+}
+
+// Room for the positions of a message.
+template <class T>
+void make_room(const ScopePlan& plan, std::uint32_t num_sent, Payload<T>& payload) {
+  payload.place_on(Device::cuda);
+  payload.positions = Positions::list;
+  payload.num_sent = num_sent;
+  payload.counts.resize_discard(plan.num_segments);
+  payload.index.resize_discard(num_sent);
 }
 
 }  // namespace
@@ -141,22 +142,29 @@ template <class T>
 void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
                  const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
   const std::size_t K = input.clients();
-  const MarkedEntries entries = make_room(exec, plan, K, mark, true, out, frame);
-  for (Payload<T>* payload : out) payload->values = wire;
+  const MarkedEntries entries = count_entries(exec, plan, K, mark, frame);
+  std::vector<std::uint32_t> num_sent(K);
+  copy_bytes(num_sent.data(), Device::cpu, entries.total, Device::cuda, K * sizeof(std::uint32_t), exec.stream);
+  for (std::size_t k = 0; k < K; ++k) {
+    make_room(plan, num_sent[k], *out[k]);
+    out[k]->value.resize_discard(num_sent[k]);
+    out[k]->values = wire;
+  }
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
   Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
-  Launch(exec, "write_entries", K * plan.num_tiles)(write_entries<T>, input, state, plan, wire, mark, entries.first, rows);
+  Launch(exec, "write_entries", blocks_for(K * plan.num_tiles * kWarp))(write_entries<T>, input, state, plan, wire, mark, entries.first,
+                                                                        rows);
 }
 
 template <class T>
-void list_marked(const Exec& exec, const ScopePlan& plan, std::size_t num_clients, const std::uint32_t* mark,
+void list_marked(const Exec& exec, const ScopePlan& plan, const std::uint32_t* mark, std::uint32_t num_sent,
                  std::span<Payload<T>* const> out, Workspace::Frame& frame) {
-  const MarkedEntries entries = make_room(exec, plan, num_clients, mark, false, out, frame);
+  const std::size_t K = out.size();
+  const MarkedEntries entries = count_entries(exec, plan, K, mark, frame);
+  for (Payload<T>* payload : out) make_room(plan, num_sent, *payload);
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
-  Launch(exec, "write_counts", blocks_for(num_clients * plan.num_segments))(write_counts<T>, plan, num_clients, entries.first,
-                                                                            entries.total, rows);
-  Launch(exec, "write_positions", blocks_for(num_clients * plan.num_tiles * kWarp))(write_positions<T>, plan, num_clients, mark,
-                                                                                    entries.first, rows);
+  Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
+  Launch(exec, "write_positions", blocks_for(K * plan.num_tiles * kWarp))(write_positions<T>, plan, K, mark, entries.first, rows);
 }
 
 template void send_marked<float>(const Exec&, const Affine<float>&, const ScopePlan&, const std::uint32_t*, WireValue,
@@ -164,9 +172,9 @@ template void send_marked<float>(const Exec&, const Affine<float>&, const ScopeP
 template void send_marked<double>(const Exec&, const Affine<double>&, const ScopePlan&, const std::uint32_t*, WireValue,
                                   const StateWrite<double>&, std::span<Payload<double>* const>, Workspace::Frame&);
 
-template void list_marked<float>(const Exec&, const ScopePlan&, std::size_t, const std::uint32_t*, std::span<Payload<float>* const>,
+template void list_marked<float>(const Exec&, const ScopePlan&, const std::uint32_t*, std::uint32_t, std::span<Payload<float>* const>,
                                  Workspace::Frame&);
-template void list_marked<double>(const Exec&, const ScopePlan&, std::size_t, const std::uint32_t*, std::span<Payload<double>* const>,
+template void list_marked<double>(const Exec&, const ScopePlan&, const std::uint32_t*, std::uint32_t, std::span<Payload<double>* const>,
                                   Workspace::Frame&);
 
 }  // namespace fl::cuda

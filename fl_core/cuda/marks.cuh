@@ -24,9 +24,9 @@ extern template void send_marked<float>(const Exec&, const Affine<float>&, const
 extern template void send_marked<double>(const Exec&, const Affine<double>&, const ScopePlan&, const std::uint32_t*, WireValue,
                                          const StateWrite<double>&, std::span<Payload<double>* const>, Workspace::Frame&);
 
-// The same without values, which are left to others: positions alone, in ascending order.
+// The same without values, which are left to others: positions alone, in ascending order. Every client has num_sent marks: nobody waits.
 template <class T>
-void list_marked(const Exec& exec, const ScopePlan& plan, std::size_t num_clients, const std::uint32_t* mark,
+void list_marked(const Exec& exec, const ScopePlan& plan, const std::uint32_t* mark, std::uint32_t num_sent,
                  std::span<Payload<T>* const> out, Workspace::Frame& frame);
 
 }  // namespace fl::cuda

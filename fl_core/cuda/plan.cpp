@@ -1,5 +1,6 @@
 #include "fl_core/cuda/plan.cuh"
 
+#include <algorithm>
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
@@ -22,6 +23,7 @@ ScopePlan plan_segments(const Exec& exec, std::span<const Segment> segments, Wor
     plans.push_back({segment.begin, segment.size(), scope.num_tiles, scope.total});
     scope.num_tiles += (segment.size() + kReduceTile - 1) / kReduceTile;
     scope.total += segment.size();
+    scope.largest = std::max(scope.largest, segment.size());
   }
   scope.segment = upload(exec, std::span<const SegmentPlan>(plans), frame);
   return scope;

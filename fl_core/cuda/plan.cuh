@@ -28,6 +28,7 @@ struct ScopePlan {
   std::size_t num_segments = 0;          // S
   std::size_t num_tiles = 0;             // of one client
   std::size_t total = 0;                 // elements of one client
+  std::size_t largest = 0;               // elements of the largest segment
 };
 
 // Elements begin .. begin+count-1 of the vector: a tile of `segment`, at `offset` among the elements of all segments.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/opened.cuh"
 #include "fl_core/cuda/plan.cuh"
 
 namespace fl::cuda {
@@ -24,6 +25,16 @@ template <Reduce R>
     return a < b ? b : a;  // NaN never wins
 }
 
+constexpr int kReduceAhead = 8;  // elements of a lane that are loaded together
+
+// The lanes' numbers as one; lane 0 of every sixteen has it. All lanes of the warp take part.
+template <Reduce R>
+[[nodiscard]] __device__ inline double join_lanes(double mine) {
+  for (unsigned width = kReduceLanes / 2; width > 0; width /= 2)
+    mine = join<R>(mine, __shfl_down_sync(kAllLanes, mine, width, static_cast<int>(kReduceLanes)));
+  return mine;
+}
+
 // tile_value: [K, num_tiles]
 template <Reduce R, class T, class Map>
 __global__ void reduce_tiles(Affine<T> input, ScopePlan plan, Map map, double* tile_value) {
@@ -37,11 +48,17 @@ __global__ void reduce_tiles(Affine<T> input, ScopePlan plan, Map map, double* t
     if (piece < pieces) {
       const std::size_t k = piece / plan.num_tiles;
       const Tile tile = tile_at(plan, piece % plan.num_tiles);
-      for (std::size_t j = lane; j < tile.count; j += kReduceLanes)
-        sum = join<R>(sum, mapped(map, input.at(k, tile.begin + j), tile.segment));
+      const OpenedInput<T> opened(input, k);
+      const std::size_t end = tile.begin + tile.count;
+      for (std::size_t j = tile.begin + lane; j < end; j += kReduceAhead * kReduceLanes) {
+        T p[kReduceAhead];
+        opened.load(j, kReduceLanes, end, p);
+        FL_UNROLL
+        for (std::size_t i = 0; i < kReduceAhead; ++i)
+          if (j + i * kReduceLanes < end) sum = join<R>(sum, mapped(map, p[i], tile.segment));
+      }
     }
-    for (unsigned width = kReduceLanes / 2; width > 0; width /= 2)
-      sum = join<R>(sum, __shfl_down_sync(kAllLanes, sum, width, static_cast<int>(kReduceLanes)));
+    sum = join_lanes<R>(sum);
     if (lane == 0 && piece < pieces) tile_value[piece] = sum;
   }
 }

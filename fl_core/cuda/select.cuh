@@ -6,9 +6,13 @@
 
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/marks.cuh"
+#include "fl_core/cuda/opened.cuh"
 
 namespace fl::cuda {
 namespace detail {
+
+constexpr int kSelectAhead = kReduceTile / kBlockThreads;  // elements of a thread: the tile at once
+static_assert(kSelectAhead * kBlockThreads == kReduceTile);
 
 // One block per tile; a warp answers for 32 neighbours, one word of marks.
 template <class T, class Keep>
@@ -19,16 +23,18 @@ __global__ void mark_kept(Affine<T> input, StateWrite<T> state, ScopePlan plan, 
     const std::size_t k = piece / plan.num_tiles;
     const Tile tile = tile_at(plan, piece % plan.num_tiles);
     T* row = state_row(state, k);
-    for (std::size_t w = threadIdx.x / kWarp; w < kMarkWords; w += blockDim.x / kWarp) {
-      const std::size_t i = w * kWarp + lane;
-      bool kept = false;
-      if (i < tile.count) {
-        const T p = input.at(k, tile.begin + i);
-        if (row != nullptr) row[tile.begin + i] = p;
-        kept = keep(p, tile.segment);
-      }
-      const unsigned word = __ballot_sync(kAllLanes, kept);
-      if (lane == 0) mark[piece * kMarkWords + w] = word;
+    const std::size_t first = tile.begin + threadIdx.x, end = tile.begin + tile.count;
+    T p[kSelectAhead];
+    OpenedInput<T>(input, k).load(first, kBlockThreads, end, p);
+    unsigned word[kSelectAhead];
+    FL_UNROLL
+    for (std::size_t i = 0; i < kSelectAhead; ++i)
+      word[i] = __ballot_sync(kAllLanes, first + i * kBlockThreads < end && keep(p[i], tile.segment));
+    FL_UNROLL
+    for (std::size_t i = 0; i < kSelectAhead; ++i) {
+      const std::size_t at = i * kBlockThreads + threadIdx.x;
+      if (row != nullptr && at < tile.count) row[tile.begin + at] = p[i];
+      if (lane == 0) mark[piece * kMarkWords + at / kWarp] = word[i];
     }
   }
 }

@@ -1,7 +1,7 @@
 // Every verb on the GPU. All work of a call goes to exec.stream; scratch comes from exec.workspace, which must be a Device::cuda one.
 //
 // What the input, the state and the shared data point to is device memory, the `rows` of a BatchView included; scopes and counts per
-// segment are host memory. Payloads are placed on the device by the verb that fills them. Only verbs that must know how much memory a
+// segment are host memory. Payloads are placed on the device by the verb that fills them. Only verbs that must learn how much memory a
 // message takes (select_rows, top_k_rows) wait for the device. Everything is deterministic: no result depends on which block came first.
 #pragma once
 

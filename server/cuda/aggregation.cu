@@ -1,12 +1,15 @@
-// A block owns a tile of positions and its sums, in shared memory, and goes through the clients in their order. Values for all positions
-// are added by the thread that owns the position. A list's entries are shared out among the threads: no two of one client meet, and the
-// block waits between clients. Where the tile's entries begin in each list is found by binary search, for a group of clients at a time.
+// A block owns a part of a tile of positions and goes through the clients in their order. A thread owns two quads of positions: numbers for
+// all positions are added there in registers, several clients' numbers being on their way at a time. A list's entries are shared out
+// among the threads, which add them to the sums in shared memory: no two of one client meet, and the block waits between clients; what
+// the next ones bring is loaded before. Where a part's entries begin in each list is found by binary search, for a group of clients at a
+// time.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/levels.cuh"
+#include "fl_core/cuda/opened.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/payload_segments.hpp"
 #include "server/cuda/aggregation.hpp"
@@ -14,10 +17,15 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostBlocks = 2048;  // which then take several tiles; each has its own sums of groups
+constexpr std::size_t kMostBlocks = 2048;  // which then take several parts; each has its own sums of groups
+constexpr int kAddThreads = 128, kQuads = 2;
+constexpr std::size_t kPositions = 4 * kQuads * kAddThreads;  // of a part
+constexpr std::size_t kParts = kReduceTile / kPositions;      // of a tile
+static_assert(kParts * kPositions == kReduceTile && kSumGroup == 2 * kWarp);
 
-// How a message brings its numbers to a tile.
-enum class Form : std::uint8_t { nothing, vector, levels, list };
+// How a message brings its numbers to a part: the levels of a linear map by their width, those of two numbers, those of other maps, lists
+// of values and of levels.
+enum class Form : std::uint8_t { nothing, vector, linear8, linear16, linear32, binary, levels, list, level_list };
 
 // One client's message on the device, and what it counts for.
 template <class T>
@@ -34,7 +42,7 @@ struct SentMessage {
   const T* excluded = nullptr;  // null: none are sent
 };
 
-// The clients' messages, and the sums of groups that a block keeps aside: [blocks, num_levels, kReduceTile], where there are several.
+// The clients' messages, and the sums of groups that a block keeps aside: [blocks, num_levels, kPositions], where there are several.
 template <class T>
 struct Cohort {
   const SentMessage<T>* message;  // [num_messages]
@@ -43,110 +51,274 @@ struct Cohort {
   std::size_t num_levels;
 };
 
-// A tile of positions. Tensors that are excluded are the last segments of the plan: their tiles read other numbers.
+// Positions of one tile. Tensors that are excluded are the last segments of the plan: their tiles read other numbers.
 struct Place {
-  Tile tile;
+  std::size_t segment, begin, count;
   bool is_excluded;
-  std::size_t first;  // entry of the tile's first position, in messages that send all
+  std::size_t first;  // entry of the first position, in messages that send all
 };
 
-[[nodiscard]] __device__ Place place_at(const ScopePlan& plan, std::size_t num_segments, std::size_t num_compressed, std::size_t tile) {
-  const Tile here = tile_at(plan, tile);
-  const bool is_excluded = here.segment >= num_segments;
-  return {here, is_excluded, is_excluded ? here.offset - num_compressed : here.offset};
+[[nodiscard]] __device__ Place place_at(const ScopePlan& plan, std::size_t num_segments, std::size_t num_compressed, std::size_t part) {
+  const Tile tile = tile_at(plan, part / kParts);
+  const std::size_t before = part % kParts * kPositions, left = tile.count > before ? tile.count - before : 0;
+  const bool is_excluded = tile.segment >= num_segments;
+  return {tile.segment, tile.begin + before, left < kPositions ? left : kPositions, is_excluded,
+          tile.offset + before - (is_excluded ? num_compressed : 0)};
 }
 
+// What one client of a group brings to a part.
 template <class T>
-[[nodiscard]] __device__ Form form_of(const SentMessage<T>& message, const Place& place) {
-  if (!place.is_excluded) return message.form;
-  return message.excluded != nullptr ? Form::vector : Form::nothing;
-}
+struct Incoming {
+  Form form;  // nothing: no entries of a list either
+  double weight;
+  const void* numbers;      // of the first position; a list's are where the message says
+  const T* scale;           // of the segment
+  T step;                   // linear: number of level 1
+  double low, high;         // binary: weight c
+  std::size_t first, last;  // entries of a list
+};
+template <class T>
+struct Group {
+  Incoming<T> incoming[kSumGroup];
+  unsigned present[kSumGroup], num_present;  // those that bring something, in order
+};
 
 template <class T>
-[[nodiscard]] __device__ T level_number(const SentMessage<T>& message, std::size_t i, const T* scale) {
-  return level_value(message.format, level_from(message.levels, message.width, i), scale);
-}
-template <class T>
-[[nodiscard]] __device__ const T* scale_of(const SentMessage<T>& message, const Place& place) {
-  return message.scale + place.tile.segment * scales_per_segment(message.format);
+[[nodiscard]] __device__ Incoming<T> incoming_from(const SentMessage<T>& message, const Place& place) {
+  Incoming<T> in{};
+  in.form = !place.is_excluded ? message.form : message.excluded != nullptr ? Form::vector : Form::nothing;
+  if (in.form == Form::nothing) return in;
+  in.weight = message.weight;
+  if (in.form == Form::vector) {
+    in.numbers = (place.is_excluded ? message.excluded : message.value) + place.first;
+    return in;
+  }
+  if (in.form != Form::list) in.scale = message.scale + place.segment * scales_per_segment(message.format);
+  if (in.form == Form::list || in.form == Form::level_list) {
+    in.first = first_from(message.index, message.num_sent, place.begin);
+    in.last = in.first + first_from(message.index + in.first, message.num_sent - in.first, place.begin + place.count);
+    if (in.first == in.last) in.form = Form::nothing;
+    return in;
+  }
+  in.numbers = message.levels + place.first * static_cast<std::size_t>(message.width);
+  if (in.form == Form::binary) {
+    in.low = in.weight * static_cast<double>(level_value(message.format, 0, in.scale));
+    in.high = in.weight * static_cast<double>(level_value(message.format, 1, in.scale));
+  } else {
+    in.step = (message.format.has_scale ? *in.scale : T(1)) * static_cast<T>(message.format.unit);
+  }
+  return in;
 }
 
-// total[i] += weight c_i for the messages from .. to-1, by the thread that owns i.
+// Ends with all threads waiting for each other.
 template <class T>
-__device__ void add_vectors(const SentMessage<T>* message, std::size_t from, std::size_t to, const Place& place, double* total) {
-  for (std::size_t i = threadIdx.x; i < place.tile.count; i += blockDim.x) {
-    double x = total[i];
-    for (std::size_t m = from; m < to; ++m) {
-      const T* c = place.is_excluded ? message[m].excluded : message[m].value;
-      x += message[m].weight * static_cast<double>(c[place.first + i]);
+__device__ void open_group(const SentMessage<T>* message, std::size_t count, const Place& place, Group<T>& group) {
+  if (threadIdx.x < kSumGroup) {
+    Incoming<T> in{};
+    if (threadIdx.x < count) in = incoming_from(message[threadIdx.x], place);
+    group.incoming[threadIdx.x] = in;
+  }
+  __syncthreads();
+  if (threadIdx.x < kWarp) {
+    const unsigned lane = threadIdx.x, before = (1u << lane) - 1;
+    const bool low = group.incoming[lane].form != Form::nothing, high = group.incoming[kWarp + lane].form != Form::nothing;
+    const unsigned lows = __ballot_sync(kAllLanes, low), highs = __ballot_sync(kAllLanes, high);
+    const auto num_low = static_cast<unsigned>(__popc(lows));
+    if (low) group.present[__popc(lows & before)] = lane;
+    if (high) group.present[num_low + static_cast<unsigned>(__popc(highs & before))] = kWarp + lane;
+    if (lane == 0) group.num_present = num_low + static_cast<unsigned>(__popc(highs));
+  }
+  __syncthreads();
+}
+
+// The sums of the positions that a thread owns.
+struct OwnTotals {
+  Quad<double> x[kQuads];
+
+  [[nodiscard]] __device__ static std::size_t first(int quad) { return 4 * (threadIdx.x + static_cast<std::size_t>(quad) * kAddThreads); }
+  __device__ explicit OwnTotals(const double* total) {
+    FL_UNROLL
+    for (int q = 0; q < kQuads; ++q) x[q] = load_quad(total + first(q));
+  }
+  __device__ void store(double* total) const {
+    FL_UNROLL
+    for (int q = 0; q < kQuads; ++q) store_quad(total + first(q), x[q]);
+  }
+};
+
+// A quad on its way; small numbers stay in the words in which they come.
+template <class U>
+struct alignas(4 * sizeof(U)) SmallQuad {
+  std::uint32_t word[sizeof(U)];
+  [[nodiscard]] __device__ U at(int l) const {
+    constexpr int kBytes = static_cast<int>(sizeof(U));
+    return static_cast<U>(word[l * kBytes / 4] >> (8 * (l * kBytes % 4)));
+  }
+};
+template <class U>
+struct LargeQuad : Quad<U> {
+  [[nodiscard]] __device__ U at(int l) const { return this->x[l]; }
+};
+template <class U>
+using LoadedQuad = std::conditional_t<sizeof(U) < 4, SmallQuad<U>, LargeQuad<U>>;
+
+// weight c of a number, or of a level by the expressions of level_value. U = T: vectors; bytes: binary; others: linear
+template <class U, class T>
+[[nodiscard]] __device__ double term(const Incoming<T>& in, U x) {
+  if constexpr (std::is_same_v<U, T>)
+    return in.weight * static_cast<double>(x);
+  else if constexpr (std::is_same_v<U, std::uint8_t>)
+    return x != 0 ? in.high : in.low;
+  else
+    return in.weight * static_cast<double>(static_cast<T>(x) * in.step);
+}
+
+// Numbers of the i-th client present, for all positions of the part.
+template <class U, class T>
+[[nodiscard]] __device__ const U* numbers_of(const Group<T>& group, std::size_t i) {
+  return static_cast<const U*>(group.incoming[group.present[i]].numbers);
+}
+
+// Adds what N of the clients present bring, from the first-th on, if all positions are there and aligned for quads.
+template <int N, class U, class T>
+[[nodiscard]] __device__ bool add_quads(const Group<T>& group, std::size_t first, std::size_t count, OwnTotals& own) {
+  bool whole = count == kPositions;
+  FL_UNROLL
+  for (int m = 0; m < N; ++m) whole = whole && holds_quads(numbers_of<U>(group, first + m));
+  if (!whole) return false;
+  LoadedQuad<U> x[N][kQuads];
+  FL_UNROLL
+  for (int i = 0; i < N * kQuads; ++i)
+    x[i / kQuads][i % kQuads] =
+        *reinterpret_cast<const LoadedQuad<U>*>(numbers_of<U>(group, first + i / kQuads) + OwnTotals::first(i % kQuads));
+  FL_UNROLL
+  for (int m = 0; m < N; ++m) {
+    const Incoming<T>& in = group.incoming[group.present[first + m]];
+    FL_UNROLL
+    for (int i = 0; i < 4 * kQuads; ++i) own.x[i / 4].x[i % 4] += term(in, x[m][i / 4].at(i % 4));
+  }
+  return true;
+}
+
+// total += what the clients from .. to-1 of those present bring; every thread its own positions.
+template <class U, class T>
+__device__ void add_all(const Group<T>& group, std::size_t from, std::size_t to, std::size_t count, double* total) {
+  constexpr int kBytesAhead = 64, kAhead = kBytesAhead / (4 * kQuads * static_cast<int>(sizeof(U)));
+  OwnTotals own(total);
+  while (from < to) {
+    if (from + kAhead <= to && add_quads<kAhead, U>(group, from, count, own)) {
+      from += kAhead;
+      continue;
     }
-    total[i] = x;
+    const Incoming<T>& in = group.incoming[group.present[from]];
+    const U* x = numbers_of<U>(group, from);
+    FL_UNROLL
+    for (int i = 0; i < 4 * kQuads; ++i) {
+      const std::size_t at = OwnTotals::first(i / 4) + static_cast<std::size_t>(i % 4);
+      if (at < count) own.x[i / 4].x[i % 4] += term(in, x[at]);
+    }
+    ++from;
+  }
+  own.store(total);
+}
+
+// The same for levels of any map, position by position.
+template <class T>
+__device__ void add_levels(const SentMessage<T>* message, const Group<T>& group, std::size_t from, std::size_t to, std::size_t count,
+                           double* total) {
+  for (; from < to; ++from) {
+    const unsigned m = group.present[from];
+    const Incoming<T>& in = group.incoming[m];
+    const LevelFormat format = message[m].format;
+    const LevelWidth width = message[m].width;
+    const auto* levels = static_cast<const std::byte*>(in.numbers);
+    FL_NO_UNROLL
+    for (std::size_t i = threadIdx.x; i < count; i += kAddThreads)
+      total[i] += in.weight * static_cast<double>(level_value(format, level_from(levels, width, i), in.scale));
+  }
+}
+
+// The same for lists of values, of which several clients' are on their way. The threads wait for each other before every client.
+template <class T>
+__device__ void add_lists(const SentMessage<T>* message, const Group<T>& group, std::size_t from, std::size_t to, std::size_t begin,
+                          double* total) {
+  constexpr std::size_t kAhead = 8;
+  for (; from < to; from += kAhead) {
+    std::uint32_t at[kAhead];
+    T c[kAhead];
+    FL_UNROLL
+    for (std::size_t a = 0; a < kAhead; ++a) {
+      if (from + a >= to) break;
+      const unsigned m = group.present[from + a];
+      const std::size_t i = group.incoming[m].first + threadIdx.x;
+      if (i >= group.incoming[m].last) continue;
+      at[a] = message[m].index[i];
+      c[a] = message[m].value[i];
+    }
+    FL_UNROLL
+    for (std::size_t a = 0; a < kAhead; ++a) {
+      if (from + a >= to) break;
+      __syncthreads();
+      const unsigned m = group.present[from + a];
+      const std::size_t first = group.incoming[m].first + threadIdx.x, last = group.incoming[m].last;
+      const double weight = group.incoming[m].weight;
+      if (first < last) total[at[a] - begin] += weight * static_cast<double>(c[a]);
+      for (std::size_t i = first + kAddThreads; i < last; i += kAddThreads)
+        total[message[m].index[i] - begin] += weight * static_cast<double>(message[m].value[i]);
+    }
   }
 }
 
 template <class T>
-__device__ void add_levels(const SentMessage<T>& message, const Place& place, double* total) {
-  const T* scale = scale_of(message, place);
-  for (std::size_t i = threadIdx.x; i < place.tile.count; i += blockDim.x)
-    total[i] += message.weight * static_cast<double>(level_number(message, place.first + i, scale));
-}
-
-// The entries from .. to-1 of a list.
-template <class T>
-__device__ void add_entries(const SentMessage<T>& message, std::size_t from, std::size_t to, const Place& place, double* total) {
-  const T* scale = scale_of(message, place);
-  for (std::size_t i = from + threadIdx.x; i < to; i += blockDim.x) {
-    const T c = message.value != nullptr ? message.value[i] : level_number(message, i, scale);
-    total[message.index[i] - place.tile.begin] += message.weight * static_cast<double>(c);
-  }
-}
-
-// The tile's part of `count` clients' lists: entries bound[m][0] .. bound[m][1]-1.
-template <class T>
-__device__ void find_entries(const SentMessage<T>* message, std::size_t count, const Place& place, std::size_t (*bound)[2]) {
-  for (std::size_t i = threadIdx.x; i < 2 * count; i += blockDim.x) {
-    const SentMessage<T>& of = message[i / 2];
-    if (form_of(of, place) != Form::list) continue;
-    bound[i / 2][i % 2] = first_from(of.index, of.num_sent, place.tile.begin + (i % 2 == 0 ? 0 : place.tile.count));
+__device__ void add_level_lists(const SentMessage<T>* message, const Group<T>& group, std::size_t from, std::size_t to, std::size_t begin,
+                                double* total) {
+  for (; from < to; ++from) {
+    __syncthreads();
+    const unsigned m = group.present[from];
+    const Incoming<T>& in = group.incoming[m];
+    const SentMessage<T> of = message[m];
+    FL_NO_UNROLL
+    for (std::size_t i = in.first + threadIdx.x; i < in.last; i += kAddThreads)
+      total[of.index[i] - begin] += in.weight * static_cast<double>(level_value(of.format, level_from(of.levels, of.width, i), in.scale));
   }
 }
 
 // total = sum of weight c over a group of clients, one after another.
 template <class T>
 __device__ void add_group(const SentMessage<T>* message, std::size_t count, const Place& place, double* total) {
-  __shared__ std::size_t bound[kSumGroup][2];
-  for (std::size_t i = threadIdx.x; i < place.tile.count; i += blockDim.x) total[i] = 0;
-  find_entries(message, count, place, bound);
-  __syncthreads();
-  bool scattered = false;  // the last message added was a list: other threads have written what this one owns
-  for (std::size_t m = 0; m < count;) {
-    const Form form = form_of(message[m], place);
-    const bool is_list = form == Form::list;
-    std::size_t next = m + 1;
-    if (form == Form::vector)
-      while (next < count && form_of(message[next], place) == Form::vector) ++next;
-    if (form != Form::nothing && !(is_list && bound[m][0] == bound[m][1])) {
-      if (is_list || scattered) __syncthreads();
-      scattered = is_list;
-      if (form == Form::vector) add_vectors(message, m, next, place, total);
-      if (form == Form::levels) add_levels(message[m], place, total);
-      if (is_list) add_entries(message[m], bound[m][0], bound[m][1], place, total);
+  __shared__ Group<T> group;
+  for (std::size_t i = threadIdx.x; i < kPositions; i += kAddThreads) total[i] = 0;
+  open_group(message, count, place, group);
+  const std::size_t num_present = group.num_present;
+  for (std::size_t from = 0, to = 0; from < num_present; from = to) {
+    const Form form = group.incoming[group.present[from]].form;
+    while (to < num_present && group.incoming[group.present[to]].form == form) ++to;
+    if (from > 0) __syncthreads();  // sums may have been another thread's
+    switch (form) {
+      case Form::nothing: break;
+      case Form::vector: add_all<T>(group, from, to, place.count, total); break;
+      case Form::linear8: add_all<std::int8_t>(group, from, to, place.count, total); break;
+      case Form::linear16: add_all<std::int16_t>(group, from, to, place.count, total); break;
+      case Form::linear32: add_all<std::int32_t>(group, from, to, place.count, total); break;
+      case Form::binary: add_all<std::uint8_t>(group, from, to, place.count, total); break;
+      case Form::levels: add_levels(message, group, from, to, place.count, total); break;
+      case Form::list: add_lists(message, group, from, to, place.begin, total); break;
+      case Form::level_list: add_level_lists(message, group, from, to, place.begin, total); break;
     }
-    m = next;
   }
   __syncthreads();
 }
 
 // Groups are joined like the carries of a binary counter, which `group` of them have counted up to: partial[level] is a sum of 2^level.
 __device__ void join(double* partial, std::size_t group, double x) {
-  for (; (group & 1) != 0; group >>= 1, partial += kReduceTile) x = *partial + x;
+  for (; (group & 1) != 0; group >>= 1, partial += kPositions) x = *partial + x;
   *partial = x;
 }
 [[nodiscard]] __device__ double joined(const double* partial, std::size_t groups) {
-  while ((groups & 1) == 0) groups >>= 1, partial += kReduceTile;
+  while ((groups & 1) == 0) groups >>= 1, partial += kPositions;
   double x = *partial;
   while ((groups >>= 1) != 0) {
-    partial += kReduceTile;
+    partial += kPositions;
     if ((groups & 1) != 0) x = *partial + x;
   }
   return x;
@@ -154,20 +326,22 @@ __device__ void join(double* partial, std::size_t group, double x) {
 
 // sum: [L]
 template <class T>
-__global__ void add_messages(ScopePlan plan, std::size_t num_segments, std::size_t num_compressed, Cohort<T> cohort, double* sum) {
-  __shared__ double total[kReduceTile];
+__global__ void __launch_bounds__(kAddThreads, 8)
+    add_messages(ScopePlan plan, std::size_t num_segments, std::size_t num_compressed, Cohort<T> cohort, double* sum) {
+  __shared__ __align__(16) double total[kPositions];
   const std::size_t groups = (cohort.num_messages + kSumGroup - 1) / kSumGroup;
-  double* partial = cohort.partial + blockIdx.x * cohort.num_levels * kReduceTile;
-  for (std::size_t tile = blockIdx.x; tile < plan.num_tiles; tile += gridDim.x) {
-    const Place place = place_at(plan, num_segments, num_compressed, tile);
+  double* partial = cohort.partial + blockIdx.x * cohort.num_levels * kPositions;
+  for (std::size_t part = blockIdx.x; part < plan.num_tiles * kParts; part += gridDim.x) {
+    const Place place = place_at(plan, num_segments, num_compressed, part);
+    if (place.count == 0) continue;
     for (std::size_t group = 0; group < groups; ++group) {
       const std::size_t first = group * kSumGroup, left = cohort.num_messages - first;
       add_group(cohort.message + first, left < kSumGroup ? left : kSumGroup, place, total);
       if (groups == 1) break;
-      for (std::size_t i = threadIdx.x; i < place.tile.count; i += blockDim.x) join(partial + i, group, total[i]);
+      for (std::size_t i = threadIdx.x; i < place.count; i += kAddThreads) join(partial + i, group, total[i]);
     }
-    for (std::size_t i = threadIdx.x; i < place.tile.count; i += blockDim.x)
-      sum[place.tile.begin + i] = groups == 1 ? total[i] : joined(partial + i, groups);
+    for (std::size_t i = threadIdx.x; i < place.count; i += kAddThreads)
+      sum[place.begin + i] = groups == 1 ? total[i] : joined(partial + i, groups);
   }
 }
 
@@ -185,11 +359,21 @@ template <class T>
 }
 
 template <class T>
+[[nodiscard]] Form form_of(const Payload<T>& message) {
+  const bool has_levels = message.values == WireValue::levels;
+  if (message.positions == Positions::list) return has_levels ? Form::level_list : Form::list;
+  if (!has_levels) return Form::vector;
+  const LevelWidth width = message.level_width;
+  const LevelMap map = message.level_format.map;
+  if (map == LevelMap::linear) return width == LevelWidth::w8 ? Form::linear8 : width == LevelWidth::w16 ? Form::linear16 : Form::linear32;
+  const bool is_binary = map == LevelMap::sign || map == LevelMap::two_values;
+  return is_binary && width == LevelWidth::w8 ? Form::binary : Form::levels;
+}
+
+template <class T>
 [[nodiscard]] SentMessage<T> describe(const Payload<T>& message, double weight) {
   const bool has_levels = message.values == WireValue::levels;
-  return {.form = message.positions == Positions::list ? Form::list
-                  : has_levels                         ? Form::levels
-                                                       : Form::vector,
+  return {.form = form_of(message),
           .width = message.level_width,
           .format = message.level_format,
           .weight = weight,
@@ -236,13 +420,13 @@ class Aggregation final : public DeviceAggregation<T> {
     const std::size_t num_compressed = own_shape ? sum.size() : fl::num_compressed(scope);
     const ScopePlan plan = plan_segments(exec_, all, frame);
 
-    const std::size_t groups = (sent.size() + kSumGroup - 1) / kSumGroup, blocks = std::min(plan.num_tiles, kMostBlocks);
+    const std::size_t groups = (sent.size() + kSumGroup - 1) / kSumGroup, blocks = std::min(plan.num_tiles * kParts, kMostBlocks);
     std::size_t levels = 0;
     while (groups > 1 && groups >> levels != 0) ++levels;
-    const Cohort<T> cohort{upload(exec_, sent, frame), sent.size(), frame.take<double>(blocks * levels * kReduceTile), levels};
+    const Cohort<T> cohort{upload(exec_, sent, frame), sent.size(), frame.take<double>(blocks * levels * kPositions), levels};
     auto* total = frame.take<double>(sum.size());
     FL_CUDA_CHECK(cudaMemsetAsync(total, 0, sum.size() * sizeof(double), stream_of(exec_)));  // also of positions in no segment
-    Launch(exec_, "add_messages", blocks)(add_messages<T>, plan, segments.size(), num_compressed, cohort, total);
+    Launch(exec_, "add_messages", blocks, kAddThreads)(add_messages<T>, plan, segments.size(), num_compressed, cohort, total);
     ::fl::copy_bytes(sum.data(), Device::cpu, total, Device::cuda, sum.size_bytes(), exec_.stream);
   }
 

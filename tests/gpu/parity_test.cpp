@@ -68,18 +68,19 @@ struct Outcome {
   std::vector<T> memory;             // [K,L]
 };
 
-// One block of clients: K x P inputs, p = 1 * e + 0.5 * g, the state written over e.
+// One block of clients: K x P inputs, p = 1 * e + 0.5 * g, the state written over e. With more terms, those of other clients' g as well.
 template <class T>
 struct Block {
   std::uint32_t K;
   std::size_t P;
   std::vector<T> e, g;  // [K,P]
   std::vector<std::uint32_t> clients, rows;
+  int num_terms = 2;
 };
 
 template <class T>
 Block<T> make_block(Pattern pattern, std::uint32_t K, std::size_t P) {
-  Block<T> block{K, P, {}, {}, {}, {}};
+  Block<T> block{K, P, {}, {}, {}, {}, 2};
   for (std::uint32_t k = 0; k < K; ++k) {
     const RandomStream stream(7, k, 0);
     for (std::size_t j = 0; j < P; ++j) {
@@ -122,7 +123,9 @@ Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, S
   const Buffer<std::uint32_t> rows = place(block.rows, device);
   Affine<T> input;
   input.add(T(1), BatchView<const T>{e.data(), rows.data(), block.K, block.P, block.P});
-  input.add(T(0.5), BatchView<const T>{g.data(), nullptr, block.K, block.P, block.P});
+  if (block.num_terms > 1) input.add(T(0.5), BatchView<const T>{g.data(), nullptr, block.K, block.P, block.P});
+  while (input.num_terms < block.num_terms)
+    input.add(T(-0.3) * T(input.num_terms), BatchView<const T>{g.data(), rows.data(), block.K, block.P, block.P});
   const std::size_t L = op->client_state_size(scope), num_shared = op->cohort_state_size(scope);
   Buffer<T> before(block.K * L, device), after(block.K * L, device);
   std::vector<T> shared(num_shared), estimate(block.P);
@@ -269,6 +272,24 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
   }
 }
 
+TEST(GpuInputs, HaveOneToFourTerms) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const auto compare = [](const Case& tested, auto block) {
+    for (const Scope& scope : scopes_of(block.P))
+      for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms) {
+        SCOPED_TRACE(testing::Message() << tested.label << ", P = " << block.P << ", terms " << block.num_terms << ", segments "
+                                        << scope.segments.size());
+        const auto cpu = compress_on(Device::cpu, tested, scope, StateRule::residual, block);
+        expect_same(cpu, compress_on(Device::cuda, tested, scope, StateRule::residual, block));
+      }
+  };
+  for (const char* name : {"identity", "qsgd", "ef_sign", "hard_threshold", "random_k"})
+    for (const std::size_t P : {516, 2051}) {
+      compare({name, name, {}}, make_block<float>(Pattern::uniform, 3, P));
+      compare({name, name, {}}, make_block<double>(Pattern::uniform, 2, P));
+    }
+}
+
 // Every operator with its defaults but those that decompose matrices, and some with options that take other paths.
 std::vector<Case> operators_with_the_same_bytes() {
   std::vector<Case> cases;
@@ -286,6 +307,7 @@ std::vector<Case> operators_with_the_same_bytes() {
       {"schedule_of_two", "schedule", {{"stages", list_of({tenth, part("drive")})}, {"from", list_of({integer(1), integer(3)})}}});
   cases.push_back({"sidco_in_stages", "sidco", {{"stages", integer(3)}, {"ratio", number(0.05)}}});
   cases.push_back({"sidco_pareto", "sidco", {{"stages", integer(2)}, {"fit", Value{std::string("pareto")}}}});
+  cases.push_back({"fp8_unscaled", "fp8", {{"scaled", Value{false}}}});
   cases.push_back({"sketch_of_few", "sketched_sgd", {{"rows", integer(4)}, {"columns", integer(7)}, {"ratio", number(0.3)}}});
   return cases;
 }

@@ -6,7 +6,6 @@
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
 #include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/levels.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/payload_segments.hpp"
 
@@ -18,7 +17,6 @@ using fl::cuda::kAllLanes;
 using fl::cuda::kBlockThreads;
 using fl::cuda::kWarp;
 using fl::cuda::Launch;
-using fl::cuda::level_from;
 using fl::cuda::num_threads;
 using fl::cuda::thread_index;
 using fl::cuda::upload;
@@ -59,18 +57,66 @@ struct GapCosts {
 // Small tables have a column for each lane, so that lanes that meet the same level do not meet.
 [[nodiscard]] __device__ unsigned columns_of(std::uint32_t num_levels) { return (num_levels + 1) * kWarp <= kMostDirect ? kWarp : 1; }
 
+// visit(level) for every level of a piece by the threads of a block, sixteen bytes of a thread at a time.
+template <class L, class Visit>
+__device__ void visit_levels(const LevelPiece& piece, Visit visit) {
+  struct alignas(16) Sixteen {
+    std::uint32_t word[4];
+  };
+  constexpr std::size_t kPerWord = 4 / sizeof(L), kAtOnce = 4 * kPerWord;
+  const L* level = reinterpret_cast<const L*>(piece.levels) + piece.first;
+  const std::size_t before = (16 - reinterpret_cast<std::uintptr_t>(level) % 16) % 16 / sizeof(L);
+  const std::size_t head = before < piece.count ? before : piece.count, middle = (piece.count - head) / kAtOnce;
+  const auto* sixteen = reinterpret_cast<const Sixteen*>(level + head);
+  for (std::size_t i = threadIdx.x; i < head; i += blockDim.x) visit(std::int32_t{level[i]});
+  for (std::size_t i = threadIdx.x; i < middle; i += blockDim.x) {
+    const Sixteen here = sixteen[i];
+    FL_UNROLL
+    for (std::size_t l = 0; l < kAtOnce; ++l)
+      visit(std::int32_t{static_cast<L>(here.word[l / kPerWord] >> (8 * sizeof(L) * (l % kPerWord)))});
+  }
+  for (std::size_t i = head + middle * kAtOnce + threadIdx.x; i < piece.count; i += blockDim.x) visit(std::int32_t{level[i]});
+}
+template <class Visit>
+__device__ void visit_levels(const LevelPiece& piece, Visit visit) {
+  switch (piece.width) {
+    case LevelWidth::w8: return visit_levels<std::int8_t>(piece, visit);
+    case LevelWidth::w16: return visit_levels<std::int16_t>(piece, visit);
+    case LevelWidth::w32: return visit_levels<std::int32_t>(piece, visit);
+  }
+}
+
+// Two levels, 0 and 1, are added up in registers. What else there is, is found but not counted: the message is the host's then.
+__device__ void count_bits(const LevelPiece& piece, std::uint32_t* table) {
+  std::uint32_t all = 0, ones = 0, beyond = 0;
+  visit_levels(piece, [&](std::int32_t level) {
+    ++all;
+    ones += static_cast<std::uint32_t>(level);
+    beyond |= static_cast<std::uint32_t>(level) & ~1U;
+  });
+  const std::uint32_t sum[3] = {__reduce_add_sync(kAllLanes, all - ones), __reduce_add_sync(kAllLanes, ones),
+                                __reduce_add_sync(kAllLanes, beyond != 0 ? 1U : 0U)};
+  if (threadIdx.x % kWarp == 0)
+    for (unsigned row = 0; row < 3; ++row)
+      if (sum[row] > 0) atomicAdd(&table[row], sum[row]);
+}
+
 __global__ void count_pieces(const LevelPiece* pieces, std::size_t num_pieces, std::uint32_t* tables) {
   __shared__ std::uint32_t count[kMostDirect + 1];
   for (std::size_t p = blockIdx.x; p < num_pieces; p += gridDim.x) {
-    const LevelPiece& piece = pieces[p];
-    const unsigned columns = columns_of(piece.num_levels), column = threadIdx.x % columns, rows = piece.num_levels + 1;
+    const LevelPiece piece = pieces[p];
+    const std::uint32_t num_levels = piece.num_levels, min_level = static_cast<std::uint32_t>(piece.min_level);
+    if (num_levels == 2 && min_level == 0) {
+      count_bits(piece, tables + piece.table);
+      continue;
+    }
+    const unsigned columns = columns_of(num_levels), column = threadIdx.x % columns, rows = num_levels + 1;
     for (unsigned i = threadIdx.x; i < rows * columns; i += blockDim.x) count[i] = 0;
     __syncthreads();
-    for (std::size_t i = piece.first + threadIdx.x; i < piece.first + piece.count; i += blockDim.x) {
-      const std::uint32_t code =
-          static_cast<std::uint32_t>(level_from(piece.levels, piece.width, i)) - static_cast<std::uint32_t>(piece.min_level);
-      atomicAdd(&count[(code < piece.num_levels ? code : piece.num_levels) * columns + column], 1U);
-    }
+    visit_levels(piece, [&](std::int32_t level) {
+      const std::uint32_t code = static_cast<std::uint32_t>(level) - min_level;
+      atomicAdd(&count[(code < num_levels ? code : num_levels) * columns + column], 1U);
+    });
     __syncthreads();
     for (unsigned row = threadIdx.x; row < rows; row += blockDim.x) {
       std::uint32_t sum = 0;
