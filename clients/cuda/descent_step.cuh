@@ -12,11 +12,12 @@ namespace fl::cuda {
 // v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
-  const T* gamma;  // [1], in memory, so that steps of another size are the same work
-  T decay, momentum, proximal;
-  const T* w;     // [P], the parameters that the client received
-  const T* rate;  // [P], or null: above 0 at statistics
+  const T* gamma = nullptr;  // [1], in memory, so that steps of another size are the same work
+  T decay = T(0), momentum = T(0), proximal = T(0);
+  const T* w = nullptr;     // [P], the parameters that the client received
+  const T* rate = nullptr;  // [P], or null: above 0 at statistics
 
+  DescentStep() = default;
   DescentStep(const Descent& descent, const T* step_size, const T* received, const T* statistic_rate)
       : gamma(step_size),
         decay(static_cast<T>(descent.weight_decay)),

@@ -42,8 +42,9 @@ class DeviceNetwork {
 
   // From tape.activation[0] to the last activation, which is returned.
   T* forward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape) const;
-  // d_w, and d_in unless null, from the derivative by the last activation, which must lie in slope_of_output(tape).
-  void backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, LayerSlopes<T> d_w, T* d_in = nullptr) const;
+  // The gradient by the weights, and d_in unless null, from the derivative by the last activation, which must lie in
+  // slope_of_output(tape).
+  void backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, const GradientStore<T>& by_weights, T* d_in = nullptr) const;
   [[nodiscard]] T* slope_of_output(const Tape& tape) const { return tape.slope[0]; }
 
  private:

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "clients/cuda/gradient_store.cuh"
 #include "clients/device_room.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/matrix_products.hpp"
@@ -296,6 +297,14 @@ struct StoreMatrix {
     if (bias != nullptr) value += bias[k * bias_stride + j];
     to = adds ? to + value : value;
   }
+};
+
+// Into the gradient by weights [m,n].
+template <class T>
+struct StoreGradient {
+  GradientStore<T> gradient;
+  std::size_t width;
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const { gradient(k, i * width + j, value); }
 };
 
 // ---- the product ----------------------------------------------------------------------------------------------------------------

@@ -278,6 +278,29 @@ TEST(GpuRoundedProducts, NeedClientsOnAGpuAndFloat32) {
   EXPECT_THAT(message(Device::cuda, "float64"), testing::HasSubstr("matrix_products: rounds float32"));
 }
 
+// Where the regulariser is nothing at all, gradients still lie in memory before the step is taken: the same bytes.
+TEST(GpuSteps, AreTheSameTakenWhereGradientsAreFound) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const std::string steps = "kind = 'sgd'\nbatch = 4\nsteps = 3\nlearning_rate = 0.2\n";
+  std::vector<Study> all{
+      {"", kBlobs, kMlp, steps + "momentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = 0.5", ""},
+      {"", kBlobs, "kind = 'neural_network'\nlayers = ['dense(6)', 'group_norm(2)', 'tanh', 'dense(classes)']", steps, ""},
+      {"", kWords, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2", steps, ""},
+      {"", kRatings, "kind = 'ncf'\nfactors = 2\nembedding = 3\nhidden = [4]\nnegatives = 2", steps, ""}};
+  if (test::kSanitized) all.resize(1);
+  if (const auto images = test::data_file("fashion-mnist"); !images.empty() && std::filesystem::exists(images))
+    all.push_back({"", kFewImages,
+                   "kind = 'neural_network'\nlayers = ['mean_pool(4)', 'conv2d(2, 3)', 'relu', 'residual([tanh, conv2d(2, 3, padding=1), "
+                   "dropout(0.2)])', 'concat([flatten], [residual([tanh]), mean_pool(0), flatten])', 'dense(classes)']",
+                   steps + "momentum = 0.5", ""});
+  for (const Study& study : all) {
+    SCOPED_TRACE(study.model);
+    Study in_memory = study;
+    in_memory.model += "\nl2 = 1e-300";
+    EXPECT_EQ(model_on<float>(Device::cuda, text_of(study, "float32"), 2), model_on<float>(Device::cuda, text_of(in_memory, "float32"), 2));
+  }
+}
+
 // Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.
 TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
   if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";

@@ -164,33 +164,47 @@ class ConvolutionLayer final : public DeviceLayer<T> {
              StoreImages<T>{out, places * g_.out_channels, g_.out_channels, Divisor(g_.pixels()), bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window(), slopes = places * g_.out_channels;
+    if (d_in != nullptr) {
+      const std::size_t plane = std::size_t{g_.height} * g_.width;
+      multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
+               TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
+               StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
+    }
+    const auto aside = [&](Workspace::Frame& frame) {
+      const std::size_t size = window * g_.out_channels;
+      return StoreGradient<T>{GradientStore<T>::set(frame.take<T>(pass.clients * size), size), window};
+    };
     multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Slopes<T>{g_, d_out, slopes},
-             Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
-    if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, {d_w.data + window * g_.out_channels, d_w.stride});
-    if (d_in == nullptr) return;
-    const std::size_t plane = std::size_t{g_.height} * g_.width;
-    multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
-             TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
-             StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
+             Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreGradient<T>{by_weights, window}, aside);
+    if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, by_weights.from(window * g_.out_channels));
   }
 
  private:
-  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits.
-  template <class A, class B, class Store>
+  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits. What
+  // is timed is done again and again, and goes to aside(frame).
+  template <class A, class B, class Store, class Aside>
   void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
-                const Store& store) const {
-    const auto do_it = [&](std::size_t way) {
+                const Store& store, const Aside& aside) const {
+    const auto do_it = [&](std::size_t way, const Store& to) {
       if (way == 0)
-        tiled_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+        tiled_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, to);
       else
-        laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+        laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, to);
+    };
+    const auto rehearse = [&](std::size_t way) {
+      Workspace::Frame frame(*pass.exec.workspace);
+      do_it(way, aside(frame));
     };
     static constexpr const char* kWays[] = {"windows found on the way", "windows laid out before"};
     const bool fits = n * d * sizeof(T) <= kMostLaidOutBytes;
-    // What is added to would be added to again.
-    do_it(pass.accumulate || !fits ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
+    do_it(fits ? fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, rehearse) : 0, store);
+  }
+  template <class A, class B, class Store>
+  void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
+                const Store& store) const {
+    multiply(pass, name, m, n, d, a, b, store, [&](Workspace::Frame&) { return store; });
   }
   // Numbers of clients, and of places, within a power of two are one: minibatches of many sizes would all be measured.
   [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {

@@ -102,7 +102,8 @@ class PoolingLayer final : public DeviceLayer<T> {
           pool<T>, windows_, planes, in + first * windows_.planes.divisor, out + first * windows_.out_planes.divisor);
     });
   }
-  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
+                const GradientStore<T>&) const override {
     if (d_in == nullptr) return;
     for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
       Launch(pass.exec, "pool_back", blocks_for(std::size_t{planes} * windows_.planes.divisor))(
