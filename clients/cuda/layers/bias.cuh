@@ -1,9 +1,9 @@
 // Slopes by constant terms.
 #pragma once
 
+#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/sums.cuh"
-#include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {

@@ -60,17 +60,20 @@ __global__ void take_position_back(std::size_t examples, std::size_t H, std::siz
 // h of the position before, as a matrix [(example,position),H]; zeros before the first.
 template <class T>
 struct BeforeView {
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   const T* h;
   std::uint32_t H;
   Divisor length;
-  [[nodiscard]] __device__ T at(std::uint32_t row, std::uint32_t j) const {
+  [[nodiscard]] __device__ std::uint32_t line(std::uint32_t j) const { return j; }
+  [[nodiscard]] __device__ std::uint32_t deep(std::uint32_t row) const {
     std::uint32_t example = row;
-    return length.split(example) == 0 ? T(0) : h[std::size_t{row - 1} * H + j];
+    return length.split(example) == 0 ? kNone : (row - 1) * H;
   }
+  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return deep == kNone ? T(0) : h[deep + line]; }
 };
 template <class T>
 struct Before {
-  static constexpr bool kRunsInward = false;
+  static constexpr bool kRunsInward = false, kSharesDepths = true;
   const T* h;
   std::size_t per_client;
   std::uint32_t H;

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "clients/cuda/device_data.cuh"
+#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/sums.cuh"
-#include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {

@@ -1,8 +1,8 @@
 // form::Pooling: a thread per entry of the output, and backward one per entry of the input, which looks at the windows that hold it.
 #include <algorithm>
 
+#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
-#include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {
