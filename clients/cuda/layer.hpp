@@ -46,6 +46,8 @@ class DeviceLayer {
   // Entries that forward leaves in pass.saved for backward, of so many examples; and about what else a pass takes for a while.
   [[nodiscard]] virtual std::size_t saved_size(std::size_t /*examples*/) const { return 0; }
   [[nodiscard]] virtual std::size_t room_size(std::size_t /*examples*/) const { return 0; }
+  // About how many kernels a pass forward and back starts.
+  [[nodiscard]] virtual std::size_t num_kernels() const { return 3; }
   // Whether `out` may be `in`, and d_in d_out.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
 

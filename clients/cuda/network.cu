@@ -67,6 +67,13 @@ std::size_t DeviceNetwork<T>::room_size(std::size_t examples) const {
   return 2 * examples * widest_ + most;
 }
 
+template <class T>
+std::size_t DeviceNetwork<T>::num_kernels() const {
+  std::size_t kernels = 0;
+  for (const Placed& one : layers_) kernels += one.layer->num_kernels();
+  return kernels;
+}
+
 // take(entries) gives memory.
 template <class T>
 template <class Take>

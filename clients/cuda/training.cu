@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "clients/cuda/descent_step.cuh"
@@ -22,6 +24,7 @@ namespace {
 constexpr std::size_t kMostRows = 512;                        // of a client in one piece
 constexpr std::size_t kMostWaveBytes = std::size_t{2} << 30;  // of activations and weights
 constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that a block of threads goes through by itself
+constexpr std::size_t kMostRecordedKernels = 4000;            // of local steps that are repeated as one graph, about
 constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
 
 // ---- entries of all clients -----------------------------------------------------------------------------------------------------
@@ -143,7 +146,7 @@ class Training final : public DeviceTraining<T> {
     const std::size_t wave = clients_at_once(batches);
     for (std::size_t first = 0; first < block.K; first += wave)
       train_wave(exec, there, first, std::min<std::size_t>(wave, block.K - first));
-    if (!wave_choice_.is_made()) wave_choice_.took(timer_.stop(exec) / static_cast<double>(std::max<std::size_t>(batches.rows.size(), 1)));
+    if (!wave_choice_.is_made()) note_time(timer_.stop(exec) / static_cast<double>(std::max<std::size_t>(batches.rows.size(), 1)));
     ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
@@ -189,6 +192,12 @@ class Training final : public DeviceTraining<T> {
       per_work.push_back(static_cast<T>(1 / work));
     }
     return context.normalise ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
+  }
+
+  // The choice hears of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
+  // one piece, at other addresses; so the third records the steps and the fourth repeats them.
+  void note_time(double seconds_per_row) {
+    if (std::exchange(way_before_, wave_choice_.way()) == wave_choice_.way()) wave_choice_.took(seconds_per_row);
   }
 
   // Waves are of the largest size, or of one whose weights and activations stay in the cache: whichever has been faster.
@@ -271,7 +280,7 @@ class Training final : public DeviceTraining<T> {
     const bool needs_g = std::any_of(steps.begin(), steps.end(), [this](const PlannedStep& step) { return !steps_in_passing(step); });
     T* g = needs_g ? frame.take<T>(entries) : nullptr;
     const DescentStep<T> how(descent_, there.gamma, there.w, rate());
-    repeated_.run(exec, key_of(exec, how, steps, clients, y), [&] {
+    const auto take_steps = [&] {
       Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
       for (const PlannedStep& step : steps) {
@@ -282,7 +291,11 @@ class Training final : public DeviceTraining<T> {
         gradient(exec, step, LayerWeights<T>{y, P}, g);
         Launch(exec, "take_step", entry_blocks(step.clients, P))(take_step<T>, step.clients, P, how, g, v, y);
       }
-    });
+    };
+    if (num_kernels(steps) <= kMostRecordedKernels)
+      repeated_.run(exec, key_of(exec, how, steps, clients, y), take_steps);
+    else
+      take_steps();
     return y;
   }
 
@@ -298,6 +311,12 @@ class Training final : public DeviceTraining<T> {
     descend_regression(exec, *regression_, examples_.rows(), rows, most_rows(oracle_), clients,
                        DescentStep<T>(descent_, there.gamma, there.w, nullptr), oracle_.model().regulariser(), v, y);
     return y;
+  }
+
+  [[nodiscard]] std::size_t num_kernels(const std::vector<PlannedStep>& steps) const {
+    std::size_t passes = 0;
+    for (const PlannedStep& step : steps) passes += step.pieces.size();
+    return passes * (network_.num_kernels() + 2) + steps.size();
   }
 
   // What the kernels of the steps are given: sizes, factors and addresses. Where the rest of the workspace lies follows from where it is
@@ -366,6 +385,7 @@ class Training final : public DeviceTraining<T> {
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
+  std::size_t way_before_ = std::numeric_limits<std::size_t>::max();  // of the turn before this one
   StreamTimer timer_;
   RepeatedWork repeated_;
 };

@@ -47,10 +47,39 @@ __global__ void sum_long_slopes(std::size_t clients, std::uint32_t n, std::uint3
   }
 }
 
+// The same where nothing is inner: neighbours in memory are neighbours in n, so a block has kWarp of the sums. Its warps add up every 8th
+// term, then one after the other.
+template <class T>
+__global__ void sum_columns(std::size_t clients, std::uint32_t n, std::uint32_t terms, const T* d, GradientStore<T> by_bias) {
+  constexpr unsigned kWarps = kBlockThreads / kWarp;
+  __shared__ double part[kWarps][kWarp];
+  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const std::uint32_t pieces = (n + kWarp - 1) / kWarp;
+  for (std::size_t piece = blockIdx.x; piece < clients * pieces; piece += gridDim.x) {
+    const std::size_t k = piece / pieces;
+    const auto u = static_cast<std::uint32_t>(piece - k * pieces) * kWarp + lane;
+    double sum = 0;
+    for (std::uint32_t term = warp; u < n && term < terms; term += kWarps) sum += static_cast<double>(d[(k * terms + term) * n + u]);
+    part[warp][lane] = sum;
+    __syncthreads();
+    if (warp == 0 && u < n) {
+      double all = 0;
+      for (unsigned other = 0; other < kWarps; ++other) all += part[other][lane];
+      by_bias(k, u, static_cast<T>(all));
+    }
+    __syncthreads();
+  }
+}
+
 template <class T>
 void bias_slopes(const LayerPass& pass, std::size_t n, std::size_t outer, std::size_t inner, const T* d, const GradientStore<T>& by_bias) {
   constexpr std::size_t kLong = 16;  // terms of an example: by the layer's shape alone, so that the rows of a minibatch change no order
   const std::size_t terms = pass.B * outer * inner;
+  if (inner == 1) {
+    Launch(pass.exec, "bias_slopes", pass.clients * ((n + kWarp - 1) / kWarp))(sum_columns<T>, pass.clients, static_cast<std::uint32_t>(n),
+                                                                               static_cast<std::uint32_t>(terms), d, by_bias);
+    return;
+  }
   if (outer * inner >= kLong) {
     Launch(pass.exec, "long_bias_slopes", pass.clients * n)(sum_long_slopes<T>, pass.clients, static_cast<std::uint32_t>(n),
                                                             static_cast<std::uint32_t>(terms), Divisor(inner), terms * n, d, by_bias);

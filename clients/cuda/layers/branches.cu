@@ -80,6 +80,11 @@ class BranchesLayer final : public DeviceLayer<T> {
     for (const auto& branch : branches_) any = any || branch.network().draws();
     return any;
   }
+  [[nodiscard]] std::size_t num_kernels() const override {
+    std::size_t kernels = 1;
+    for (const auto& branch : branches_) kernels += branch.network().num_kernels() + 6;
+    return kernels;
+  }
   [[nodiscard]] std::size_t saved_size(std::size_t examples) const override {
     std::size_t entries = 0;
     for (const auto& branch : branches_) entries += branch.network().kept_size(examples);

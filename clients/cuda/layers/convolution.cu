@@ -170,6 +170,7 @@ template <class T>
 class ConvolutionLayer final : public DeviceLayer<T> {
  public:
   explicit ConvolutionLayer(const form::Convolution& form) : g_(form), has_bias_(form.bias) {}
+  [[nodiscard]] std::size_t num_kernels() const override { return 10; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window();

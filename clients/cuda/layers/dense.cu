@@ -11,6 +11,7 @@ class DenseLayer final : public DeviceLayer<T> {
  public:
   explicit DenseLayer(const form::Dense& form) : form_(form), inputs_(form.inputs), outputs_(form.outputs) {}
 
+  [[nodiscard]] std::size_t num_kernels() const override { return 7; }
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t rows = pass.B * form_.positions;
     const T* bias = form_.bias ? w.data + inputs_ * outputs_ : nullptr;

@@ -89,6 +89,7 @@ class LstmLayer final : public DeviceLayer<T> {
   [[nodiscard]] bool needs_output() const override { return !form_.only_last; }
   [[nodiscard]] std::size_t saved_size(std::size_t examples) const override { return examples * L_ * H_ * (form_.only_last ? 6 : 5); }
   [[nodiscard]] std::size_t room_size(std::size_t examples) const override { return 2 * examples * H_; }
+  [[nodiscard]] std::size_t num_kernels() const override { return 6 * L_ + 9; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     Workspace::Frame frame(*pass.exec.workspace);

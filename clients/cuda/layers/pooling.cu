@@ -34,11 +34,14 @@ struct Windows {
   // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones.
   template <class T>
   [[nodiscard]] __device__ std::uint32_t largest(const T* plane, std::uint32_t y, std::uint32_t x) const {
-    std::uint32_t best = y * stride_height * width + x * stride_width;
-    for (std::uint32_t i = 0; i < window_height; ++i)
+    std::uint32_t best = y * stride_height * width + x * stride_width, row = best;
+    T value = plane[best];
+    for (std::uint32_t i = 0; i < window_height; ++i, row += width)
       for (std::uint32_t j = 0; j < window_width; ++j) {
-        const std::uint32_t at = (y * stride_height + i) * width + x * stride_width + j;
-        if (plane[at] > plane[best]) best = at;
+        const T here = plane[row + j];
+        if (!(here > value)) continue;
+        best = row + j;
+        value = here;
       }
     return best;
   }
