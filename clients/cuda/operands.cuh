@@ -3,12 +3,11 @@
 // A product C(i, j) = sum over e of A(i, e) B(e, j) reads operands by lines, the rows i of A or the columns j of B, and depths e. An
 // operand opens for a client as a view:
 //
-//   view.line(i), view.deep(e)   where a line and a depth lie, found apart: a thread keeps those of its lines
+//   view.line(i), view.deep(e)   where a line and a depth lie, found apart
 //   view.at(line, deep)          the number where they meet
-//   Operand::kRunsInward         whether neighbours in memory are neighbours in e
-//   Operand::kSharesDepths       whether view.deep(e) takes so long that a block finds it once for all of its threads; for what does not
-//   run
-//                                inward, where a thread has many depths of one line
+//   Operand::kRunsInward         whether neighbours in memory are neighbours in e: a thread then has one depth of several lines at a time,
+//                                and of other operands several depths of one line
+//   Operand::kTakesLong          whether those several are so long to find that a block finds them once for all of its threads
 //
 // Entries of one client's operand are counted in 32 bits.
 #pragma once
@@ -32,7 +31,7 @@ struct MatrixView {
 };
 template <class T, bool kInward>
 struct Matrix {
-  static constexpr bool kRunsInward = kInward, kSharesDepths = false;
+  static constexpr bool kRunsInward = kInward, kTakesLong = false;
   const T* data;
   std::size_t stride, width;
   [[nodiscard]] __device__ MatrixView<T, kInward> open(std::size_t k) const {
@@ -71,7 +70,7 @@ struct StoreGradient {
 // An operand or a store of clients `first` and on.
 template <class Operand>
 struct FromClient {
-  static constexpr bool kRunsInward = Operand::kRunsInward, kSharesDepths = Operand::kSharesDepths;
+  static constexpr bool kRunsInward = Operand::kRunsInward, kTakesLong = Operand::kTakesLong;
   std::size_t first;
   Operand of;
   [[nodiscard]] __device__ auto open(std::size_t k) const { return of.open(first + k); }

@@ -54,32 +54,43 @@ class Carrier {
   using Deep = decltype(std::declval<const View&>().deep(0));
 
  public:
-  static constexpr bool kHasTable = !kInward && Operand::kSharesDepths;
-  // Depths of this tile and of the next one, in shared memory.
+  static constexpr bool kHasTable = Operand::kTakesLong;
+  // What the block finds for all of its threads, in shared memory: lines, or depths of this tile and of the next one.
   struct Table {
-    Deep deep[2][kHasTable ? kDepth : 1];
+    Line line[kHasTable && kInward ? kLines : 1];
+    Deep deep[2][kHasTable && !kInward ? kDepth : 1];
   };
 
   __device__ Carrier(const Operand& operand, std::size_t client, std::uint32_t first, std::uint32_t lines, Table& table)
       : view_(operand.open(client)), first_(first), lines_(lines), table_(table) {
-    FL_UNROLL
-    for (unsigned i = 0; i < kOwnLines; ++i) line_[i] = view_.line(first + line_of(i));
+    if constexpr (kHasTable && kInward) {
+      for (unsigned i = threadIdx.x; i < kLines; i += kThreads) table_.line[i] = view_.line(first + i);
+    } else {
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnLines; ++i) line_[i] = view_.line(first + line_of(i));
+    }
   }
-  // The depths from `base` on into the table; before all threads have met, and then load().
+  // The depths from `base` on into the table. All threads meet between this, or the beginning, and load().
   __device__ void find_depths(std::uint32_t base) const {
-    if constexpr (kHasTable)
+    if constexpr (kHasTable && !kInward)
       if (threadIdx.x < kDepth) table_.deep[base / kDepth % 2][threadIdx.x] = view_.deep(base + threadIdx.x);
   }
   __device__ void load(std::uint32_t base, std::uint32_t end) {
+    const auto line = [&](unsigned i) {
+      if constexpr (kHasTable && kInward)
+        return table_.line[line_of(i)];
+      else
+        return line_[kInward ? i : 0];
+    };
     const auto deep = [&](unsigned i) {
-      if constexpr (kHasTable)
+      if constexpr (kHasTable && !kInward)
         return table_.deep[base / kDepth % 2][depth_of(i)];
       else
         return view_.deep(base + depth_of(i));
     };
     FL_UNROLL
     for (unsigned i = 0; i < kLoads; ++i)
-      next_[i] = first_ + line_of(i) < lines_ && base + depth_of(i) < end ? view_.at(line_[kInward ? i : 0], deep(i)) : T(0);
+      next_[i] = first_ + line_of(i) < lines_ && base + depth_of(i) < end ? view_.at(line(i), deep(i)) : T(0);
   }
   template <class Stored, unsigned kStride, class Rounded>
   __device__ void put(Stored (&tile)[kDepth][kStride], const Rounded& rounded) const {

@@ -73,21 +73,21 @@ struct WindowsView {
 };
 template <class T>
 struct ByInside : WindowsView<T> {
-  static constexpr bool kRunsInward = false, kSharesDepths = true;
+  static constexpr bool kRunsInward = false, kTakesLong = true;
   [[nodiscard]] __device__ Corner line(std::uint32_t place) const { return this->corner(place); }
   [[nodiscard]] __device__ Inside deep(std::uint32_t number) const { return this->inside(number); }
   [[nodiscard]] __device__ T at(const Corner& corner, const Inside& inside) const { return this->entry(corner, inside); }
 };
 template <class T>
 struct ByPlace : WindowsView<T> {
-  static constexpr bool kRunsInward = true, kSharesDepths = false;  // neighbouring places are neighbours in memory
+  static constexpr bool kRunsInward = true, kTakesLong = true;  // neighbouring places are neighbours in memory
   [[nodiscard]] __device__ Inside line(std::uint32_t number) const { return this->inside(number); }
   [[nodiscard]] __device__ Corner deep(std::uint32_t place) const { return this->corner(place); }
   [[nodiscard]] __device__ T at(const Inside& inside, const Corner& corner) const { return this->entry(corner, inside); }
 };
 template <class T, class View>
 struct Windows {
-  static constexpr bool kRunsInward = View::kRunsInward, kSharesDepths = View::kSharesDepths;
+  static constexpr bool kRunsInward = View::kRunsInward, kTakesLong = View::kTakesLong;
   Geometry g;
   const T* images;
   std::size_t per_client;
@@ -110,7 +110,7 @@ struct TurnedView {
 };
 template <class T>
 struct Turned {
-  static constexpr bool kRunsInward = true, kSharesDepths = false;
+  static constexpr bool kRunsInward = true, kTakesLong = false;
   const T* data;
   std::size_t stride;  // of clients
   std::uint32_t lines;
@@ -142,7 +142,7 @@ struct OutputsOfPixelsView {
 };
 template <class T>
 struct OutputsOfPixels {
-  static constexpr bool kRunsInward = false, kSharesDepths = true;
+  static constexpr bool kRunsInward = false, kTakesLong = true;
   Geometry g;
   const T* d;
   std::size_t per_client;

@@ -73,7 +73,7 @@ struct BeforeView {
 };
 template <class T>
 struct Before {
-  static constexpr bool kRunsInward = false, kSharesDepths = true;
+  static constexpr bool kRunsInward = false, kTakesLong = true;
   const T* h;
   std::size_t per_client;
   std::uint32_t H;
