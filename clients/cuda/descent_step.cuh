@@ -26,12 +26,18 @@ struct DescentStep {
         w(received),
         rate(statistic_rate) {}
 
+  // What moved() is told of entry j.
+  [[nodiscard]] FL_HD T received(std::size_t j) const { return proximal > T(0) ? w[j] : T(0); }
   // Entry j, whose gradient with the regulariser is g; v is null without momentum. The new y.
   [[nodiscard]] FL_HD T taken(std::size_t j, T g, T y, T* v) const {
     if (rate != nullptr && rate[j] > T(0)) return y - rate[j] * g;
+    return moved(g, y, received(j), v);
+  }
+  // The same where there are no statistics.
+  [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const {
     T direction = g;
     if (decay > T(0)) direction += decay * y;
-    if (proximal > T(0)) direction += proximal * (y - w[j]);
+    if (proximal > T(0)) direction += proximal * (y - received);
     if (v != nullptr) direction = *v = momentum * *v + direction;
     return y - *gamma * direction;
   }

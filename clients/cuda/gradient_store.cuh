@@ -21,7 +21,7 @@ class GradientStore {
   // Client k's entries are at data + k * stride.
   [[nodiscard]] static GradientStore set(T* g, std::size_t stride) { return {How::set, g, stride}; }
   [[nodiscard]] static GradientStore add(T* g, std::size_t stride) { return {How::add, g, stride}; }
-  // v, unless null, lies as y does.
+  // Of models without statistics. v, unless null, lies as y does.
   [[nodiscard]] static GradientStore step(const DescentStep<T>& step, T* y, T* v, std::size_t stride) {
     GradientStore store{How::step, y, stride};
     store.step_ = step;
@@ -37,14 +37,30 @@ class GradientStore {
   // Whether a gradient that is stored twice is there once.
   [[nodiscard]] bool may_repeat() const { return how_ == How::set; }
 
-  // Entry j of client k's.
-  FL_HD void operator()(std::size_t k, std::size_t j, T found) const {
-    const std::size_t entry = begin_ + j, at = k * stride_ + entry;
-    if (how_ == How::step)
-      data_[at] = step_.taken(entry, found, data_[at], v_ == nullptr ? nullptr : v_ + at);
-    else
-      data_[at] = how_ == How::add ? data_[at] + found : found;
+  // What is in memory where entry j of client k's goes. Threads with many entries read them all before they store the first: no read waits
+  // for another.
+  struct Before {
+    T data, v, received;
+  };
+  [[nodiscard]] FL_HD Before before(std::size_t k, std::size_t j) const {
+    const std::size_t at = k * stride_ + begin_ + j;
+    if (how_ == How::set) return {T(0), T(0), T(0)};
+    if (how_ == How::add) return {data_[at], T(0), T(0)};
+    return {data_[at], v_ == nullptr ? T(0) : v_[at], step_.received(begin_ + j)};
   }
+  FL_HD void operator()(std::size_t k, std::size_t j, T found, const Before& before) const {
+    const std::size_t at = k * stride_ + begin_ + j;
+    if (how_ != How::step) {
+      data_[at] = how_ == How::add ? before.data + found : found;
+    } else if (v_ == nullptr) {
+      data_[at] = step_.moved(found, before.data, before.received, nullptr);
+    } else {
+      T v = before.v;
+      data_[at] = step_.moved(found, before.data, before.received, &v);
+      v_[at] = v;
+    }
+  }
+  FL_HD void operator()(std::size_t k, std::size_t j, T found) const { (*this)(k, j, found, before(k, j)); }
 
  private:
   enum class How : std::uint8_t { set, add, step };

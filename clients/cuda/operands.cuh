@@ -9,6 +9,9 @@
 //                                and of other operands several depths of one line
 //   Operand::kTakesLong          whether those several are so long to find that a block finds them once for all of its threads
 //
+// store(k, i, j, value, before) is given C(i, j) of client k with before = store.before(k, i, j), which a thread reads for many entries
+// first: no read waits for another.
+//
 // Entries of one client's operand are counted in 32 bits.
 #pragma once
 
@@ -52,10 +55,15 @@ struct StoreMatrix {
   bool adds = false;
   const T* bias = nullptr;  // [n] of client k at bias + k * bias_stride, added to every row
   std::size_t bias_stride = 0;
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const {
-    T& to = data[k * stride + i * width + j];
-    if (bias != nullptr) value += bias[k * bias_stride + j];
-    to = adds ? to + value : value;
+  struct Before {
+    T data, bias;
+  };
+  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
+    return {adds ? data[k * stride + i * width + j] : T(0), bias != nullptr ? bias[k * bias_stride + j] : T(0)};
+  }
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+    if (bias != nullptr) value += before.bias;
+    data[k * stride + i * width + j] = adds ? before.data + value : value;
   }
 };
 
@@ -64,7 +72,11 @@ template <class T>
 struct StoreGradient {
   GradientStore<T> gradient;
   std::size_t width;
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const { gradient(k, i * width + j, value); }
+  [[nodiscard]] __device__ auto before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return gradient.before(k, i * width + j); }
+  template <class Before>
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+    gradient(k, i * width + j, value, before);
+  }
 };
 
 // An operand or a store of clients `first` and on.
@@ -79,9 +91,10 @@ template <class Store>
 struct StoreFromClient {
   std::size_t first;
   Store of;
-  template <class T>
-  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value) const {
-    of(first + k, i, j, value);
+  [[nodiscard]] __device__ auto before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return of.before(first + k, i, j); }
+  template <class T, class Before>
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+    of(first + k, i, j, value, before);
   }
 };
 

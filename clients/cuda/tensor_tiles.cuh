@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_core
   namespace wmma = nvcuda::wmma;
   using Stored = typename How::Stored;
   constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
-  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kFragment + 4;
+  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kFragment + 4, kStored = kFragment * kFragment / kWarp;
   using CarryA = Carrier<float, A, kRows, kOwnThreads>;
   using CarryB = Carrier<float, B, kTensorCols, kOwnThreads>;
   __shared__ __align__(32) Stored a[kDepth][kRows + kPad], b[kDepth][kTensorCols + kPad];
@@ -106,11 +106,16 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_core
       wmma::store_matrix_sync(result[warp], total[i][j], kResultWidth, wmma::mem_row_major);
       __syncwarp();
       const std::uint32_t c = place.col + own_col + j * kFragment + within_col;
+      const auto row_within = [&](unsigned s) { return lane / kFragment + s * (kWarp / kFragment); };
+      const auto row_of = [&](unsigned s) { return place.row + own_row + i * kFragment + row_within(s); };
+      decltype(store.before(0, 0, 0)) before[kStored];
       FL_UNROLL
-      for (unsigned within_row = lane / kFragment; within_row < kFragment; within_row += kWarp / kFragment) {
-        const std::uint32_t r = place.row + own_row + i * kFragment + within_row;
-        if (r < shape.m && c < shape.n) store(place.k, r, c, result[warp][within_row * kResultWidth + within_col]);
-      }
+      for (unsigned s = 0; s < kStored; ++s)
+        if (row_of(s) < shape.m && c < shape.n) before[s] = store.before(place.k, row_of(s), c);
+      FL_UNROLL
+      for (unsigned s = 0; s < kStored; ++s)
+        if (row_of(s) < shape.m && c < shape.n)
+          store(place.k, row_of(s), c, result[warp][row_within(s) * kResultWidth + within_col], before[s]);
       __syncwarp();
     }
   }

@@ -32,7 +32,8 @@ __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n,
     if (at >= per_client) continue;
     T total = T(0);
     for (std::uint32_t part = 0; part < parts; ++part) total += partial[(k * parts + part) * per_client + at];
-    store(k, static_cast<std::uint32_t>(at / n), static_cast<std::uint32_t>(at % n), total);
+    const auto i = static_cast<std::uint32_t>(at / n), j = static_cast<std::uint32_t>(at % n);
+    store(k, i, j, total, store.before(k, i, j));
   }
 }
 

@@ -168,11 +168,22 @@ __global__ void __launch_bounds__(kThreads) multiply(Shape shape, A a_operand, B
         sum[i][j] = T(0);
       }
     }
+    constexpr unsigned kStored = kOwnRows < 4 ? kOwnRows : 4;  // rows at a time
     FL_UNROLL
-    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kOwnCols; ++j) {
-      const std::uint32_t r = place.row + own_row(i), c = place.col + own_col(j);
-      if (r < shape.m && c < shape.n) store(place.k, r, c, total[i][j] + sum[i][j]);
+    for (unsigned first = 0; first < kOwnRows; first += kStored) {
+      decltype(store.before(0, 0, 0)) before[kStored][kOwnCols];
+      const auto for_own = [&](const auto& use) {
+        FL_UNROLL
+        for (unsigned i = 0; i < kStored; ++i) FL_UNROLL
+        for (unsigned j = 0; j < kOwnCols; ++j) {
+          const std::uint32_t r = place.row + own_row(first + i), c = place.col + own_col(j);
+          if (r < shape.m && c < shape.n) use(i, j, r, c);
+        }
+      };
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) {
+        store(place.k, r, c, total[first + i][j] + sum[first + i][j], before[i][j]);
+      });
     }
   }
 }

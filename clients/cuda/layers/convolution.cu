@@ -158,10 +158,13 @@ struct StoreImages {
   Divisor plane;
   const T* bias = nullptr;
   std::size_t bias_stride = 0;
-  __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value) const {
+  [[nodiscard]] __device__ T before(std::size_t k, std::uint32_t channel, std::uint32_t /*place*/) const {
+    return bias != nullptr ? bias[k * bias_stride + channel] : T(0);
+  }
+  __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value, T of_channel) const {
     std::uint32_t b = place;
     const std::uint32_t within = plane.split(b);
-    if (bias != nullptr) value += bias[k * bias_stride + channel];
+    if (bias != nullptr) value += of_channel;
     images[k * per_client + (std::size_t{b} * channels + channel) * plane.divisor + within] = value;
   }
 };
