@@ -28,8 +28,13 @@ constexpr unsigned kTensorCols = 128, kWarpTile = 32, kFragment = 16;
 template <unsigned kRows>
 inline constexpr unsigned kTensorThreads = kRows* kTensorCols / (kWarpTile * kWarpTile) * kWarp;
 
+// Of a multiprocessor at the same time: bounds what the compiler takes of registers.
+template <unsigned kRows>
+inline constexpr unsigned kTensorBlocks = kRows >= 64 ? 2 : 3;
+
 template <class How, unsigned kRows, class A, class B, class Store>
-__global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_cores(Shape shape, A a_operand, B b_operand, Store store) {
+__global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
+    multiply_on_tensor_cores(Shape shape, A a_operand, B b_operand, Store store) {
   namespace wmma = nvcuda::wmma;
   using Stored = typename How::Stored;
   constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
@@ -98,11 +103,13 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>) multiply_on_tensor_core
         wmma::fill_fragment(sum[i][j], 0.0f);
       }
     }
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) add_up(i, j);
     const unsigned within_col = lane % kFragment;
     FL_UNROLL
     for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
     for (unsigned j = 0; j < kParts; ++j) {
-      add_up(i, j);
       wmma::store_matrix_sync(result[warp], total[i][j], kResultWidth, wmma::mem_row_major);
       __syncwarp();
       const std::uint32_t c = place.col + own_col + j * kFragment + within_col;

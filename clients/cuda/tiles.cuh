@@ -115,9 +115,15 @@ class Carrier {
 
 constexpr unsigned kThreads = 128, kAcross = 16, kDown = kThreads / kAcross;  // of a block
 
+// Of a multiprocessor at the same time: bounds what the compiler takes of registers.
+template <class T, unsigned kRows>
+inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 2
+                                          : kRows >= 64               ? 4
+                                                                      : 5;
+
 // A tile of kRows x kCols; each thread has kRows / kDown rows that lie side by side and kCols / kAcross columns.
 template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
-__global__ void __launch_bounds__(kThreads) multiply(Shape shape, A a_operand, B b_operand, Store store) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Shape shape, A a_operand, B b_operand, Store store) {
   constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
   // Columns of a thread that lie side by side. One: neighbouring threads write neighbours. Two, where threads have so few rows that they
   // would wait for shared memory: it is read in pairs.
@@ -168,7 +174,10 @@ __global__ void __launch_bounds__(kThreads) multiply(Shape shape, A a_operand, B
         sum[i][j] = T(0);
       }
     }
-    constexpr unsigned kStored = kOwnRows < 4 ? kOwnRows : 4;  // rows at a time
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kOwnCols; ++j) total[i][j] += sum[i][j];
+    constexpr unsigned kStored = 2;  // rows at a time
     FL_UNROLL
     for (unsigned first = 0; first < kOwnRows; first += kStored) {
       decltype(store.before(0, 0, 0)) before[kStored][kOwnCols];
@@ -181,9 +190,7 @@ __global__ void __launch_bounds__(kThreads) multiply(Shape shape, A a_operand, B
         }
       };
       for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
-      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) {
-        store(place.k, r, c, total[first + i][j] + sum[first + i][j], before[i][j]);
-      });
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, total[first + i][j], before[i][j]); });
     }
   }
 }
