@@ -51,7 +51,7 @@ __global__ void sum_long_slopes(std::size_t clients, std::uint32_t n, std::uint3
 // term, then one after the other.
 template <class T>
 __global__ void sum_columns(std::size_t clients, std::uint32_t n, std::uint32_t terms, const T* d, GradientStore<T> by_bias) {
-  constexpr unsigned kWarps = kBlockThreads / kWarp;
+  constexpr unsigned kWarps = kBlockThreads / kWarp, kAhead = 8;  // terms on their way at a time
   __shared__ double part[kWarps][kWarp];
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const std::uint32_t pieces = (n + kWarp - 1) / kWarp;
@@ -59,7 +59,16 @@ __global__ void sum_columns(std::size_t clients, std::uint32_t n, std::uint32_t 
     const std::size_t k = piece / pieces;
     const auto u = static_cast<std::uint32_t>(piece - k * pieces) * kWarp + lane;
     double sum = 0;
-    for (std::uint32_t term = warp; u < n && term < terms; term += kWarps) sum += static_cast<double>(d[(k * terms + term) * n + u]);
+    for (std::uint32_t first = warp; first < terms; first += kWarps * kAhead) {
+      T next[kAhead];
+      FL_UNROLL
+      for (unsigned i = 0; i < kAhead; ++i) {
+        const std::uint32_t term = first + i * kWarps;
+        next[i] = u < n && term < terms ? d[(k * terms + term) * n + u] : T(0);
+      }
+      FL_UNROLL
+      for (unsigned i = 0; i < kAhead; ++i) sum += static_cast<double>(next[i]);
+    }
     part[warp][lane] = sum;
     __syncthreads();
     if (warp == 0 && u < n) {
