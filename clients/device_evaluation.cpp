@@ -11,8 +11,11 @@ template <class T>
 std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation([[maybe_unused]] const Model<T>& model,
                                                             [[maybe_unused]] const Dataset<T>& data) {
 #if defined(FL_WITH_CUDA)
-  if (const std::optional<NetworkForm> form = model.as_form(); form && cuda::can_lie_on_device(data))
-    return cuda::make_evaluation<T>(*form, model.layers().size(), data);
+  // Kernels do not ask how long a row is; where it is not what the model is bound to, the CPU says so.
+  const std::optional<NetworkForm> form = model.as_form();
+  const Dataset<T>* bound = model.training_data();
+  const bool fits = bound != nullptr && data.num_features == bound->num_features && data.labels_per_row() == bound->labels_per_row();
+  if (form && fits && cuda::can_lie_on_device(data)) return cuda::make_evaluation<T>(*form, model.layers().size(), data);
 #endif
   return nullptr;
 }

@@ -12,11 +12,12 @@ namespace fl::cuda {
 // v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
-  const T* gamma;  // [1], in memory, so that steps of another size are the same work
-  T decay, momentum, proximal;
-  const T* w;     // [P], the parameters that the client received
-  const T* rate;  // [P], or null: above 0 at statistics
+  const T* gamma = nullptr;  // [1], in memory, so that steps of another size are the same work
+  T decay = T(0), momentum = T(0), proximal = T(0);
+  const T* w = nullptr;     // [P], the parameters that the client received
+  const T* rate = nullptr;  // [P], or null: above 0 at statistics
 
+  DescentStep() = default;
   DescentStep(const Descent& descent, const T* step_size, const T* received, const T* statistic_rate)
       : gamma(step_size),
         decay(static_cast<T>(descent.weight_decay)),
@@ -25,12 +26,18 @@ struct DescentStep {
         w(received),
         rate(statistic_rate) {}
 
+  // What moved() is told of entry j.
+  [[nodiscard]] FL_HD T received(std::size_t j) const { return proximal > T(0) ? w[j] : T(0); }
   // Entry j, whose gradient with the regulariser is g; v is null without momentum. The new y.
   [[nodiscard]] FL_HD T taken(std::size_t j, T g, T y, T* v) const {
     if (rate != nullptr && rate[j] > T(0)) return y - rate[j] * g;
+    return moved(g, y, received(j), v);
+  }
+  // The same where there are no statistics.
+  [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const {
     T direction = g;
     if (decay > T(0)) direction += decay * y;
-    if (proximal > T(0)) direction += proximal * (y - w[j]);
+    if (proximal > T(0)) direction += proximal * (y - received);
     if (v != nullptr) direction = *v = momentum * *v + direction;
     return y - *gamma * direction;
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "clients/cuda/gradient_store.cuh"
 #include "clients/network_form.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/matrix_products.hpp"
@@ -18,7 +19,6 @@ struct LayerPass {
   const Exec& exec;
   std::size_t clients = 0, B = 0;
   bool training = true;                  // false: forward alone; batch norm takes its running statistics
-  bool accumulate = false;               // backward adds to the gradient of the weights instead of setting it
   const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
   const std::uint32_t* row = nullptr;    // [clients,B] on the GPU: which places hold a row, the first of a client; null: all
   void* saved = nullptr;                 // saved_size(examples) entries of the layer's own; null where there is only forward
@@ -31,11 +31,6 @@ struct LayerPass {
 template <class T>
 struct LayerWeights {
   const T* data;
-  std::size_t stride;
-};
-template <class T>
-struct LayerSlopes {
-  T* data;
   std::size_t stride;
 };
 
@@ -51,13 +46,15 @@ class DeviceLayer {
   // Entries that forward leaves in pass.saved for backward, of so many examples; and about what else a pass takes for a while.
   [[nodiscard]] virtual std::size_t saved_size(std::size_t /*examples*/) const { return 0; }
   [[nodiscard]] virtual std::size_t room_size(std::size_t /*examples*/) const { return 0; }
+  // About how many kernels a pass forward and back starts.
+  [[nodiscard]] virtual std::size_t num_kernels() const { return 3; }
   // Whether `out` may be `in`, and d_in d_out.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
 
   virtual void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const = 0;
-  // d_in, unless null, and d_w from d_out.
+  // d_in, unless null, and then the gradient by the weights from d_out. The store may change the weights.
   virtual void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
-                        LayerSlopes<T> d_w) const = 0;
+                        const GradientStore<T>& by_weights) const = 0;
 };
 
 template <class T>

@@ -67,6 +67,13 @@ std::size_t DeviceNetwork<T>::room_size(std::size_t examples) const {
   return 2 * examples * widest_ + most;
 }
 
+template <class T>
+std::size_t DeviceNetwork<T>::num_kernels() const {
+  std::size_t kernels = 0;
+  for (const Placed& one : layers_) kernels += one.layer->num_kernels();
+  return kernels;
+}
+
 // take(entries) gives memory.
 template <class T>
 template <class Take>
@@ -123,7 +130,8 @@ T* DeviceNetwork<T>::forward(const LayerPass& pass, LayerWeights<T> w, const Tap
 }
 
 template <class T>
-void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, LayerSlopes<T> d_w, T* d_in) const {
+void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, const GradientStore<T>& by_weights,
+                                T* d_in) const {
   T *d = tape.slope[0], *other = tape.slope[1];
   if (layers_.empty() && d_in != nullptr)
     FL_CUDA_CHECK(cudaMemcpyAsync(d_in, d, pass.examples() * inputs_ * sizeof(T), cudaMemcpyDeviceToDevice, stream_of(pass.exec)));
@@ -134,7 +142,7 @@ void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const 
     LayerPass own = pass;
     own.saved = tape.saved[i];
     one.layer->backward(own, {w.data + one.begin, w.stride}, tape.activation[i], tape.activation[i + 1], d, by_input,
-                        {d_w.data + one.begin, d_w.stride});
+                        by_weights.from(one.begin));
     if (!is_wanted) return;
     if (by_input == other) std::swap(d, other);
   }

@@ -39,11 +39,13 @@ class DeviceNetwork {
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] std::size_t size() const { return size_; }  // parameters
   [[nodiscard]] bool draws() const { return draws_; }       // whether passes need random numbers
+  [[nodiscard]] std::size_t num_kernels() const;            // about how many a pass forward and back starts
 
   // From tape.activation[0] to the last activation, which is returned.
   T* forward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape) const;
-  // d_w, and d_in unless null, from the derivative by the last activation, which must lie in slope_of_output(tape).
-  void backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, LayerSlopes<T> d_w, T* d_in = nullptr) const;
+  // The gradient by the weights, and d_in unless null, from the derivative by the last activation, which must lie in
+  // slope_of_output(tape).
+  void backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, const GradientStore<T>& by_weights, T* d_in = nullptr) const;
   [[nodiscard]] T* slope_of_output(const Tape& tape) const { return tape.slope[0]; }
 
  private:

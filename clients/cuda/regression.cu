@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "clients/cuda/regression.hpp"
 #include "fl_core/cuda/check.cuh"
@@ -11,34 +12,44 @@ namespace {
 constexpr std::size_t kMostBlockBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_80 and sm_90
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 constexpr unsigned kRowsAtOnce = 4;  // of a warp: a parameter that was read serves so many rows
+template <class T>
+inline constexpr unsigned kFeaturesAtOnce = sizeof(T) == sizeof(float) ? 4 : 2;  // of a thread: a slope that was read serves so many
 
 template <class T>
 [[nodiscard]] std::size_t block_bytes(const RegressionForm& form, std::size_t most_rows) {
-  return (form.size() + most_rows * form.outputs) * sizeof(T);
+  return (form.size() + most_rows * form.outputs) * sizeof(T) + most_rows * sizeof(std::uint32_t);
 }
 
-// The features of one row.
-template <class T>
+// The features of one row as they lie in memory: numbers or pixels.
+template <class T, bool kPixels>
 struct Features {
-  const T* dense;
-  const std::uint8_t* pixels;
-  __device__ Features(const DeviceRows<T>& data, std::size_t row)
-      : dense(data.dense == nullptr ? nullptr : data.dense + row * data.stride),
-        pixels(data.pixels == nullptr ? nullptr : data.pixels + row * data.num_features) {}
-  // Feature j, a pixel of a channel with this scale and shift.
-  [[nodiscard]] __device__ T at(std::uint32_t j, T scale, T shift) const {
-    return dense != nullptr ? dense[j] : scale * static_cast<T>(pixels[j]) + shift;
+  using Entry = std::conditional_t<kPixels, std::uint8_t, T>;
+  const Entry* entry;
+  __device__ Features(const DeviceRows<T>& data, std::size_t row) {
+    if constexpr (kPixels)
+      entry = data.pixels + row * data.num_features;
+    else
+      entry = data.dense + row * data.stride;
   }
 };
-// What a pixel of feature j is scaled with.
-template <class T>
+// What an entry of feature j means.
+template <class T, bool kPixels>
 struct Shade {
   T scale = T(1), shift = T(0);
+  Shade() = default;
   __device__ Shade(const DeviceRows<T>& data, std::uint32_t j) {
-    if (data.pixels == nullptr) return;
-    const auto channel = j < data.plane ? 0 : j / static_cast<std::uint32_t>(data.plane);
-    scale = data.scale[channel];
-    shift = data.shift[channel];
+    if constexpr (kPixels) {
+      const auto channel = j < data.plane ? 0 : j / static_cast<std::uint32_t>(data.plane);
+      scale = data.scale[channel];
+      shift = data.shift[channel];
+    }
+  }
+  template <class Entry>
+  [[nodiscard]] __device__ T of(Entry entry) const {
+    if constexpr (kPixels)
+      return scale * static_cast<T>(entry) + shift;
+    else
+      return entry;
   }
 };
 
@@ -56,41 +67,61 @@ __device__ T largest_of_lanes(T x) {
   return x;
 }
 
-// One client's parameters and the slopes of its minibatch by the outputs, in the block's memory.
+// One client's parameters, and its minibatch's rows and slopes by the outputs, in the block's memory.
 template <class T>
 struct Place {
   RegressionForm form;
-  T* y;  // [P]
-  T* d;  // [rows,outputs]
+  T* y;                // [P]
+  T* d;                // [rows,outputs]
+  std::uint32_t* row;  // [rows]
   [[nodiscard]] __device__ T* bias() const { return y + form.outputs * form.inputs; }
 };
 
+// use(is_one), which says whether a number below kClasses is one of `classes`: without a question where all are.
+template <unsigned kClasses, class Use>
+__device__ void for_classes(std::uint32_t classes, const Use& use) {
+  if (classes == kClasses)
+    use([](unsigned) { return true; });
+  else
+    use([=](unsigned c) { return c < classes; });
+}
+
 // Outputs of kRowsAtOnce rows from `first` on into place.d; a warp. kClasses of them at a time.
-template <class T, unsigned kClasses>
-__device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data, const std::uint32_t* row, std::uint32_t B,
-                                std::uint32_t first, unsigned lane) {
+template <class T, unsigned kClasses, bool kPixels>
+__device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, unsigned lane) {
   const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
   const std::uint32_t here = B - first < kRowsAtOnce ? B - first : kRowsAtOnce;
-  const auto features = [&](unsigned i) { return Features<T>(data, row[i < here ? first + i : first]); };
-  const Features<T> of_row[kRowsAtOnce] = {features(0), features(1), features(2), features(3)};
+  using Row = Features<T, kPixels>;
+  const auto features = [&](unsigned i) { return Row(data, place.row[i < here ? first + i : first]); };
+  const Row of_row[kRowsAtOnce] = {features(0), features(1), features(2), features(3)};
   static_assert(kRowsAtOnce == 4);
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     T sum[kRowsAtOnce][kClasses] = {};
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
     const T* W = place.y + std::size_t{from} * D;
-    for (std::uint32_t j = lane; j < D; j += kWarp) {
-      T x[kRowsAtOnce];
-      const Shade<T> shade(data, j);
+    // Entries are on their way while those before them are used; the last ones twice.
+    typename Row::Entry next[kRowsAtOnce];
+    const auto load = [&](std::uint32_t j) {
       FL_UNROLL
-      for (unsigned i = 0; i < kRowsAtOnce; ++i) x[i] = of_row[i].at(j, shade.scale, shade.shift);
-      FL_UNROLL
-      for (unsigned c = 0; c < kClasses; ++c) {
-        if (c >= classes) break;
-        const T weight = W[c * D + j];
+      for (unsigned i = 0; i < kRowsAtOnce; ++i) next[i] = of_row[i].entry[j < D ? j : D - 1];
+    };
+    load(lane);
+    for_classes<kClasses>(classes, [&](auto is_one) {
+      for (std::uint32_t j = lane; j < D; j += kWarp) {
+        const Shade<T, kPixels> shade(data, j);
+        T x[kRowsAtOnce];
         FL_UNROLL
-        for (unsigned i = 0; i < kRowsAtOnce; ++i) sum[i][c] = fma(x[i], weight, sum[i][c]);
+        for (unsigned i = 0; i < kRowsAtOnce; ++i) x[i] = shade.of(next[i]);
+        load(j + kWarp);
+        FL_UNROLL
+        for (unsigned c = 0; c < kClasses; ++c)
+          if (is_one(c)) {
+            const T weight = W[c * D + j];
+            FL_UNROLL
+            for (unsigned i = 0; i < kRowsAtOnce; ++i) sum[i][c] = fma(x[i], weight, sum[i][c]);
+          }
       }
-    }
+    });
     FL_UNROLL
     for (unsigned i = 0; i < kRowsAtOnce; ++i) FL_UNROLL
     for (unsigned c = 0; c < kClasses; ++c) {
@@ -103,13 +134,13 @@ __device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data
 
 // Outputs become slopes of the loss, `share` times; a warp.
 template <class T>
-__device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data, const std::uint32_t* row, std::uint32_t B,
-                               std::uint32_t first, double share, unsigned lane) {
+__device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, double share,
+                               unsigned lane) {
   const auto C = static_cast<std::uint32_t>(place.form.outputs);
   const std::uint32_t end = B - first < kRowsAtOnce ? B : first + kRowsAtOnce;
   if (place.form.loss != NetworkForm::Loss::softmax) {
     for (std::uint32_t at = first * C + lane; at < end * C; at += kWarp) {
-      const std::uint32_t r = row[at / C];
+      const std::uint32_t r = place.row[at / C];
       const double z = static_cast<double>(place.d[at]),
                    target = data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
       const double of_loss = place.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
@@ -127,15 +158,16 @@ __device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data,
     double sum = 0;
     for (std::uint32_t c = lane; c < C; c += kWarp) sum += static_cast<double>(exp(z[c] - largest));
     const T factor = static_cast<T>(share / sum_of_lanes(sum));
-    const auto right = static_cast<std::uint32_t>(data.label[row[b]]);
+    const auto right = static_cast<std::uint32_t>(data.label[place.row[b]]);
     for (std::uint32_t c = lane; c < C; c += kWarp) z[c] = exp(z[c] - largest) * factor - (c == right ? static_cast<T>(share) : T(0));
   }
 }
 
-// One step of the parameters from the slopes; a thread has the columns of some features.
-template <class T, unsigned kClasses>
-__device__ void move(const Place<T>& place, const DeviceRows<T>& data, const std::uint32_t* row, std::uint32_t B,
-                     const DescentStep<T>& step, const Regulariser& regulariser, T* v) {
+// One step of the parameters from the slopes; a thread has the columns of some features, kThreads apart.
+template <class T, unsigned kClasses, bool kPixels>
+__device__ void move(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
+                     const Regulariser& regulariser, T* v) {
+  constexpr unsigned kOwn = kFeaturesAtOnce<T>;
   const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
   const auto take = [&](std::size_t at, T g) {
     T& y = place.y[at];
@@ -144,19 +176,41 @@ __device__ void move(const Place<T>& place, const DeviceRows<T>& data, const std
   };
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
-    for (std::uint32_t j = threadIdx.x; j < D; j += kThreads) {
-      T g[kClasses] = {};
-      const Shade<T> shade(data, j);
-      for (std::uint32_t b = 0; b < B; ++b) {
-        const T x = Features<T>(data, row[b]).at(j, shade.scale, shade.shift);
-        const T* d = place.d + std::size_t{b} * C + from;
-        FL_UNROLL
-        for (unsigned c = 0; c < kClasses; ++c)
-          if (c < classes) g[c] = fma(d[c], x, g[c]);
-      }
+    for (std::uint32_t first = threadIdx.x; first < D; first += kOwn * kThreads) {
+      using Row = Features<T, kPixels>;
+      const auto feature = [&](unsigned i) { return first + i * kThreads; };
+      const auto some = [&](unsigned i) { return feature(i) < D ? feature(i) : first; };
+      Shade<T, kPixels> shade[kOwn];
       FL_UNROLL
+      for (unsigned i = 0; i < kOwn; ++i) shade[i] = Shade<T, kPixels>(data, some(i));
+      T g[kOwn][kClasses] = {};
+      typename Row::Entry next[kOwn];
+      const auto load = [&](std::uint32_t b) {
+        const Row row(data, place.row[b < B ? b : B - 1]);
+        FL_UNROLL
+        for (unsigned i = 0; i < kOwn; ++i) next[i] = row.entry[some(i)];
+      };
+      if (B > 0) load(0);
+      for_classes<kClasses>(classes, [&](auto is_one) {
+        for (std::uint32_t b = 0; b < B; ++b) {
+          T x[kOwn];
+          FL_UNROLL
+          for (unsigned i = 0; i < kOwn; ++i) x[i] = shade[i].of(next[i]);
+          load(b + 1);
+          const T* d = place.d + std::size_t{b} * C + from;
+          FL_UNROLL
+          for (unsigned c = 0; c < kClasses; ++c)
+            if (is_one(c)) {
+              const T slope = d[c];
+              FL_UNROLL
+              for (unsigned i = 0; i < kOwn; ++i) g[i][c] = fma(slope, x[i], g[i][c]);
+            }
+        }
+      });
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwn; ++i) FL_UNROLL
       for (unsigned c = 0; c < kClasses; ++c)
-        if (c < classes) take(std::size_t{from + c} * D + j, g[c]);
+        if (feature(i) < D && c < classes) take(std::size_t{from + c} * D + feature(i), g[i][c]);
     }
   }
   if (!place.form.bias) return;
@@ -168,30 +222,41 @@ __device__ void move(const Place<T>& place, const DeviceRows<T>& data, const std
 }
 
 // Block k: client k. y: [clients,P]
-template <class T, unsigned kClasses>
-__global__ void __launch_bounds__(kThreads) descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t clients,
-                                                    DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
+template <class T, unsigned kClasses, bool kPixels>
+__global__ void __launch_bounds__(kThreads)
+    descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t most_rows, std::size_t clients,
+            DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
   FL_BLOCK_MEMORY(T, memory);
   const std::size_t P = form.size();
-  const Place<T> place{form, memory, memory + P};
+  const Place<T> place{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (std::size_t k = blockIdx.x; k < clients; k += gridDim.x) {
     for (std::size_t j = threadIdx.x; j < P; j += kThreads) place.y[j] = step.w[j];
-    __syncthreads();
-    for (std::uint32_t t = 0; t < batches.count[k]; ++t) {
+    // A thread brings one row's number of each minibatch, a step ahead.
+    std::uint32_t next_rows = 0, next_row = 0;
+    const auto load = [&](std::uint32_t t) {
+      if (t >= batches.count[k]) return;
       const std::uint64_t begin = batches.begin[t * batches.stride + k];
-      const auto B = static_cast<std::uint32_t>(batches.begin[t * batches.stride + k + 1] - begin);
-      const std::uint32_t* row = batches.rows + begin;
+      next_rows = static_cast<std::uint32_t>(batches.begin[t * batches.stride + k + 1] - begin);
+      if (threadIdx.x < next_rows) next_row = batches.rows[begin + threadIdx.x];
+    };
+    load(0);
+    for (std::uint32_t t = 0; t < batches.count[k]; ++t) {
+      const std::uint32_t B = next_rows;
+      if (threadIdx.x < B) place.row[threadIdx.x] = next_row;
+      __syncthreads();
+      load(t + 1);
       for (std::uint32_t first = warp * kRowsAtOnce; first < B; first += kWarps * kRowsAtOnce) {
-        outputs_of_rows<T, kClasses>(place, data, row, B, first, lane);
+        outputs_of_rows<T, kClasses, kPixels>(place, data, B, first, lane);
         __syncwarp();
-        slopes_of_rows(place, data, row, B, first, 1 / static_cast<double>(B), lane);
+        slopes_of_rows(place, data, B, first, 1 / static_cast<double>(B), lane);
         __syncwarp();
       }
       __syncthreads();
-      move<T, kClasses>(place, data, row, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
+      move<T, kClasses, kPixels>(place, data, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
       __syncthreads();
     }
+    __syncthreads();
     for (std::size_t j = threadIdx.x; j < P; j += kThreads) y[k * P + j] = place.y[j];
     __syncthreads();
   }
@@ -202,7 +267,7 @@ __global__ void __launch_bounds__(kThreads) descend(RegressionForm form, DeviceR
 template <class T>
 std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t most_rows) {
   std::optional<RegressionForm> found;
-  if (form.negatives > 0) return std::nullopt;
+  if (form.negatives > 0 || most_rows > kThreads) return std::nullopt;
   for (const NetworkForm::Layer& layer : form.layers) {
     if (std::holds_alternative<form::Flatten>(layer.form)) continue;
     const auto* dense = std::get_if<form::Dense>(&layer.form);
@@ -217,8 +282,13 @@ void descend_regression(const Exec& exec, const RegressionForm& form, const Devi
                         std::size_t most_rows, std::size_t clients, const DescentStep<T>& step, const Regulariser& regulariser, T* v,
                         T* y) {
   const auto start = [&]<unsigned kClasses>() {
-    Launch(exec, "descend_regression", clients, static_cast<int>(kThreads))
-        .with_shared(block_bytes<T>(form, most_rows))(descend<T, kClasses>, form, data, batches, clients, step, regulariser, v, y);
+    Launch launch(exec, "descend_regression", clients, static_cast<int>(kThreads));
+    launch.with_shared(block_bytes<T>(form, most_rows));
+    const auto with = [&](auto kernel) { launch(kernel, form, data, batches, most_rows, clients, step, regulariser, v, y); };
+    if (data.pixels != nullptr)
+      with(descend<T, kClasses, true>);
+    else
+      with(descend<T, kClasses, false>);
   };
   if (form.outputs == 1)
     start.template operator()<1>();

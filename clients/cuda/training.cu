@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "clients/cuda/descent_step.cuh"
@@ -22,6 +24,7 @@ namespace {
 constexpr std::size_t kMostRows = 512;                        // of a client in one piece
 constexpr std::size_t kMostWaveBytes = std::size_t{2} << 30;  // of activations and weights
 constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that a block of threads goes through by itself
+constexpr std::size_t kMostRecordedKernels = 4000;            // of local steps that are repeated as one graph, about
 constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
 
 // ---- entries of all clients -----------------------------------------------------------------------------------------------------
@@ -143,7 +146,7 @@ class Training final : public DeviceTraining<T> {
     const std::size_t wave = clients_at_once(batches);
     for (std::size_t first = 0; first < block.K; first += wave)
       train_wave(exec, there, first, std::min<std::size_t>(wave, block.K - first));
-    if (!wave_choice_.is_made()) wave_choice_.took(timer_.stop(exec) / static_cast<double>(std::max<std::size_t>(batches.rows.size(), 1)));
+    if (!wave_choice_.is_made()) note_time(timer_.stop(exec) / static_cast<double>(std::max<std::size_t>(batches.rows.size(), 1)));
     ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
@@ -191,17 +194,26 @@ class Training final : public DeviceTraining<T> {
     return context.normalise ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
+  // The choice hears of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
+  // one piece, at other addresses; so the third records the steps and the fourth repeats them.
+  void note_time(double seconds_per_row) {
+    if (std::exchange(way_before_, wave_choice_.way()) == wave_choice_.way()) wave_choice_.took(seconds_per_row);
+  }
+
   // Waves are of the largest size, or of one whose weights and activations stay in the cache: whichever has been faster.
   [[nodiscard]] std::size_t clients_at_once(const Minibatches& batches) const {
-    const std::size_t each = bytes_per_client(batches.largest()), way = wave_choice_.way();
-    const std::size_t bytes = way == 0 ? kMostWaveBytes : cache_bytes_ << (way - 1);
-    return std::clamp<std::size_t>(bytes / each, 1, batches.K);
+    const std::size_t rows = batches.largest(), way = wave_choice_.way();
+    const bool has_g = !steps_in_passing() || rows > piece_rows_;
+    const std::size_t fits = way == 0 ? kMostWaveBytes / bytes_per_client(rows)
+                                      : (cache_bytes_ << (way - 1)) / bytes_per_client(rows, 1 + (has_g ? 1 : 0) + (has_v() ? 1 : 0));
+    return std::clamp<std::size_t>(fits, 1, batches.K);
   }
-  // Of activations, y, g and v, for minibatches of up to so many rows.
-  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows) const {
+  [[nodiscard]] bool has_v() const { return descent_.momentum > 0; }
+  // Of activations and so many vectors (y, g and v) for minibatches of up to so many rows.
+  [[nodiscard]] std::size_t bytes_per_client(std::size_t rows, std::size_t vectors = 3) const {
     const std::size_t P = oracle_.model().layers().size();
     if (regression_) return 2 * P * sizeof(T) + 1;
-    return (std::min(rows, piece_rows_) * examples_.per_row() * network_.entries_per_example() + 3 * P) * sizeof(T) + 1;
+    return (std::min(rows, piece_rows_) * examples_.per_row() * network_.entries_per_example() + vectors * P) * sizeof(T) + 1;
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
@@ -263,17 +275,27 @@ class Training final : public DeviceTraining<T> {
   // y after all steps, from w: [clients,P].
   const T* descend(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::size_t P = there.context->P, entries = clients * P;
-    T *y = frame.take<T>(entries), *g = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
+    T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
+    const bool needs_g = std::any_of(steps.begin(), steps.end(), [this](const PlannedStep& step) { return !steps_in_passing(step); });
+    T* g = needs_g ? frame.take<T>(entries) : nullptr;
     const DescentStep<T> how(descent_, there.gamma, there.w, rate());
-    repeated_.run(exec, key_of(exec, how, steps, clients, y), [&] {
+    const auto take_steps = [&] {
       Launch(exec, "spread", entry_blocks(clients, P))(spread<T>, clients, P, there.w, y);
       if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
       for (const PlannedStep& step : steps) {
+        if (steps_in_passing(step)) {
+          pass_over(exec, step, 0, LayerWeights<T>{y, P}, GradientStore<T>::step(how, y, v, P));
+          continue;
+        }
         gradient(exec, step, LayerWeights<T>{y, P}, g);
         Launch(exec, "take_step", entry_blocks(step.clients, P))(take_step<T>, step.clients, P, how, g, v, y);
       }
-    });
+    };
+    if (num_kernels(steps) <= kMostRecordedKernels)
+      repeated_.run(exec, key_of(exec, how, steps, clients, y), take_steps);
+    else
+      take_steps();
     return y;
   }
 
@@ -281,7 +303,7 @@ class Training final : public DeviceTraining<T> {
   const T* descend_on_chip(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
     const std::size_t entries = clients * there.context->P;
-    T *y = frame.take<T>(entries), *v = descent_.momentum > 0 ? frame.take<T>(entries) : nullptr;
+    T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
     const RegressionBatches rows{upload(exec, std::span<const std::uint32_t>(batches.count).subspan(first, clients), frame),
                                  upload(exec, std::span<const std::uint32_t>(batches.rows), frame),
@@ -289,6 +311,12 @@ class Training final : public DeviceTraining<T> {
     descend_regression(exec, *regression_, examples_.rows(), rows, most_rows(oracle_), clients,
                        DescentStep<T>(descent_, there.gamma, there.w, nullptr), oracle_.model().regulariser(), v, y);
     return y;
+  }
+
+  [[nodiscard]] std::size_t num_kernels(const std::vector<PlannedStep>& steps) const {
+    std::size_t passes = 0;
+    for (const PlannedStep& step : steps) passes += step.pieces.size();
+    return passes * (network_.num_kernels() + 2) + steps.size();
   }
 
   // What the kernels of the steps are given: sizes, factors and addresses. Where the rest of the workspace lies follows from where it is
@@ -310,28 +338,38 @@ class Training final : public DeviceTraining<T> {
   void gradient(const Exec& exec, const PlannedStep& step, LayerWeights<T> y, T* g) const {
     const std::size_t P = oracle_.model().layers().size(), clients = step.clients;
     if (step.pieces.empty()) FL_CUDA_CHECK(cudaMemsetAsync(g, 0, clients * P * sizeof(T), stream_of(exec)));
-    for (std::size_t i = 0; i < step.pieces.size(); ++i) {
-      Workspace::Frame inner(*exec.workspace);
-      const Piece& piece = step.pieces[i];
-      const std::size_t E = examples_.per_row();
-      const LayerPass pass{.exec = exec,
-                           .clients = clients,
-                           .B = piece.places * E,
-                           .accumulate = i > 0,
-                           .random = step.random,
-                           .row = E == 1 ? piece.row : nullptr,
-                           .products = products_};
-      const auto tape = network_.open(inner, pass.examples());
-      examples_.make(exec, piece.row, clients, piece.places, step.random, i * piece_rows_, tape.activation[0]);
-      const T* z = network_.forward(pass, y, tape);
-      examples_.slopes(exec, piece.row, clients, piece.places, step.scale, z, network_.slope_of_output(tape));
-      network_.backward(pass, y, tape, {g, P});
-    }
+    for (std::size_t i = 0; i < step.pieces.size(); ++i)
+      pass_over(exec, step, i, y, i == 0 ? GradientStore<T>::set(g, P) : GradientStore<T>::add(g, P));
     if (rate() != nullptr && !descent_.draws)
       Launch(exec, "clear_statistics", entry_blocks(clients, P))(clear_statistics<T>, clients, P, rate(), g);
     const Regulariser& regulariser = oracle_.model().regulariser();
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0)
       Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, rate(), y.data, y.stride, g);
+  }
+
+  // Whether the layers may take the step where they find the gradient: nothing else has a part in it.
+  [[nodiscard]] bool steps_in_passing() const {
+    const Regulariser& regulariser = oracle_.model().regulariser();
+    return rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
+  }
+  [[nodiscard]] bool steps_in_passing(const PlannedStep& step) const { return steps_in_passing() && step.pieces.size() == 1; }
+
+  // Forward and back through piece i of the step.
+  void pass_over(const Exec& exec, const PlannedStep& step, std::size_t i, LayerWeights<T> y, const GradientStore<T>& by_weights) const {
+    Workspace::Frame inner(*exec.workspace);
+    const Piece& piece = step.pieces[i];
+    const std::size_t clients = step.clients, E = examples_.per_row();
+    const LayerPass pass{.exec = exec,
+                         .clients = clients,
+                         .B = piece.places * E,
+                         .random = step.random,
+                         .row = E == 1 ? piece.row : nullptr,
+                         .products = products_};
+    const auto tape = network_.open(inner, pass.examples());
+    examples_.make(exec, piece.row, clients, piece.places, step.random, i * piece_rows_, tape.activation[0]);
+    const T* z = network_.forward(pass, y, tape);
+    examples_.slopes(exec, piece.row, clients, piece.places, step.scale, z, network_.slope_of_output(tape));
+    network_.backward(pass, y, tape, by_weights);
   }
 
   [[nodiscard]] const T* rate() const { return rate_.empty() ? nullptr : rate_.data(); }
@@ -347,6 +385,7 @@ class Training final : public DeviceTraining<T> {
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
+  std::size_t way_before_ = std::numeric_limits<std::size_t>::max();  // of the turn before this one
   StreamTimer timer_;
   RepeatedWork repeated_;
 };

@@ -8,7 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "clients/cuda/layer.hpp"
+#include "clients/device_evaluation.hpp"
+#include "fl_core/buffer.hpp"
 #include "fl_core/cuda/memory.hpp"
+#include "fl_core/workspace.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"
@@ -278,6 +282,68 @@ TEST(GpuRoundedProducts, NeedClientsOnAGpuAndFloat32) {
   EXPECT_THAT(message(Device::cuda, "float64"), testing::HasSubstr("matrix_products: rounds float32"));
 }
 
+// Where the regulariser is nothing at all, gradients still lie in memory before the step is taken: the same bytes.
+TEST(GpuSteps, AreTheSameTakenWhereGradientsAreFound) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  const std::string steps = "kind = 'sgd'\nbatch = 4\nsteps = 3\nlearning_rate = 0.2\n";
+  std::vector<Study> all{
+      {"", kBlobs, kMlp, steps + "momentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = 0.5", ""},
+      {"", kBlobs, "kind = 'neural_network'\nlayers = ['dense(6)', 'group_norm(2)', 'tanh', 'dense(classes)']", steps, ""},
+      {"", kWords, "kind = 'char_lstm'\nembedding = 3\nunits = 5\nlayers = 2", steps, ""},
+      {"", kRatings, "kind = 'ncf'\nfactors = 2\nembedding = 3\nhidden = [4]\nnegatives = 2", steps, ""}};
+  if (test::kSanitized) all.resize(1);
+  if (const auto images = test::data_file("fashion-mnist"); !images.empty() && std::filesystem::exists(images))
+    all.push_back({"", kFewImages,
+                   "kind = 'neural_network'\nlayers = ['mean_pool(4)', 'conv2d(2, 3)', 'relu', 'residual([tanh, conv2d(2, 3, padding=1), "
+                   "dropout(0.2)])', 'concat([flatten], [residual([tanh]), mean_pool(0), flatten])', 'dense(classes)']",
+                   steps + "momentum = 0.5", ""});
+  for (const Study& study : all) {
+    SCOPED_TRACE(study.model);
+    Study in_memory = study;
+    in_memory.model += "\nl2 = 1e-300";
+    EXPECT_EQ(model_on<float>(Device::cuda, text_of(study, "float32"), 2), model_on<float>(Device::cuda, text_of(in_memory, "float32"), 2));
+  }
+}
+
+// Outputs of a dense layer of one client among `clients`, each with three examples of d numbers; `first` of them are given.
+std::vector<float> dense_outputs(MatrixProducts products, std::size_t d, std::size_t clients, std::size_t first) {
+  constexpr std::size_t kExamples = 3, kOutputs = 5;
+  Workspace workspace(Device::cuda);
+  const Exec exec{.device = Device::cuda, .workspace = &workspace};
+  const auto made = [](std::size_t i) { return static_cast<float>(std::sin(0.7 * static_cast<double>(i) + 1)); };
+  const auto there = [&](std::size_t begin, std::size_t count) {
+    std::vector<float> here;
+    for (std::size_t i = begin; i < begin + count; ++i) here.push_back(made(i));
+    Buffer<float> buffer(count, Device::cuda);
+    copy_bytes(buffer.data(), Device::cuda, here.data(), Device::cpu, count * sizeof(float));
+    return buffer;
+  };
+  const Buffer<float> in = there(first * kExamples * d, clients * kExamples * d), w = there(7, kOutputs * d);
+  Buffer<float> out(clients * kExamples * kOutputs, Device::cuda);
+  const auto layer = cuda::make_dense<float>({.positions = 1, .inputs = d, .outputs = kOutputs, .bias = false});
+  layer->forward({.exec = exec, .clients = clients, .B = kExamples, .products = products}, {w.data(), 0}, in.data(), out.data());
+  std::vector<float> here(out.size());
+  copy_bytes(here.data(), Device::cpu, out.data(), Device::cuda, out.size() * sizeof(float));
+  return here;
+}
+
+// Long sums of few clients are taken in parts side by side, those of many as a whole.
+TEST(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::kSanitized) GTEST_SKIP() << "under the sanitizers shorter sums";
+  constexpr std::size_t kMany = 256;
+  for (const MatrixProducts products : {MatrixProducts::full, MatrixProducts::tf32, MatrixProducts::bf16})
+    for (const std::size_t d : {513u, 1024u, 1500u}) {
+      SCOPED_TRACE(to_string(products) + std::string(" ") + std::to_string(d));
+      const std::vector<float> whole = dense_outputs(products, d, kMany, 0);
+      const std::size_t each = whole.size() / kMany;
+      for (const std::size_t k : {std::size_t{0}, kMany - 1}) {
+        const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(k * each);
+        EXPECT_EQ(dense_outputs(products, d, 1, k), std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(each)));
+      }
+    }
+}
+
 // Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.
 TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
   if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
@@ -334,6 +400,16 @@ TEST(GpuEvaluation, MeasuresWhatTheCpuMeasures) {
                        "group_norm], shortcut=[conv2d(2, 1)])', 'concat([flatten], [relu, flatten])', 'dense(classes)']");
   expect_same_measures("[data]\nname = 'fashion-mnist'\nrows = 40\ntest = 'none'\ntest_fraction = 0.3\n",
                        "kind = 'neural_network'\nlayers = ['conv2d(3, 5, stride=3)', 'relu', 'max_pool(2)', 'dense(classes)']");
+}
+
+TEST(GpuEvaluation, IsNotForDataOfOtherFeatures) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  Study wider = studies()[0];
+  wider.problem = kTwoBlobs;
+  test::OneRun<double> run(text_of(studies()[0], "float64"), {.threads = 1}), other(text_of(wider, "float64"), {.threads = 1});
+  const Model<double>& model = run.problem().model();
+  EXPECT_NE(make_device_evaluation(model, run.problem().train()), nullptr);
+  EXPECT_EQ(make_device_evaluation(model, other.problem().train()), nullptr);
 }
 
 TEST(GpuTrainingFaults, AClientWhoseVectorIsNotFiniteSendsNothing) {

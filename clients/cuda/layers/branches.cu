@@ -44,12 +44,13 @@ class DeviceBranch {
   }
   // fill(d_z) writes the derivative by the output.
   template <class Fill>
-  void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* kept, const Fill& fill, T* d_in, LayerSlopes<T> d_w) const {
+  void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* kept, const Fill& fill, T* d_in,
+                const GradientStore<T>& by_weights) const {
     Workspace::Frame frame(*pass.exec.workspace);
     auto tape = network_.keep(kept, pass.examples(), in);
     network_.take_slopes(frame, pass.examples(), tape);
     fill(network_.slope_of_output(tape));
-    network_.backward(salted(frame, pass), w, tape, d_w, d_in);
+    network_.backward(salted(frame, pass), w, tape, by_weights, d_in);
   }
 
  private:
@@ -78,6 +79,11 @@ class BranchesLayer final : public DeviceLayer<T> {
     bool any = false;
     for (const auto& branch : branches_) any = any || branch.network().draws();
     return any;
+  }
+  [[nodiscard]] std::size_t num_kernels() const override {
+    std::size_t kernels = 1;
+    for (const auto& branch : branches_) kernels += branch.network().num_kernels() + 6;
+    return kernels;
   }
   [[nodiscard]] std::size_t saved_size(std::size_t examples) const override {
     std::size_t entries = 0;
@@ -111,22 +117,23 @@ class BranchesLayer final : public DeviceLayer<T> {
     }
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     Workspace::Frame frame(*pass.exec.workspace);
     T* kept = static_cast<T*>(pass.saved);
     const std::size_t width = outputs();
     T* beside = d_in != nullptr && branches_.size() > 1 ? frame.take<T>(pass.examples() * n_) : nullptr;
-    std::size_t column = 0;
+    std::size_t column = 0, weights = 0;
     bool is_first = true;
     for (const auto& branch : branches_) {
       const std::size_t own = branch.network().outputs();
       branch.backward(
-          pass, w, in, kept, [&](T* d_z) { copy(pass, own, d_out + column, width, d_z, own); }, is_first ? d_in : beside, d_w);
+          pass, w, in, kept, [&](T* d_z) { copy(pass, own, d_out + column, width, d_z, own); }, is_first ? d_in : beside,
+          by_weights.from(weights));
       if (!is_first && d_in != nullptr) add_up(pass, n_, d_in, beside, d_in);
       is_first = false;
       column += adds_ ? 0 : own;
       w.data += branch.network().size();
-      d_w.data += branch.network().size();
+      weights += branch.network().size();
       kept += branch.network().kept_size(pass.examples());
     }
     if (adds_ && branches_.size() == 1 && d_in != nullptr) add_up(pass, n_, d_in, d_out, d_in);

@@ -15,10 +15,10 @@
 namespace fl::cuda {
 namespace {
 
-// The numbers of a form::Convolution that kernels divide by.
+// The numbers of a form::Convolution, and what kernels divide by.
 struct Geometry {
   std::uint32_t channels, height, width, out_channels, out_height, out_width, kernel, padding, stride;
-  Divisor kernels, out_widths, out_heights, widths, heights, strides;
+  Divisor kernels, squares, out_widths, out_heights, out_planes, widths, heights, strides;
   explicit Geometry(const form::Convolution& c)
       : channels(static_cast<std::uint32_t>(c.channels)),
         height(static_cast<std::uint32_t>(c.height)),
@@ -30,14 +30,25 @@ struct Geometry {
         padding(static_cast<std::uint32_t>(c.padding)),
         stride(static_cast<std::uint32_t>(c.stride)),
         kernels(c.kernel),
+        squares(c.kernel * c.kernel),
         out_widths(c.out_width),
         out_heights(c.out_height),
+        out_planes(c.out_height * c.out_width),
         widths(c.width),
         heights(c.height),
         strides(c.stride) {}
-  [[nodiscard]] std::uint32_t window() const { return channels * kernel * kernel; }
-  [[nodiscard]] std::uint32_t pixels() const { return out_height * out_width; }
-  [[nodiscard]] std::size_t image() const { return std::size_t{channels} * height * width; }
+  [[nodiscard]] FL_HD std::uint32_t window() const { return channels * squares.divisor; }
+  [[nodiscard]] FL_HD std::uint32_t pixels() const { return out_planes.divisor; }
+  [[nodiscard]] FL_HD std::uint32_t image() const { return channels * height * width; }
+};
+
+// Where something begins in a client's memory, or how far from there; a row and a column, both of which may have wrapped around below zero.
+struct Corner {
+  std::uint32_t at, row, column;
+};
+struct Inside {
+  std::uint32_t at;
+  std::uint16_t i, j;
 };
 
 // The windows of client k's images: entry (c,i,j) of the window at (b,y,x).
@@ -45,70 +56,66 @@ template <class T>
 struct WindowsView {
   Geometry g;
   const T* images;
-  [[nodiscard]] __device__ T entry(std::uint32_t inside, std::uint32_t place) const {
-    std::uint32_t c = inside, b = place;
-    const std::uint32_t j = g.kernels.split(c), i = g.kernels.split(c), x = g.out_widths.split(b), y = g.out_heights.split(b);
-    const std::uint32_t row = y * g.stride + i - g.padding, column = x * g.stride + j - g.padding;  // wraps around below zero
-    if (row >= g.height || column >= g.width) return T(0);
-    return images[((std::size_t{b} * g.channels + c) * g.height + row) * g.width + column];
+  [[nodiscard]] __device__ Corner corner(std::uint32_t place) const {
+    std::uint32_t b = place;
+    const std::uint32_t x = g.out_widths.split(b), y = g.out_heights.split(b);
+    const std::uint32_t row = y * g.stride - g.padding, column = x * g.stride - g.padding;
+    return {b * g.image() + row * g.width + column, row, column};
+  }
+  [[nodiscard]] __device__ Inside inside(std::uint32_t number) const {
+    std::uint32_t c = number;
+    const std::uint32_t j = g.kernels.split(c), i = g.kernels.split(c);
+    return {(c * g.height + i) * g.width + j, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
+  }
+  [[nodiscard]] __device__ T entry(const Corner& corner, const Inside& inside) const {
+    return corner.row + inside.i < g.height && corner.column + inside.j < g.width ? images[corner.at + inside.at] : T(0);
   }
 };
 template <class T>
 struct ByInside : WindowsView<T> {
-  static constexpr bool kRunsInward = false;
-  [[nodiscard]] __device__ T at(std::uint32_t inside, std::uint32_t place) const { return this->entry(inside, place); }
+  static constexpr bool kRunsInward = false, kTakesLong = true;
+  [[nodiscard]] __device__ Corner line(std::uint32_t place) const { return this->corner(place); }
+  [[nodiscard]] __device__ Inside deep(std::uint32_t number) const { return this->inside(number); }
+  [[nodiscard]] __device__ T at(const Corner& corner, const Inside& inside) const { return this->entry(corner, inside); }
 };
 template <class T>
 struct ByPlace : WindowsView<T> {
-  static constexpr bool kRunsInward = true;  // neighbouring places are neighbours in memory
-  [[nodiscard]] __device__ T at(std::uint32_t place, std::uint32_t inside) const { return this->entry(inside, place); }
+  static constexpr bool kRunsInward = true, kTakesLong = true;  // neighbouring places are neighbours in memory
+  [[nodiscard]] __device__ Inside line(std::uint32_t number) const { return this->inside(number); }
+  [[nodiscard]] __device__ Corner deep(std::uint32_t place) const { return this->corner(place); }
+  [[nodiscard]] __device__ T at(const Inside& inside, const Corner& corner) const { return this->entry(corner, inside); }
 };
 template <class T, class View>
 struct Windows {
-  static constexpr bool kRunsInward = View::kRunsInward;
+  static constexpr bool kRunsInward = View::kRunsInward, kTakesLong = View::kTakesLong;
   Geometry g;
   const T* images;
   std::size_t per_client;
   [[nodiscard]] __device__ View open(std::size_t k) const { return {{g, images + k * per_client}}; }
 };
 
-// Slopes of the outputs as a matrix [channels, (b,y,x)].
+// A matrix [lines, (outer,inner)] of which memory has [outer,lines,inner].
 template <class T>
-struct SlopesView {
-  Geometry g;
-  const T* d;
-  [[nodiscard]] __device__ T at(std::uint32_t channel, std::uint32_t place) const {
-    std::uint32_t b = place;
-    const std::uint32_t x = g.out_widths.split(b), y = g.out_heights.split(b);
-    return d[((std::size_t{b} * g.out_channels + channel) * g.out_height + y) * g.out_width + x];
+struct TurnedView {
+  const T* data;
+  std::uint32_t lines;
+  Divisor inner;
+  [[nodiscard]] __device__ std::uint32_t line(std::uint32_t i) const { return i * inner.divisor; }
+  [[nodiscard]] __device__ std::uint32_t deep(std::uint32_t e) const {
+    std::uint32_t outer = e;
+    const std::uint32_t within = inner.split(outer);
+    return outer * lines * inner.divisor + within;
   }
+  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return data[line + deep]; }
 };
 template <class T>
-struct Slopes {
-  static constexpr bool kRunsInward = true;
-  Geometry g;
-  const T* d;
-  std::size_t per_client;
-  [[nodiscard]] __device__ SlopesView<T> open(std::size_t k) const { return {g, d + k * per_client}; }
-};
-
-// W as [c, (channel,i,j)].
-template <class T>
-struct TurnedWeightsView {
-  Geometry g;
-  const T* w;
-  [[nodiscard]] __device__ T at(std::uint32_t c, std::uint32_t inside) const {
-    std::uint32_t channel = inside;
-    const std::uint32_t j = g.kernels.split(channel), i = g.kernels.split(channel);
-    return w[((std::size_t{channel} * g.channels + c) * g.kernel + i) * g.kernel + j];
-  }
-};
-template <class T>
-struct TurnedWeights {
-  static constexpr bool kRunsInward = true;
-  Geometry g;
-  LayerWeights<T> w;
-  [[nodiscard]] __device__ TurnedWeightsView<T> open(std::size_t k) const { return {g, w.data + k * w.stride}; }
+struct Turned {
+  static constexpr bool kRunsInward = true, kTakesLong = false;
+  const T* data;
+  std::size_t stride;  // of clients
+  std::uint32_t lines;
+  Divisor inner;
+  [[nodiscard]] __device__ TurnedView<T> open(std::size_t k) const { return {data + k * stride, lines, inner}; }
 };
 
 // The slope of output (channel, y, x) where the window at (y, x) has pixel (row, column) at (i, j).
@@ -116,18 +123,26 @@ template <class T>
 struct OutputsOfPixelsView {
   Geometry g;
   const T* d;
-  [[nodiscard]] __device__ T at(std::uint32_t inside, std::uint32_t place) const {
-    std::uint32_t channel = inside, b = place;
-    const std::uint32_t j = g.kernels.split(channel), i = g.kernels.split(channel), column = g.widths.split(b), row = g.heights.split(b);
-    if (row + g.padding < i || column + g.padding < j) return T(0);
-    std::uint32_t y = row + g.padding - i, x = column + g.padding - j;
-    if (g.strides.split(y) != 0 || g.strides.split(x) != 0 || y >= g.out_height || x >= g.out_width) return T(0);
-    return d[((std::size_t{b} * g.out_channels + channel) * g.out_height + y) * g.out_width + x];
+  [[nodiscard]] __device__ Corner line(std::uint32_t place) const {
+    std::uint32_t b = place;
+    const std::uint32_t column = g.widths.split(b), row = g.heights.split(b);
+    return {b * g.out_channels * g.pixels(), row + g.padding, column + g.padding};
+  }
+  [[nodiscard]] __device__ Inside deep(std::uint32_t inside) const {
+    std::uint32_t channel = inside;
+    const std::uint32_t j = g.kernels.split(channel), i = g.kernels.split(channel);
+    return {channel * g.pixels(), static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
+  }
+  [[nodiscard]] __device__ T at(const Corner& pixel, const Inside& inside) const {
+    if (pixel.row < inside.i || pixel.column < inside.j) return T(0);
+    std::uint32_t y = pixel.row - inside.i, x = pixel.column - inside.j;
+    if (g.stride > 1 && (g.strides.split(y) != 0 || g.strides.split(x) != 0)) return T(0);
+    return y < g.out_height && x < g.out_width ? d[pixel.at + inside.at + y * g.out_width + x] : T(0);
   }
 };
 template <class T>
 struct OutputsOfPixels {
-  static constexpr bool kRunsInward = false;
+  static constexpr bool kRunsInward = false, kTakesLong = true;
   Geometry g;
   const T* d;
   std::size_t per_client;
@@ -143,10 +158,13 @@ struct StoreImages {
   Divisor plane;
   const T* bias = nullptr;
   std::size_t bias_stride = 0;
-  __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value) const {
+  [[nodiscard]] __device__ T before(std::size_t k, std::uint32_t channel, std::uint32_t /*place*/) const {
+    return bias != nullptr ? bias[k * bias_stride + channel] : T(0);
+  }
+  __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value, T of_channel) const {
     std::uint32_t b = place;
     const std::uint32_t within = plane.split(b);
-    if (bias != nullptr) value += bias[k * bias_stride + channel];
+    if (bias != nullptr) value += of_channel;
     images[k * per_client + (std::size_t{b} * channels + channel) * plane.divisor + within] = value;
   }
 };
@@ -155,6 +173,7 @@ template <class T>
 class ConvolutionLayer final : public DeviceLayer<T> {
  public:
   explicit ConvolutionLayer(const form::Convolution& form) : g_(form), has_bias_(form.bias) {}
+  [[nodiscard]] std::size_t num_kernels() const override { return 10; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window();
@@ -164,33 +183,47 @@ class ConvolutionLayer final : public DeviceLayer<T> {
              StoreImages<T>{out, places * g_.out_channels, g_.out_channels, Divisor(g_.pixels()), bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     const std::size_t places = pass.B * g_.pixels(), window = g_.window(), slopes = places * g_.out_channels;
-    multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Slopes<T>{g_, d_out, slopes},
-             Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreMatrix<T>{d_w.data, d_w.stride, window, pass.accumulate});
-    if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, {d_w.data + window * g_.out_channels, d_w.stride});
-    if (d_in == nullptr) return;
-    const std::size_t plane = std::size_t{g_.height} * g_.width;
-    multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
-             TurnedWeights<T>{g_, w}, OutputsOfPixels<T>{g_, d_out, slopes},
-             StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
+    if (d_in != nullptr) {
+      const std::size_t plane = std::size_t{g_.height} * g_.width;
+      multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
+               Turned<T>{w.data, w.stride, g_.channels, g_.squares}, OutputsOfPixels<T>{g_, d_out, slopes},
+               StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
+    }
+    const auto aside = [&](Workspace::Frame& frame) {
+      const std::size_t size = window * g_.out_channels;
+      return StoreGradient<T>{GradientStore<T>::set(frame.take<T>(pass.clients * size), size), window};
+    };
+    multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Turned<T>{d_out, slopes, g_.out_channels, g_.out_planes},
+             Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreGradient<T>{by_weights, window}, aside);
+    if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, by_weights.from(window * g_.out_channels));
   }
 
  private:
-  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits.
-  template <class A, class B, class Store>
+  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits. What
+  // is timed is done again and again, and goes to aside(frame).
+  template <class A, class B, class Store, class Aside>
   void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
-                const Store& store) const {
-    const auto do_it = [&](std::size_t way) {
+                const Store& store, const Aside& aside) const {
+    const auto do_it = [&](std::size_t way, const Store& to) {
       if (way == 0)
-        tiled_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+        tiled_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, to);
       else
-        laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, store);
+        laid_out_product<T>(pass.exec, pass.products, name, pass.clients, m, n, d, a, b, to);
+    };
+    const auto rehearse = [&](std::size_t way) {
+      Workspace::Frame frame(*pass.exec.workspace);
+      do_it(way, aside(frame));
     };
     static constexpr const char* kWays[] = {"windows found on the way", "windows laid out before"};
     const bool fits = n * d * sizeof(T) <= kMostLaidOutBytes;
-    // What is added to would be added to again.
-    do_it(pass.accumulate || !fits ? 0 : fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, do_it));
+    do_it(fits ? fastest_way(pass.exec, name_of(pass, name, m, n, d), kWays, rehearse) : 0, store);
+  }
+  template <class A, class B, class Store>
+  void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
+                const Store& store) const {
+    multiply(pass, name, m, n, d, a, b, store, [&](Workspace::Frame&) { return store; });
   }
   // Numbers of clients, and of places, within a power of two are one: minibatches of many sizes would all be measured.
   [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {

@@ -11,6 +11,7 @@ class DenseLayer final : public DeviceLayer<T> {
  public:
   explicit DenseLayer(const form::Dense& form) : form_(form), inputs_(form.inputs), outputs_(form.outputs) {}
 
+  [[nodiscard]] std::size_t num_kernels() const override { return 7; }
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t rows = pass.B * form_.positions;
     const T* bias = form_.bias ? w.data + inputs_ * outputs_ : nullptr;
@@ -19,16 +20,16 @@ class DenseLayer final : public DeviceLayer<T> {
                      StoreMatrix<T>{out, rows * outputs_, outputs_, false, bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     const std::size_t rows = pass.B * form_.positions;
+    if (d_in != nullptr)
+      tiled_product<T>(pass.exec, pass.products, "dense_by_input", pass.clients, rows, inputs_, outputs_,
+                       LeftMatrix<T>{d_out, rows * outputs_, outputs_}, RightMatrix<T>{w.data, w.stride, inputs_},
+                       StoreMatrix<T>{d_in, rows * inputs_, inputs_});
     tiled_product<T>(pass.exec, pass.products, "dense_by_weights", pass.clients, outputs_, inputs_, rows,
                      LeftMatrix<T, true>{d_out, rows * outputs_, outputs_}, RightMatrix<T>{in, rows * inputs_, inputs_},
-                     StoreMatrix<T>{d_w.data, d_w.stride, inputs_, pass.accumulate});
-    if (form_.bias) bias_slopes<T>(pass, outputs_, form_.positions, 1, d_out, {d_w.data + inputs_ * outputs_, d_w.stride});
-    if (d_in == nullptr) return;
-    tiled_product<T>(pass.exec, pass.products, "dense_by_input", pass.clients, rows, inputs_, outputs_,
-                     LeftMatrix<T>{d_out, rows * outputs_, outputs_}, RightMatrix<T>{w.data, w.stride, inputs_},
-                     StoreMatrix<T>{d_in, rows * inputs_, inputs_});
+                     StoreGradient<T>{by_weights, inputs_});
+    if (form_.bias) bias_slopes<T>(pass, outputs_, form_.positions, 1, d_out, by_weights.from(inputs_ * outputs_));
   }
 
  private:

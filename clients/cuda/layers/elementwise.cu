@@ -47,7 +47,8 @@ class ElementwiseLayer final : public DeviceLayer<T> {
     const std::size_t count = pass.examples() * entries_;
     Launch(pass.exec, "elementwise", blocks_for(count))(apply<T>, count, function_, in, out);
   }
-  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T* out, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T* out, const T* d_out, T* d_in,
+                const GradientStore<T>&) const override {
     const std::size_t count = pass.examples() * entries_;
     if (d_in != nullptr) Launch(pass.exec, "elementwise_back", blocks_for(count))(apply_slope<T>, count, function_, in, out, d_out, d_in);
   }
@@ -83,7 +84,8 @@ class DropoutLayer final : public DeviceLayer<T> {
   [[nodiscard]] bool draws() const override { return true; }
   [[nodiscard]] bool works_in_place() const override { return true; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override { apply_to(pass, in, out); }
-  void backward(const LayerPass& pass, LayerWeights<T>, const T*, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T*, const T*, const T* d_out, T* d_in,
+                const GradientStore<T>&) const override {
     if (d_in != nullptr) apply_to(pass, d_out, d_in);
   }
 

@@ -60,17 +60,20 @@ __global__ void take_position_back(std::size_t examples, std::size_t H, std::siz
 // h of the position before, as a matrix [(example,position),H]; zeros before the first.
 template <class T>
 struct BeforeView {
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   const T* h;
   std::uint32_t H;
   Divisor length;
-  [[nodiscard]] __device__ T at(std::uint32_t row, std::uint32_t j) const {
+  [[nodiscard]] __device__ std::uint32_t line(std::uint32_t j) const { return j; }
+  [[nodiscard]] __device__ std::uint32_t deep(std::uint32_t row) const {
     std::uint32_t example = row;
-    return length.split(example) == 0 ? T(0) : h[std::size_t{row - 1} * H + j];
+    return length.split(example) == 0 ? kNone : (row - 1) * H;
   }
+  [[nodiscard]] __device__ T at(std::uint32_t line, std::uint32_t deep) const { return deep == kNone ? T(0) : h[deep + line]; }
 };
 template <class T>
 struct Before {
-  static constexpr bool kRunsInward = false;
+  static constexpr bool kRunsInward = false, kTakesLong = true;
   const T* h;
   std::size_t per_client;
   std::uint32_t H;
@@ -86,6 +89,7 @@ class LstmLayer final : public DeviceLayer<T> {
   [[nodiscard]] bool needs_output() const override { return !form_.only_last; }
   [[nodiscard]] std::size_t saved_size(std::size_t examples) const override { return examples * L_ * H_ * (form_.only_last ? 6 : 5); }
   [[nodiscard]] std::size_t room_size(std::size_t examples) const override { return 2 * examples * H_; }
+  [[nodiscard]] std::size_t num_kernels() const override { return 6 * L_ + 9; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     Workspace::Frame frame(*pass.exec.workspace);
@@ -104,7 +108,7 @@ class LstmLayer final : public DeviceLayer<T> {
     }
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t rows = pass.B * L_, examples = pass.examples(), G = 4 * H_;
     const States s = states(pass, static_cast<T*>(pass.saved), const_cast<T*>(out));  // only read
@@ -118,16 +122,16 @@ class LstmLayer final : public DeviceLayer<T> {
                          LeftMatrix<T>{s.gates + t * G, rows * G, L_ * G}, RightMatrix<T>{w.data + hidden(), w.stride, H_},
                          StoreMatrix<T>{d_h, pass.B * H_, H_});
     }
-    const LeftMatrix<T, true> slopes{s.gates, rows * G, G};
-    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_in", pass.clients, G, n_, rows, slopes, RightMatrix<T>{in, rows * n_, n_},
-                     StoreMatrix<T>{d_w.data, d_w.stride, n_, pass.accumulate});
-    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_h", pass.clients, G, H_, rows, slopes,
-                     Before<T>{s.h, rows * H_, static_cast<std::uint32_t>(H_), Divisor(L_)},
-                     StoreMatrix<T>{d_w.data + hidden(), d_w.stride, H_, pass.accumulate});
-    bias_slopes<T>(pass, G, L_, 1, s.gates, {d_w.data + bias(), d_w.stride});
     if (d_in != nullptr)
       tiled_product<T>(pass.exec, pass.products, "lstm_by_inputs", pass.clients, rows, n_, G, LeftMatrix<T>{s.gates, rows * G, G},
                        RightMatrix<T>{w.data, w.stride, n_}, StoreMatrix<T>{d_in, rows * n_, n_});
+    const LeftMatrix<T, true> slopes{s.gates, rows * G, G};
+    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_in", pass.clients, G, n_, rows, slopes, RightMatrix<T>{in, rows * n_, n_},
+                     StoreGradient<T>{by_weights, n_});
+    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_h", pass.clients, G, H_, rows, slopes,
+                     Before<T>{s.h, rows * H_, static_cast<std::uint32_t>(H_), Divisor(L_)},
+                     StoreGradient<T>{by_weights.from(hidden()), H_});
+    bias_slopes<T>(pass, G, L_, 1, s.gates, by_weights.from(bias()));
   }
 
  private:

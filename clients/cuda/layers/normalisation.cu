@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "clients/cuda/device_data.cuh"
+#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/sums.cuh"
-#include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {
@@ -90,16 +90,15 @@ __global__ void group_slopes(Channels s, std::size_t examples, std::size_t B, La
   }
 }
 
-// d_w [clients] (+)= the sums over a client's examples.
+// The gradient: sums over a client's examples.
 template <class T>
-__global__ void add_examples(std::size_t clients, std::size_t B, std::size_t channels, const double* by_channel, bool accumulate,
-                             LayerSlopes<T> d_w) {
+__global__ void add_examples(std::size_t clients, std::size_t B, std::size_t channels, const double* by_channel,
+                             GradientStore<T> by_weights) {
   for (std::size_t i = thread_index(); i < clients * channels * 2; i += num_threads()) {
     const std::size_t k = i / (2 * channels), entry = i - k * 2 * channels;
     double sum = 0;
     for (std::size_t b = 0; b < B; ++b) sum += by_channel[(k * B + b) * 2 * channels + entry];
-    T& to = d_w.data[k * d_w.stride + entry % 2 * channels + entry / 2];
-    to = accumulate ? to + static_cast<T>(sum) : static_cast<T>(sum);
+    by_weights(k, entry % 2 * channels + entry / 2, static_cast<T>(sum));
   }
 }
 
@@ -117,14 +116,14 @@ class GroupNormLayer final : public DeviceLayer<T> {
         normalise_groups<T>, shape_, pass.examples(), pass.B, epsilon_, w, in, out, static_cast<T*>(pass.saved));
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t channels = shape_.channels;
     auto* by_channel = frame.take<double>(pass.examples() * channels * 2);
     Launch(pass.exec, "group_slopes", pass.examples() * shape_.groups, threads_for_sum(shape_.group_size()))(
         group_slopes<T>, shape_, pass.examples(), pass.B, w, in, static_cast<const T*>(pass.saved), d_out, by_channel, d_in);
     Launch(pass.exec, "add_examples", blocks_for(pass.clients * channels * 2))(add_examples<T>, pass.clients, pass.B, channels, by_channel,
-                                                                               pass.accumulate, d_w);
+                                                                               by_weights);
   }
 
  private:
@@ -203,10 +202,10 @@ __global__ void normalise_by_running(Channels s, std::size_t clients, std::size_
   }
 }
 
-// d_w (+)= by weight and bias, and (running - of the minibatch) of its mean and its unbiased variance.
+// The gradient by weight and bias, and (running - of the minibatch) of its mean and its unbiased variance.
 template <class T>
 __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B, const std::uint32_t* row, LayerWeights<T> w, const T* in,
-                               const T* saved, const T* d_out, bool accumulate, LayerSlopes<T> d_w, T* d_in) {
+                               const T* saved, const T* d_out, GradientStore<T> by_weights, T* d_in) {
   __shared__ double room[kWarp];
   const std::size_t per_client = std::size_t{B} * s.channels * s.pixels;
   for (std::size_t i = blockIdx.x; i < clients * s.channels; i += gridDim.x) {
@@ -215,6 +214,7 @@ __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B,
     const std::uint32_t count = rows_among(row == nullptr ? nullptr : row + k * B, B) * s.pixels;
     const T *x = in + k * per_client, *d = d_out + k * per_client, *weight = w.data + k * w.stride + c;
     const T *own = saved + k * 3 * s.channels + c, mean = own[0], r = own[s.channels];
+    const T scale = weight[0];  // as it is before the store
     double d_weight = 0, d_bias = 0;
     for (std::uint32_t j = threadIdx.x; j < count; j += blockDim.x) {
       const std::size_t here = at(s, c, j);
@@ -228,18 +228,14 @@ __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B,
       const T variance = own[2 * s.channels];
       const T slopes[4] = {static_cast<T>(d_weight), static_cast<T>(d_bias), weight[2 * s.channels] - mean,
                            static_cast<T>(static_cast<double>(weight[3 * s.channels]) - unbiased * static_cast<double>(variance))};
-      for (std::uint32_t tensor = 0; tensor < 4; ++tensor) {
-        T& to = d_w.data[k * d_w.stride + tensor * s.channels + c];
-        const T slope = count > 0 ? slopes[tensor] : T(0);
-        to = accumulate ? to + slope : slope;
-      }
+      for (std::uint32_t tensor = 0; tensor < 4; ++tensor) by_weights(k, tensor * s.channels + c, count > 0 ? slopes[tensor] : T(0));
     }
     if (d_in == nullptr) continue;
     const double divisor = count > 0 ? count : 1;
-    const T mean_u = weight[0] * static_cast<T>(d_bias / divisor), mean_uy = weight[0] * static_cast<T>(d_weight / divisor);
+    const T mean_u = scale * static_cast<T>(d_bias / divisor), mean_uy = scale * static_cast<T>(d_weight / divisor);
     for (std::uint32_t j = threadIdx.x; j < B * s.pixels; j += blockDim.x) {
       const std::size_t here = at(s, c, j);
-      d_in[k * per_client + here] = j < count ? r * (weight[0] * d[here] - mean_u - (x[here] - mean) * r * mean_uy) : T(0);
+      d_in[k * per_client + here] = j < count ? r * (scale * d[here] - mean_u - (x[here] - mean) * r * mean_uy) : T(0);
     }
   }
 }
@@ -263,10 +259,10 @@ class BatchNormLayer final : public DeviceLayer<T> {
                                                                                        per_client, epsilon_, w, in, out);
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
-                LayerSlopes<T> d_w) const override {
+                const GradientStore<T>& by_weights) const override {
     Launch(pass.exec, "channel_slopes", pass.clients * shape_.channels, threads())(
         channel_slopes<T>, shape_, pass.clients, static_cast<std::uint32_t>(pass.B), pass.row, w, in, static_cast<const T*>(pass.saved),
-        d_out, pass.accumulate, d_w, d_in);
+        d_out, by_weights, d_in);
   }
 
  private:

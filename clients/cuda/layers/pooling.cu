@@ -1,8 +1,8 @@
 // form::Pooling: a thread per entry of the output, and backward one per entry of the input, which looks at the windows that hold it.
 #include <algorithm>
 
+#include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
-#include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
 namespace fl::cuda {
@@ -34,11 +34,14 @@ struct Windows {
   // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones.
   template <class T>
   [[nodiscard]] __device__ std::uint32_t largest(const T* plane, std::uint32_t y, std::uint32_t x) const {
-    std::uint32_t best = y * stride_height * width + x * stride_width;
-    for (std::uint32_t i = 0; i < window_height; ++i)
+    std::uint32_t best = y * stride_height * width + x * stride_width, row = best;
+    T value = plane[best];
+    for (std::uint32_t i = 0; i < window_height; ++i, row += width)
       for (std::uint32_t j = 0; j < window_width; ++j) {
-        const std::uint32_t at = (y * stride_height + i) * width + x * stride_width + j;
-        if (plane[at] > plane[best]) best = at;
+        const T here = plane[row + j];
+        if (!(here > value)) continue;
+        best = row + j;
+        value = here;
       }
     return best;
   }
@@ -102,7 +105,8 @@ class PoolingLayer final : public DeviceLayer<T> {
           pool<T>, windows_, planes, in + first * windows_.planes.divisor, out + first * windows_.out_planes.divisor);
     });
   }
-  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
+                const GradientStore<T>&) const override {
     if (d_in == nullptr) return;
     for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
       Launch(pass.exec, "pool_back", blocks_for(std::size_t{planes} * windows_.planes.divisor))(

@@ -26,23 +26,17 @@ __global__ void look_up(std::size_t places, std::size_t per_client, std::size_t 
 
 constexpr unsigned kOwnUnits = 4, kWarpUnits = kOwnUnits * kWarp;
 
-// d_w [entries,units] (+)= the slopes of the places that name an entry, in their order. A warp per client, entry and kWarpUnits units: it
-// goes over all places of the client, 32 at a time.
+// The gradient [entries,units]: the slopes of the places that name an entry, in their order. A warp per client, entry and kWarpUnits units:
+// it goes over all places of the client, 32 at a time.
 template <class T>
 __global__ void look_up_slopes(std::size_t clients, std::size_t per_client, std::size_t entries, std::size_t units, const T* in,
-                               const T* d_out, bool accumulate, LayerSlopes<T> d_w) {
+                               const T* d_out, GradientStore<T> by_weights) {
   const unsigned lane = threadIdx.x % kWarp;
   const std::size_t pieces = (units + kWarpUnits - 1) / kWarpUnits;
   for (std::size_t i = thread_index() / kWarp; i < clients * entries * pieces; i += num_threads() / kWarp) {
     const std::size_t k = i / (entries * pieces), rest = i - k * entries * pieces, entry = rest / pieces;
     const std::size_t first = (rest - entry * pieces) * kWarpUnits + lane;
-    T* to = d_w.data + k * d_w.stride + entry * units;
-    T sum[kOwnUnits];
-    FL_UNROLL
-    for (unsigned own = 0; own < kOwnUnits; ++own) {
-      const std::size_t unit = first + own * kWarp;
-      sum[own] = accumulate && unit < units ? to[unit] : T(0);
-    }
+    T sum[kOwnUnits] = {};
     for (std::size_t base = 0; base < per_client; base += kWarp) {
       const std::size_t place = base + lane;
       const bool names = place < per_client && entry_of(in[k * per_client + place], entries) == entry;
@@ -59,7 +53,7 @@ __global__ void look_up_slopes(std::size_t clients, std::size_t per_client, std:
     FL_UNROLL
     for (unsigned own = 0; own < kOwnUnits; ++own) {
       const std::size_t unit = first + own * kWarp;
-      if (unit < units) to[unit] = sum[own];
+      if (unit < units) by_weights(k, entry * units + unit, sum[own]);
     }
   }
 }
@@ -74,11 +68,12 @@ class EmbeddingLayer final : public DeviceLayer<T> {
                                                                      out);
   }
   // Numbers of the data have no slope.
-  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T> d_w) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
+                const GradientStore<T>& by_weights) const override {
     const std::size_t per_client = pass.B * form_.length,
                       warps = pass.clients * form_.entries * ((form_.units + kWarpUnits - 1) / kWarpUnits);
     Launch(pass.exec, "embedding_by_weights", blocks_for(warps * kWarp))(look_up_slopes<T>, pass.clients, per_client, form_.entries,
-                                                                         form_.units, in, d_out, pass.accumulate, d_w);
+                                                                         form_.units, in, d_out, by_weights);
     if (d_in != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(d_in, 0, pass.clients * per_client * sizeof(T), stream_of(pass.exec)));
   }
 
@@ -119,7 +114,8 @@ class ProductLayer final : public DeviceLayer<T> {
     Launch(pass.exec, "product", blocks_for(pass.examples() * form_.entries))(multiply_positions<T>, pass.examples(), form_.length,
                                                                               form_.entries, in, out);
   }
-  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in, LayerSlopes<T>) const override {
+  void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
+                const GradientStore<T>&) const override {
     if (d_in == nullptr) return;
     Launch(pass.exec, "product_back", blocks_for(pass.examples() * form_.length * form_.entries))(
         multiply_positions_back<T>, pass.examples(), form_.length, form_.entries, in, d_out, d_in);

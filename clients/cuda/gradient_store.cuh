@@ -1,0 +1,74 @@
+// Where the gradient by a layer's weights goes, entry by entry, from the kernel that has found it:
+//
+//   set    g = found
+//   add    g += found, for the pieces of a minibatch after the first
+//   step   y = the weight after its local step; no gradient lies in memory
+//
+// All give the same bits. A layer has read its weights for the way back before it stores: after a step they are others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "clients/cuda/descent_step.cuh"
+#include "fl_core/device.hpp"
+
+namespace fl::cuda {
+
+template <class T>
+class GradientStore {
+ public:
+  // Client k's entries are at data + k * stride.
+  [[nodiscard]] static GradientStore set(T* g, std::size_t stride) { return {How::set, g, stride}; }
+  [[nodiscard]] static GradientStore add(T* g, std::size_t stride) { return {How::add, g, stride}; }
+  // Of models without statistics. v, unless null, lies as y does.
+  [[nodiscard]] static GradientStore step(const DescentStep<T>& step, T* y, T* v, std::size_t stride) {
+    GradientStore store{How::step, y, stride};
+    store.step_ = step;
+    store.v_ = v;
+    return store;
+  }
+  // That of the weights from `begin` on.
+  [[nodiscard]] GradientStore from(std::size_t begin) const {
+    GradientStore store = *this;
+    store.begin_ += begin;
+    return store;
+  }
+  // Whether a gradient that is stored twice is there once.
+  [[nodiscard]] bool may_repeat() const { return how_ == How::set; }
+
+  // What is in memory where entry j of client k's goes. Threads with many entries read them all before they store the first: no read waits
+  // for another.
+  struct Before {
+    T data, v, received;
+  };
+  [[nodiscard]] FL_HD Before before(std::size_t k, std::size_t j) const {
+    const std::size_t at = k * stride_ + begin_ + j;
+    if (how_ == How::set) return {T(0), T(0), T(0)};
+    if (how_ == How::add) return {data_[at], T(0), T(0)};
+    return {data_[at], v_ == nullptr ? T(0) : v_[at], step_.received(begin_ + j)};
+  }
+  FL_HD void operator()(std::size_t k, std::size_t j, T found, const Before& before) const {
+    const std::size_t at = k * stride_ + begin_ + j;
+    if (how_ != How::step) {
+      data_[at] = how_ == How::add ? before.data + found : found;
+    } else if (v_ == nullptr) {
+      data_[at] = step_.moved(found, before.data, before.received, nullptr);
+    } else {
+      T v = before.v;
+      data_[at] = step_.moved(found, before.data, before.received, &v);
+      v_[at] = v;
+    }
+  }
+  FL_HD void operator()(std::size_t k, std::size_t j, T found) const { (*this)(k, j, found, before(k, j)); }
+
+ private:
+  enum class How : std::uint8_t { set, add, step };
+  GradientStore(How how, T* data, std::size_t stride) : how_(how), data_(data), stride_(stride) {}
+  How how_;
+  T *data_, *v_ = nullptr;
+  std::size_t stride_, begin_ = 0;
+  DescentStep<T> step_;
+};
+
+}  // namespace fl::cuda

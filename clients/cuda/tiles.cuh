@@ -1,0 +1,198 @@
+// Tiles of products of matrices (tiled_product.cuh): a block of threads computes a tile of one client's C from tiles of A and B in shared
+// memory; the next ones are on their way into registers meanwhile.
+#pragma once
+
+#include <math.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "clients/device_room.hpp"
+#include "fl_core/cuda/check.cuh"
+
+namespace fl::cuda::tiles {
+
+constexpr unsigned kDepth = 16, kPart = kSumPart;
+static_assert(kPart % (2 * kDepth) == 0);
+
+// clients x parts products: the inner dimension of product k is part k % parts of that of client k / parts; one part is all of it.
+struct Shape {
+  std::size_t clients;
+  std::uint32_t m, n, d, parts = 1;
+  [[nodiscard]] FL_HD std::uint32_t across(unsigned cols) const { return (n + cols - 1) / cols; }
+  [[nodiscard]] FL_HD std::size_t tiles(unsigned rows, unsigned cols) const {
+    return clients * parts * across(cols) * ((m + rows - 1) / rows);
+  }
+};
+
+// A tile of product k, and the stretch of the inner dimension that it sums over.
+struct Place {
+  std::size_t k, client;
+  std::uint32_t row, col, begin, end;
+  __device__ Place(const Shape& shape, unsigned rows, unsigned cols, std::size_t number) {
+    const std::size_t across = shape.across(cols), per_product = across * ((shape.m + rows - 1) / rows);
+    k = number / per_product;
+    const auto tile = static_cast<std::uint32_t>(number - k * per_product), own_row = tile / static_cast<std::uint32_t>(across);
+    row = own_row * rows;
+    col = (tile - own_row * static_cast<std::uint32_t>(across)) * cols;
+    client = k / shape.parts;
+    begin = static_cast<std::uint32_t>(k - client * shape.parts) * kPart;
+    end = shape.parts > 1 && begin + kPart < shape.d ? begin + kPart : shape.d;
+  }
+};
+
+// A thread's share of bringing tiles of kLines lines and kDepth depths of an operand from the device's memory, through registers, to
+// tile[depth][line]. Of what runs inward it has one depth of several lines, of others several depths of one line.
+template <class T, class Operand, unsigned kLines, unsigned kThreads>
+class Carrier {
+  static constexpr bool kInward = Operand::kRunsInward;
+  static constexpr unsigned kLoads = kLines * kDepth / kThreads, kOwnLines = kInward ? kLoads : 1;
+  static_assert(kLines * kDepth % kThreads == 0 && (kInward ? kThreads % 128 == 0 && kThreads <= kLines * kDepth : kThreads % kLines == 0));
+  using View = decltype(std::declval<const Operand&>().open(0));
+  using Line = decltype(std::declval<const View&>().line(0));
+  using Deep = decltype(std::declval<const View&>().deep(0));
+
+ public:
+  static constexpr bool kHasTable = Operand::kTakesLong;
+  // What the block finds for all of its threads, in shared memory: lines, or depths of this tile and of the next one.
+  struct Table {
+    Line line[kHasTable && kInward ? kLines : 1];
+    Deep deep[2][kHasTable && !kInward ? kDepth : 1];
+  };
+
+  __device__ Carrier(const Operand& operand, std::size_t client, std::uint32_t first, std::uint32_t lines, Table& table)
+      : view_(operand.open(client)), first_(first), lines_(lines), table_(table) {
+    if constexpr (kHasTable && kInward) {
+      for (unsigned i = threadIdx.x; i < kLines; i += kThreads) table_.line[i] = view_.line(first + i);
+    } else {
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnLines; ++i) line_[i] = view_.line(first + line_of(i));
+    }
+  }
+  // The depths from `base` on into the table. All threads meet between this, or the beginning, and load().
+  __device__ void find_depths(std::uint32_t base) const {
+    if constexpr (kHasTable && !kInward)
+      if (threadIdx.x < kDepth) table_.deep[base / kDepth % 2][threadIdx.x] = view_.deep(base + threadIdx.x);
+  }
+  __device__ void load(std::uint32_t base, std::uint32_t end) {
+    const auto line = [&](unsigned i) {
+      if constexpr (kHasTable && kInward)
+        return table_.line[line_of(i)];
+      else
+        return line_[kInward ? i : 0];
+    };
+    const auto deep = [&](unsigned i) {
+      if constexpr (kHasTable && !kInward)
+        return table_.deep[base / kDepth % 2][depth_of(i)];
+      else
+        return view_.deep(base + depth_of(i));
+    };
+    FL_UNROLL
+    for (unsigned i = 0; i < kLoads; ++i)
+      next_[i] = first_ + line_of(i) < lines_ && base + depth_of(i) < end ? view_.at(line(i), deep(i)) : T(0);
+  }
+  template <class Stored, unsigned kStride, class Rounded>
+  __device__ void put(Stored (&tile)[kDepth][kStride], const Rounded& rounded) const {
+    FL_UNROLL
+    for (unsigned i = 0; i < kLoads; ++i) tile[depth_of(i)][line_of(i)] = rounded(next_[i]);
+  }
+
+ private:
+  // Inward a warp has 4 depths of 8 lines: with rows of 8 more than a multiple of 32 words, all of them in other banks.
+  [[nodiscard]] static __device__ unsigned line_of(unsigned i) {
+    return kInward ? threadIdx.x / 4 % 8 + threadIdx.x / 128 * 8 + i * (kThreads / kDepth) : threadIdx.x % kLines;
+  }
+  [[nodiscard]] static __device__ unsigned depth_of(unsigned i) {
+    return kInward ? threadIdx.x % 4 + threadIdx.x / 32 % 4 * 4 : threadIdx.x / kLines + i * (kThreads / kLines);
+  }
+  View view_;
+  std::uint32_t first_, lines_;
+  Table& table_;
+  Line line_[kOwnLines];
+  T next_[kLoads];
+};
+
+constexpr unsigned kThreads = 128, kAcross = 16, kDown = kThreads / kAcross;  // of a block
+
+// Of a multiprocessor at the same time: bounds what the compiler takes of registers.
+template <class T, unsigned kRows>
+inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 2
+                                          : kRows >= 64               ? 4
+                                                                      : 5;
+
+// A tile of kRows x kCols; each thread has kRows / kDown rows that lie side by side and kCols / kAcross columns.
+template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Shape shape, A a_operand, B b_operand, Store store) {
+  constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
+  // Columns of a thread that lie side by side. One: neighbouring threads write neighbours. Two, where threads have so few rows that they
+  // would wait for shared memory: it is read in pairs.
+  constexpr unsigned kRun = kRows >= 64 ? 1 : 2;
+  using CarryA = Carrier<T, A, kRows, kThreads>;
+  using CarryB = Carrier<T, B, kCols, kThreads>;
+  __shared__ __align__(16) T a[kDepth][kRows + kPad], b[kDepth][kCols + kPad];
+  __shared__ typename CarryA::Table table_a;
+  __shared__ typename CarryB::Table table_b;
+  const unsigned x = threadIdx.x % kAcross, y = threadIdx.x / kAcross;
+  const auto own_row = [&](unsigned i) { return y * kOwnRows + i; };
+  const auto own_col = [&](unsigned j) { return j / kRun * kAcross * kRun + x * kRun + j % kRun; };
+  const auto as_it_is = [](T number) { return number; };
+  for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
+    const Place place(shape, kRows, kCols, number);
+    CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
+    CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
+    if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
+      carry_a.find_depths(place.begin);
+      carry_b.find_depths(place.begin);
+      __syncthreads();
+    }
+    T total[kOwnRows][kOwnCols] = {}, sum[kOwnRows][kOwnCols] = {};
+    carry_a.load(place.begin, place.end);
+    carry_b.load(place.begin, place.end);
+    for (std::uint32_t base = place.begin; base < place.end; base += kDepth) {
+      carry_a.put(a, as_it_is);
+      carry_b.put(b, as_it_is);
+      carry_a.find_depths(base + kDepth);
+      carry_b.find_depths(base + kDepth);
+      __syncthreads();
+      if (base + kDepth < place.end) {
+        carry_a.load(base + kDepth, place.end);
+        carry_b.load(base + kDepth, place.end);
+      }
+      FL_UNROLL
+      for (unsigned e = 0; e < kDepth; ++e) {
+        FL_UNROLL
+        for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+        for (unsigned j = 0; j < kOwnCols; ++j) sum[i][j] = fma(a[e][own_row(i)], b[e][own_col(j)], sum[i][j]);
+      }
+      __syncthreads();
+      if ((base + kDepth) % kPart != 0) continue;
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kOwnCols; ++j) {
+        total[i][j] += sum[i][j];
+        sum[i][j] = T(0);
+      }
+    }
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kOwnCols; ++j) total[i][j] += sum[i][j];
+    constexpr unsigned kStored = 2;  // rows at a time
+    FL_UNROLL
+    for (unsigned first = 0; first < kOwnRows; first += kStored) {
+      decltype(store.before(0, 0, 0)) before[kStored][kOwnCols];
+      const auto for_own = [&](const auto& use) {
+        FL_UNROLL
+        for (unsigned i = 0; i < kStored; ++i) FL_UNROLL
+        for (unsigned j = 0; j < kOwnCols; ++j) {
+          const std::uint32_t r = place.row + own_row(first + i), c = place.col + own_col(j);
+          if (r < shape.m && c < shape.n) use(i, j, r, c);
+        }
+      };
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, total[first + i][j], before[i][j]); });
+    }
+  }
+}
+
+}  // namespace fl::cuda::tiles
