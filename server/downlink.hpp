@@ -6,6 +6,7 @@
 // and a dense w; cohort slots that are broadcast are charged every round, derived ones only to those who missed the round before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,6 +32,7 @@ class Downlink {
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
   void persist(Archive& archive) {
+    if (!archive.is_reading() && !shared_.empty()) std::ranges::copy(shared_, reference_.begin());
     archive.section("downlink");
     archive.array(reference_.span());
     archive.list(bits_until_);

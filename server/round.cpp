@@ -94,6 +94,7 @@ void Round<T>::persist(Archive& archive) {
   archive.array(model_);
   archive.section("optimizer");
   parts_.optimizer.persist(archive);
+  parts_.optimizer.open(model_.size());  // a file may be of a run that had not stepped
   parts_.downlink.persist(archive);
   ledger_.persist(archive);
   parts_.state.persist(archive);

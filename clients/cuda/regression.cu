@@ -9,7 +9,7 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostBlockBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_80 and sm_90
+constexpr std::size_t kMostBlockBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 constexpr unsigned kRowsAtOnce = 4;  // of a warp: a parameter that was read serves so many rows
 template <class T>
@@ -223,7 +223,7 @@ __device__ void move(const Place<T>& place, const DeviceRows<T>& data, std::uint
 
 // Block k: client k. y: [clients,P]
 template <class T, unsigned kClasses, bool kPixels>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t most_rows, std::size_t clients,
             DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
   FL_BLOCK_MEMORY(T, memory);

@@ -17,6 +17,8 @@ class EcGdStar final : public ErrorMemory<T> {
  public:
   explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
 
+  [[nodiscard]] bool takes_sum() const override { return true; }
+
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);
     needs::local_kind("ec_gd_star", "gradient", around, problems);

@@ -16,6 +16,8 @@ class EcLsvrg final : public ErrorMemory<T> {
  public:
   explicit EcLsvrg(const NoOptions&) : ErrorMemory<T>("ec_lsvrg") {}
 
+  [[nodiscard]] bool takes_sum() const override { return true; }
+
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);
     needs::local_kind("ec_lsvrg", "lsvrg", around, problems);

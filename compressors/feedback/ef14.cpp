@@ -16,6 +16,8 @@ template <class T>
 class Ef14 final : public ErrorMemory<T> {
  public:
   explicit Ef14(const NoOptions&) : ErrorMemory<T>("ef14") {}
+
+  [[nodiscard]] bool takes_sum() const override { return true; }
 };
 
 FL_REGISTER_PART(Feedback, Ef14, NoOptions,

@@ -44,7 +44,6 @@ class ErrorMemory : public Feedback<T> {
     context.state->swap("error", block.first + k);
   }
   [[nodiscard]] bool needs_population() const override { return false; }
-  [[nodiscard]] bool takes_sum() const override { return true; }
   void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

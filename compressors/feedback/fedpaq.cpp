@@ -16,6 +16,8 @@ class FedPaq final : public Memoryless<T> {
  public:
   explicit FedPaq(const NoOptions&) {}
 
+  [[nodiscard]] bool takes_sum() const override { return true; }
+
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("fedpaq", around, problems);
     needs::unbiased("fedpaq", around, problems, "ef14");

@@ -18,7 +18,6 @@ class Memoryless : public Feedback<T> {
   }
   void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   [[nodiscard]] bool needs_population() const override { return false; }
-  [[nodiscard]] bool takes_sum() const override { return true; }
   void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

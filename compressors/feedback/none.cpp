@@ -10,6 +10,8 @@ template <class T>
 class NoFeedback final : public Memoryless<T> {
  public:
   explicit NoFeedback(const NoOptions&) {}
+
+  [[nodiscard]] bool takes_sum() const override { return true; }
 };
 
 FL_REGISTER_PART(Feedback, NoFeedback, NoOptions, (PartInfo{"feedback", "none", "no memory: what is dropped is lost", ""}));

@@ -54,7 +54,6 @@ class PowerEf final : public ErrorMemory<T> {
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  [[nodiscard]] bool takes_sum() const override { return false; }
   void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::fill(estimate.begin(), estimate.end(), 0.0);
     for (const Aggregate& aggregate : aggregates)

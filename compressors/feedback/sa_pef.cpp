@@ -27,6 +27,8 @@ class SaPef final : public ErrorMemory<T> {
  public:
   explicit SaPef(const SaPefOptions& o) : ErrorMemory<T>("sa_pef"), alpha_(o.alpha) {}
 
+  [[nodiscard]] bool takes_sum() const override { return true; }
+
   [[nodiscard]] std::string offset_slot() const override { return "error"; }
   [[nodiscard]] double offset_factor() const override { return alpha_; }
 

@@ -50,7 +50,7 @@ class Launch {
 #if defined(FL_CUDA_EMULATOR)
     emulator::launch(kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else
-    constexpr std::size_t kWithoutAsking = 48 * 1024;
+    constexpr std::size_t kWithoutAsking = 32 * 1024;  // of 48 KiB, which hold what the kernel declares as well
     if (shared_bytes_ > kWithoutAsking)
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)), name_, file_,
             line_);

@@ -108,6 +108,10 @@ __global__ void __launch_bounds__(kLargeBlock) find_magnitudes(Affine<T> input, 
   const std::size_t pieces = input.clients() * plan.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const std::size_t s = piece % plan.num_segments;
+    if (rank[s] == 0) {  // a segment without elements
+      if (threadIdx.x == 0) out[piece] = T(0);
+      continue;
+    }
     SegmentInput<T> segment{input, piece / plan.num_segments, plan.segment[s].begin, plan.segment[s].size, nullptr};
     const Selected<Key<T>> selected = select_in(segment, rank[s], room);
     if (threadIdx.x == 0) out[piece] = magnitude_of(selected.key);
@@ -150,7 +154,7 @@ void quantile_rows(const Exec& exec, const Affine<T>& input, const Scope& scope,
   for (const Segment& segment : scope.segments) {
     const std::size_t n = segment.size();
     const auto from_below = static_cast<std::size_t>(std::ceil(q * static_cast<double>(n)));
-    rank.push_back(static_cast<std::uint32_t>(n - std::clamp<std::size_t>(from_below, 1, n) + 1));
+    rank.push_back(n == 0 ? 0 : static_cast<std::uint32_t>(n - std::clamp<std::size_t>(from_below, 1, n) + 1));
   }
   Launch(exec, "find_magnitudes", input.clients() * plan.num_segments, threads_for(scope))(
       find_magnitudes<T>, input, plan, upload(exec, std::span<const std::uint32_t>(rank), frame), out);

@@ -192,6 +192,7 @@ class ConvolutionLayer final : public DeviceLayer<T> {
                StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
     }
     const auto aside = [&](Workspace::Frame& frame) {
+      if (by_weights.may_repeat()) return StoreGradient<T>{by_weights, window};
       const std::size_t size = window * g_.out_channels;
       return StoreGradient<T>{GradientStore<T>::set(frame.take<T>(pass.clients * size), size), window};
     };
@@ -226,10 +227,11 @@ class ConvolutionLayer final : public DeviceLayer<T> {
     multiply(pass, name, m, n, d, a, b, store, [&](Workspace::Frame&) { return store; });
   }
   // Numbers of clients, and of places, within a power of two are one: minibatches of many sizes would all be measured.
-  [[nodiscard]] static std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) {
+  [[nodiscard]] std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) const {
     const auto number = [](std::size_t x) { return std::to_string(x); };
-    return std::string(name) + " " + number(m) + " x " + number(std::bit_ceil(n)) + " x " + number(std::bit_ceil(d)) + ", clients up to " +
-           number(std::bit_ceil(pass.clients)) + (sizeof(T) == sizeof(double) ? ", float64" : std::string(", ") + to_string(pass.products));
+    return std::string(name) + " " + number(m) + " x " + number(std::bit_ceil(n)) + " x " + number(std::bit_ceil(d)) + ", window " +
+           number(g_.kernel) + " every " + number(g_.stride) + ", clients up to " + number(std::bit_ceil(pass.clients)) +
+           (sizeof(T) == sizeof(double) ? ", float64" : std::string(", ") + to_string(pass.products));
   }
   Geometry g_;
   bool has_bias_;

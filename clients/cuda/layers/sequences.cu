@@ -26,8 +26,8 @@ __global__ void look_up(std::size_t places, std::size_t per_client, std::size_t 
 
 constexpr unsigned kOwnUnits = 4, kWarpUnits = kOwnUnits * kWarp;
 
-// The gradient [entries,units]: the slopes of the places that name an entry, in their order. A warp per client, entry and kWarpUnits units:
-// it goes over all places of the client, 32 at a time.
+// The gradient [entries,units]: the slopes of the places that name an entry, in their order within a piece of a minibatch. A warp per
+// client, entry and kWarpUnits units: it goes over all places of the client, 32 at a time.
 template <class T>
 __global__ void look_up_slopes(std::size_t clients, std::size_t per_client, std::size_t entries, std::size_t units, const T* in,
                                const T* d_out, GradientStore<T> by_weights) {
