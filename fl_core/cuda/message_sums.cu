@@ -8,8 +8,6 @@
 namespace fl::cuda {
 namespace {
 
-constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
-
 // One client's entries: at positions index[i], or all in order.
 template <class T>
 struct SentEntries {
@@ -38,12 +36,9 @@ template <class T>
 __global__ void add_entries(ScopePlan plan, const SentEntries<T>* sent, std::size_t num_messages, std::size_t blocks_each, T factor,
                             BatchView<T> rows) {
   for (std::size_t block = blockIdx.x; block < num_messages * blocks_each; block += gridDim.x) {
-    const std::size_t k = block / blocks_each, first = (block - k * blocks_each) * kEntriesABlock + threadIdx.x;
+    const std::size_t k = block / blocks_each, i = (block - k * blocks_each) * kBlockThreads + threadIdx.x;
     const SentEntries<T> mine = sent[k];
-    const detail::VisitEntry<T, AddScaled<T>> visit{plan, mine.index, mine.number, {factor, rows.row(k)}};
-    FL_UNROLL
-    for (unsigned i = 0; i < kEntriesAThread; ++i)
-      if (first + i * kBlockThreads < mine.count) visit(first + i * kBlockThreads);
+    if (i < mine.count) detail::VisitEntry<T, AddScaled<T>>{plan, mine.index, mine.number, {factor, rows.row(k)}}(i);
   }
 }
 
@@ -53,7 +48,7 @@ void add(const Exec& exec, std::span<const SentEntries<T>> sent, std::span<const
   for (const SentEntries<T>& one : sent) most = std::max(most, one.count);
   if (most == 0) return;
   Workspace::Frame frame(*exec.workspace);
-  const std::size_t blocks = blocks_for(most, static_cast<int>(kEntriesABlock));
+  const std::size_t blocks = blocks_for(most);
   Launch(exec, "add_entries", sent.size() * blocks)(add_entries<T>, plan_segments(exec, segments, frame), upload(exec, sent, frame),
                                                     sent.size(), blocks, factor, rows);
 }
