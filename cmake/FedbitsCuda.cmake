@@ -31,9 +31,9 @@ add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
   set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
   target_link_libraries(fedbits_cuda PRIVATE fedbits_flags)
-  set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
   target_compile_options(fedbits_cuda PRIVATE -O1)  # for the compiler's speed
 endif()
+set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(fedbits_cuda PRIVATE FL_WITH_CUDA)
 target_compile_options(fedbits_cuda PRIVATE

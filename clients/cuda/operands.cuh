@@ -10,7 +10,7 @@
 //   Operand::kTakesLong          whether those several are so long to find that a block finds them once for all of its threads
 //
 // store(k, i, j, value, before) is given C(i, j) of client k with before = store.before(k, i, j), which a thread reads for many entries
-// first: no read waits for another.
+// first: no read waits for another. Store::Before is what that is, Store::kReads whether there is much of it.
 //
 // Entries of one client's operand are counted in 32 bits.
 #pragma once
@@ -50,6 +50,7 @@ using RightMatrix = Matrix<T, kTransposed>;
 // Into [m,n] of row length `width`, or added to it.
 template <class T>
 struct StoreMatrix {
+  static constexpr bool kReads = false;
   T* data;
   std::size_t stride, width;
   bool adds = false;
@@ -70,10 +71,13 @@ struct StoreMatrix {
 // Into the gradient by weights [m,n].
 template <class T>
 struct StoreGradient {
+  static constexpr bool kReads = true;
   GradientStore<T> gradient;
   std::size_t width;
-  [[nodiscard]] __device__ auto before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return gradient.before(k, i * width + j); }
-  template <class Before>
+  using Before = typename GradientStore<T>::Before;
+  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
+    return gradient.before(k, i * width + j);
+  }
   __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
     gradient(k, i * width + j, value, before);
   }
@@ -89,10 +93,12 @@ struct FromClient {
 };
 template <class Store>
 struct StoreFromClient {
+  static constexpr bool kReads = Store::kReads;
   std::size_t first;
   Store of;
-  [[nodiscard]] __device__ auto before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return of.before(first + k, i, j); }
-  template <class T, class Before>
+  using Before = typename Store::Before;
+  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const { return of.before(first + k, i, j); }
+  template <class T>
   __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
     of(first + k, i, j, value, before);
   }

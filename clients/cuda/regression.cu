@@ -207,10 +207,17 @@ __device__ void move(const Place<T>& place, const DeviceRows<T>& data, std::uint
             }
         }
       });
-      FL_UNROLL
-      for (unsigned i = 0; i < kOwn; ++i) FL_UNROLL
-      for (unsigned c = 0; c < kClasses; ++c)
-        if (feature(i) < D && c < classes) take(std::size_t{from + c} * D + feature(i), g[i][c]);
+      FL_NO_UNROLL
+      for (unsigned own = 0; own < kOwn && feature(own) < D; ++own) {
+        T found[kClasses] = {};
+        FL_UNROLL
+        for (unsigned i = 0; i < kOwn; ++i) FL_UNROLL
+        for (unsigned c = 0; c < kClasses; ++c)
+          if (i == own) found[c] = g[i][c];
+        FL_UNROLL
+        for (unsigned c = 0; c < kClasses; ++c)
+          if (c < classes) take(std::size_t{from + c} * D + feature(own), found[c]);
+      }
     }
   }
   if (!place.form.bias) return;

@@ -38,11 +38,19 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
   namespace wmma = nvcuda::wmma;
   using Stored = typename How::Stored;
   constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
-  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kFragment + 4, kStored = kFragment * kFragment / kWarp;
+  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kWarpTile + 4;
   using CarryA = Carrier<float, A, kRows, kOwnThreads>;
   using CarryB = Carrier<float, B, kTensorCols, kOwnThreads>;
-  __shared__ __align__(32) Stored a[kDepth][kRows + kPad], b[kDepth][kTensorCols + kPad];
-  __shared__ __align__(32) float result[kOwnThreads / kWarp][kFragment * kResultWidth];
+  // The tiles' room is that of what warps have found, when these are done.
+  union Room {
+    struct {
+      Stored a[kDepth][kRows + kPad], b[kDepth][kTensorCols + kPad];
+    } tiles;
+    float found[kOwnThreads / kWarp][kWarpTile * kResultWidth];
+  };
+  __shared__ __align__(32) Room room;
+  auto& a = room.tiles.a;
+  auto& b = room.tiles.b;
   __shared__ typename CarryA::Table table_a;
   __shared__ typename CarryB::Table table_b;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -105,26 +113,26 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
     }
     FL_UNROLL
     for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kParts; ++j) add_up(i, j);
-    const unsigned within_col = lane % kFragment;
-    FL_UNROLL
-    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
     for (unsigned j = 0; j < kParts; ++j) {
-      wmma::store_matrix_sync(result[warp], total[i][j], kResultWidth, wmma::mem_row_major);
-      __syncwarp();
-      const std::uint32_t c = place.col + own_col + j * kFragment + within_col;
-      const auto row_within = [&](unsigned s) { return lane / kFragment + s * (kWarp / kFragment); };
-      const auto row_of = [&](unsigned s) { return place.row + own_row + i * kFragment + row_within(s); };
-      decltype(store.before(0, 0, 0)) before[kStored];
-      FL_UNROLL
-      for (unsigned s = 0; s < kStored; ++s)
-        if (row_of(s) < shape.m && c < shape.n) before[s] = store.before(place.k, row_of(s), c);
-      FL_UNROLL
-      for (unsigned s = 0; s < kStored; ++s)
-        if (row_of(s) < shape.m && c < shape.n)
-          store(place.k, row_of(s), c, result[warp][row_within(s) * kResultWidth + within_col], before[s]);
-      __syncwarp();
+      add_up(i, j);
+      wmma::store_matrix_sync(&room.found[warp][i * kFragment * kResultWidth + j * kFragment], total[i][j], kResultWidth,
+                              wmma::mem_row_major);
     }
+    __syncwarp();
+    constexpr unsigned kStored = Store::kReads ? 8 : 4;  // rows at a time, as registers allow
+    const std::uint32_t c = place.col + own_col + lane;
+    FL_NO_UNROLL
+    for (unsigned first = 0; first < kWarpTile; first += kStored) {
+      const std::uint32_t row = place.row + own_row + first;
+      typename Store::Before before[kStored];
+      FL_UNROLL
+      for (unsigned s = 0; s < kStored; ++s)
+        if (row + s < shape.m && c < shape.n) before[s] = store.before(place.k, row + s, c);
+      FL_UNROLL
+      for (unsigned s = 0; s < kStored; ++s)
+        if (row + s < shape.m && c < shape.n) store(place.k, row + s, c, room.found[warp][(first + s) * kResultWidth + lane], before[s]);
+    }
+    __syncthreads();
   }
 }
 

@@ -37,6 +37,26 @@ __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n,
   }
 }
 
+// What a kernel of tiles does with its sums: they are whole, and go to the store, or parts, and go to memory [clients,parts,m,n] until
+// they are added up. One kernel for both: each is compiled for every product of every layer.
+template <class T, class Store>
+struct StoreTile {
+  static constexpr bool kReads = Store::kReads;
+  Store whole;
+  T* partial = nullptr;
+  std::uint32_t m = 0, n = 0;
+  using Before = typename Store::Before;
+  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t i, std::uint32_t j) const {
+    return partial != nullptr ? Before() : whole.before(k, i, j);
+  }
+  __device__ void operator()(std::size_t k, std::uint32_t i, std::uint32_t j, T value, const Before& before) const {
+    if (partial != nullptr)
+      partial[(k * m + i) * n + j] = value;
+    else
+      whole(k, i, j, value, before);
+  }
+};
+
 // m, n and d below 2^31. `products` other than full are for float alone.
 template <class T, class A, class B, class Store>
 void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name, const tiles::Shape& shape, const A& a, const B& b,
@@ -51,9 +71,10 @@ void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name,
     if (products == MatrixProducts::bf16) return tiles::multiply_rounded<tiles::Bf16>(exec, name, shape, a, b, store);
     if (shape.m <= kLeastRows) return start.template operator()<kLeastRows>();
   }
-  if (shape.m <= kFewRows)
+  // Twice the rows in double would take all of a thread's registers.
+  if (std::is_same_v<T, double> || shape.m <= kFewRows)
     start.template operator()<kFewRows>();
-  else
+  else if constexpr (!std::is_same_v<T, double>)
     start.template operator()<kRows>();
 }
 
@@ -66,13 +87,13 @@ void tiled_product(const Exec& exec, MatrixProducts products, const char* name, 
   const std::size_t parts = (d + tiles::kPart - 1) / tiles::kPart, entries = clients * m * n;
   const bool has_few_tiles = clients * ((m * n + kTile - 1) / kTile) < kFewTiles;
   if (parts < 2 || !has_few_tiles || entries * parts * sizeof(T) > kMostPartialBytes) {
-    multiply_tiles<T>(exec, products, name, shape, a, b, store);
+    multiply_tiles<T>(exec, products, name, shape, a, b, StoreTile<T, Store>{store});
     return;
   }
   Workspace::Frame frame(*exec.workspace);
   T* partial = frame.take<T>(entries * parts);
   shape.parts = static_cast<std::uint32_t>(parts);
-  multiply_tiles<T>(exec, products, name, shape, a, b, StoreMatrix<T>{partial, m * n, n});
+  multiply_tiles<T>(exec, products, name, shape, a, b, StoreTile<T, Store>{store, partial, shape.m, shape.n});
   Launch(exec, "add_parts", clients * blocks_for(m * n))(add_parts<T, Store>, clients, shape.m, shape.n, shape.parts, partial, store);
 }
 

@@ -117,7 +117,7 @@ constexpr unsigned kThreads = 128, kAcross = 16, kDown = kThreads / kAcross;  //
 
 // Of a multiprocessor at the same time: bounds what the compiler takes of registers.
 template <class T, unsigned kRows>
-inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 2
+inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 3
                                           : kRows >= 64               ? 4
                                                                       : 5;
 
@@ -177,10 +177,15 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Sh
     FL_UNROLL
     for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
     for (unsigned j = 0; j < kOwnCols; ++j) total[i][j] += sum[i][j];
-    constexpr unsigned kStored = 2;  // rows at a time
-    FL_UNROLL
+    constexpr unsigned kStored = Store::kReads && sizeof(T) < sizeof(double) ? 2 : 1;  // rows at a time, as registers allow
+    FL_NO_UNROLL
     for (unsigned first = 0; first < kOwnRows; first += kStored) {
-      decltype(store.before(0, 0, 0)) before[kStored][kOwnCols];
+      T found[kStored][kOwnCols];
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kOwnCols; ++j)
+        if (i / kStored * kStored == first) found[i % kStored][j] = total[i][j];
+      typename Store::Before before[kStored][kOwnCols];
       const auto for_own = [&](const auto& use) {
         FL_UNROLL
         for (unsigned i = 0; i < kStored; ++i) FL_UNROLL
@@ -190,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Sh
         }
       };
       for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
-      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, total[first + i][j], before[i][j]); });
+      for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, found[i][j], before[i][j]); });
     }
   }
 }

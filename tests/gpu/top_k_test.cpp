@@ -75,7 +75,7 @@ T number(Shape shape, std::uint64_t word, std::size_t i, std::size_t size, const
   return 0;
 }
 
-struct Case {
+struct Selection {
   std::uint32_t K = 1;
   Scope scope;
   std::vector<std::uint32_t> k;  // [S]
@@ -86,8 +86,8 @@ struct Case {
   bool in_place = true;  // the state lies over the first term
 };
 
-Case of_segment(std::size_t size, std::size_t k, Shape shape) {
-  Case c;
+Selection of_segment(std::size_t size, std::size_t k, Shape shape) {
+  Selection c;
   c.scope = test::model_scope(size);
   c.k = {static_cast<std::uint32_t>(k)};
   c.shape = shape;
@@ -95,7 +95,7 @@ Case of_segment(std::size_t size, std::size_t k, Shape shape) {
 }
 
 template <class T>
-struct Outcome {
+struct Answer {
   std::vector<Payload<T>> messages;  // [K]
   std::vector<T> state;              // [K,P]
 };
@@ -104,7 +104,7 @@ struct Outcome {
 template <class T>
 class Placed {
  public:
-  Placed(const Case& c, Device device) : c_(c), P_(c.scope.P), workspace_(device), half_(c.K * P_, device), zero_(c.K * P_, device) {
+  Placed(const Selection& c, Device device) : c_(c), P_(c.scope.P), workspace_(device), half_(c.K * P_, device), zero_(c.K * P_, device) {
     std::vector<T> half(c.K * P_, T(1)), zero(c.K * P_, T(0));
     for (std::uint32_t k = 0; k < c.K; ++k)
       for (std::size_t s = 0; s < c.scope.segments.size(); ++s) {
@@ -132,8 +132,8 @@ class Placed {
     for (int a = 2; a < c.terms; ++a) input_.add(T(3), view(zero_));
     write_ = {c.rule, view(c.in_place ? half_ : state_)};
   }
-  [[nodiscard]] Outcome<T> compress() {
-    Outcome<T> outcome;
+  [[nodiscard]] Answer<T> compress() {
+    Answer<T> outcome;
     std::vector<Payload<T>> messages(c_.K);
     std::vector<Payload<T>*> out;
     for (Payload<T>& message : messages) {
@@ -174,7 +174,7 @@ class Placed {
     copy_bytes(values.data(), Device::cpu, from, exec_.device, count * sizeof(U));
     return values;
   }
-  const Case& c_;
+  const Selection& c_;
   const std::size_t P_;
   Workspace workspace_;
   Buffer<T> half_, zero_, other_, state_;
@@ -186,7 +186,7 @@ class Placed {
 };
 
 template <class T>
-void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
+void expect_same_answers(const Answer<T>& cpu, const Answer<T>& gpu) {
   for (std::size_t k = 0; k < cpu.messages.size(); ++k) {
     const Payload<T>&a = cpu.messages[k], &b = gpu.messages[k];
     ASSERT_EQ(a.num_sent, b.num_sent) << "client " << k;
@@ -198,12 +198,12 @@ void expect_same(const Outcome<T>& cpu, const Outcome<T>& gpu) {
 }
 
 template <class T>
-void expect_parity(const Case& c) {
+void expect_parity(const Selection& c) {
   SCOPED_TRACE(testing::Message() << to_string(c.shape) << ", K = " << c.K << ", P = " << c.scope.P << ", k = " << c.k[0] << ", terms "
                                   << c.terms << ", ties " << static_cast<int>(c.ties) << ", rule " << static_cast<int>(c.rule)
                                   << (c.in_place ? ", in place" : "") << ", " << 8 * sizeof(T) << " bits");
-  const Outcome<T> cpu = Placed<T>(c, Device::cpu).compress();
-  in_each_order([&] { expect_same(cpu, Placed<T>(c, Device::cuda).compress()); });
+  const Answer<T> cpu = Placed<T>(c, Device::cpu).compress();
+  in_each_order([&] { expect_same_answers(cpu, Placed<T>(c, Device::cuda).compress()); });
 }
 
 class GpuTopK : public testing::Test {
@@ -217,7 +217,7 @@ TEST_F(GpuTopK, IsTheCpusWhateverTheSampleSays) {
   for (const Shape shape : kShapes)
     for (const TieRule ties : {TieRule::lowest_index, TieRule::all_ties}) {
       if (is_left_out(shape)) continue;
-      Case c = of_segment(17003, 170, shape);
+      Selection c = of_segment(17003, 170, shape);
       c.ties = ties;
       expect_parity<float>(c);
       if (ties == TieRule::lowest_index) expect_parity<double>(c);
@@ -234,8 +234,8 @@ TEST_F(GpuTopK, IsTheCpusOnSizesAroundTheBoundAndForEveryCount) {
 }
 
 // Small segments, large ones of which nothing or all is sent, and some whose candidates are found, with gaps between them.
-Case mixed(Shape shape, std::uint32_t K) {
-  Case c;
+Selection mixed(Shape shape, std::uint32_t K) {
+  Selection c;
   c.K = K;
   c.shape = shape;
   const auto add = [&c](std::size_t size, std::size_t k) {
@@ -267,19 +267,19 @@ TEST_F(GpuTopK, IsTheCpusForEveryStateAndNumberOfTerms) {
     for (const bool in_place : {true, false})
       for (const Shape shape : {Shape::uniform, Shape::seen_only, Shape::unseen_only}) {
         if (is_left_out(shape)) continue;
-        Case c = of_segment(18001, 200, shape);
+        Selection c = of_segment(18001, 200, shape);
         c.K = 2;
         c.rule = rule;
         c.in_place = in_place;
         if (rule != StateRule::none || in_place) expect_parity<float>(c);
       }
   for (int terms = 1; terms <= 4; ++terms) {
-    Case c = of_segment(16500, 150, Shape::uniform);
+    Selection c = of_segment(16500, 150, Shape::uniform);
     c.terms = terms;
     expect_parity<float>(c);
     expect_parity<double>(c);
   }
-  Case c = of_segment(17000, 100, Shape::ties);
+  Selection c = of_segment(17000, 100, Shape::ties);
   c.K = 5;
   expect_parity<float>(c);
 }
@@ -294,7 +294,7 @@ void expect_ways() {
       {Shape::denormal, Way::candidates}, {Shape::unseen_only, Way::too_many}, {Shape::some_unseen, Way::too_many}};
   for (const auto& [shape, way] : expected) {
     SCOPED_TRACE(to_string(shape));
-    Case c = of_segment(50000, 500, shape);
+    Selection c = of_segment(50000, 500, shape);
     c.K = 2;
     for (const Found& found : Placed<T>(c, Device::cuda).found()) {
       EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(way)) << found.num_candidates << " candidates";
@@ -315,7 +315,7 @@ TEST_F(GpuTopK, GoesEveryWay) {
 
 TEST_F(GpuTopK, TakesAFewTimesKCandidates) {
   for (const std::size_t k : {20, 100, 200, 1000, 2000, 12000}) {
-    const Case c = of_segment(100000, k, Shape::uniform);
+    const Selection c = of_segment(100000, k, Shape::uniform);
     const Found found = Placed<float>(c, Device::cuda).found().at(0);
     EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(Way::candidates));
     EXPECT_GE(found.num_candidates, k);

@@ -152,13 +152,15 @@ struct OutputsOfPixels {
 // Element (channel, (b, place)) of images [B,channels,plane].
 template <class T>
 struct StoreImages {
+  static constexpr bool kReads = false;
   T* images;
   std::size_t per_client;
   std::uint32_t channels;
   Divisor plane;
   const T* bias = nullptr;
   std::size_t bias_stride = 0;
-  [[nodiscard]] __device__ T before(std::size_t k, std::uint32_t channel, std::uint32_t /*place*/) const {
+  using Before = T;
+  [[nodiscard]] __device__ Before before(std::size_t k, std::uint32_t channel, std::uint32_t /*place*/) const {
     return bias != nullptr ? bias[k * bias_stride + channel] : T(0);
   }
   __device__ void operator()(std::size_t k, std::uint32_t channel, std::uint32_t place, T value, T of_channel) const {

@@ -1,7 +1,7 @@
 // form::Dense: three products for each client.
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/bias.cuh"
-#include "clients/cuda/tiled_product.cuh"
+#include "clients/cuda/matrix_products.cuh"
 
 namespace fl::cuda {
 namespace {
@@ -15,20 +15,18 @@ class DenseLayer final : public DeviceLayer<T> {
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t rows = pass.B * form_.positions;
     const T* bias = form_.bias ? w.data + inputs_ * outputs_ : nullptr;
-    tiled_product<T>(pass.exec, pass.products, "dense", pass.clients, rows, outputs_, inputs_, LeftMatrix<T>{in, rows * inputs_, inputs_},
-                     RightMatrix<T, true>{w.data, w.stride, inputs_},
-                     StoreMatrix<T>{out, rows * outputs_, outputs_, false, bias, w.stride});
+    matrix_product<T>(pass, "dense", rows, outputs_, inputs_, LeftMatrix<T>{in, rows * inputs_, inputs_},
+                      RightMatrix<T, true>{w.data, w.stride, inputs_},
+                      StoreMatrix<T>{out, rows * outputs_, outputs_, false, bias, w.stride});
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T*, const T* d_out, T* d_in,
                 const GradientStore<T>& by_weights) const override {
     const std::size_t rows = pass.B * form_.positions;
     if (d_in != nullptr)
-      tiled_product<T>(pass.exec, pass.products, "dense_by_input", pass.clients, rows, inputs_, outputs_,
-                       LeftMatrix<T>{d_out, rows * outputs_, outputs_}, RightMatrix<T>{w.data, w.stride, inputs_},
-                       StoreMatrix<T>{d_in, rows * inputs_, inputs_});
-    tiled_product<T>(pass.exec, pass.products, "dense_by_weights", pass.clients, outputs_, inputs_, rows,
-                     LeftMatrix<T, true>{d_out, rows * outputs_, outputs_}, RightMatrix<T>{in, rows * inputs_, inputs_},
-                     StoreGradient<T>{by_weights, inputs_});
+      matrix_product<T>(pass, "dense_by_input", rows, inputs_, outputs_, LeftMatrix<T>{d_out, rows * outputs_, outputs_},
+                        RightMatrix<T>{w.data, w.stride, inputs_}, StoreMatrix<T>{d_in, rows * inputs_, inputs_});
+    matrix_product<T>(pass, "dense_by_weights", outputs_, inputs_, rows, LeftMatrix<T, true>{d_out, rows * outputs_, outputs_},
+                      RightMatrix<T>{in, rows * inputs_, inputs_}, StoreGradient<T>{by_weights, inputs_});
     if (form_.bias) bias_slopes<T>(pass, outputs_, form_.positions, 1, d_out, by_weights.from(inputs_ * outputs_));
   }
 

@@ -5,6 +5,7 @@
 
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/bias.cuh"
+#include "clients/cuda/matrix_products.cuh"
 #include "clients/cuda/tiled_product.cuh"
 #include "fl_core/cuda/check.cuh"
 
@@ -95,14 +96,13 @@ class LstmLayer final : public DeviceLayer<T> {
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t rows = pass.B * L_, examples = pass.examples();
     const States s = states(pass, pass.saved != nullptr ? static_cast<T*>(pass.saved) : frame.take<T>(saved_size(examples)), out);
-    tiled_product<T>(pass.exec, pass.products, "lstm_inputs", pass.clients, rows, 4 * H_, n_, LeftMatrix<T>{in, rows * n_, n_},
-                     RightMatrix<T, true>{w.data, w.stride, n_},
-                     StoreMatrix<T>{s.gates, rows * 4 * H_, 4 * H_, false, w.data + bias(), w.stride});
+    matrix_product<T>(pass, "lstm_inputs", rows, 4 * H_, n_, LeftMatrix<T>{in, rows * n_, n_}, RightMatrix<T, true>{w.data, w.stride, n_},
+                      StoreMatrix<T>{s.gates, rows * 4 * H_, 4 * H_, false, w.data + bias(), w.stride});
     for (std::size_t t = 0; t < L_; ++t) {
       if (t > 0)
-        tiled_product<T>(pass.exec, pass.products, "lstm_states", pass.clients, pass.B, 4 * H_, H_,
-                         LeftMatrix<T>{s.h + (t - 1) * H_, rows * H_, L_ * H_}, RightMatrix<T, true>{w.data + hidden(), w.stride, H_},
-                         StoreMatrix<T>{s.gates + t * 4 * H_, rows * 4 * H_, L_ * 4 * H_, true});
+        matrix_product<T>(pass, "lstm_states", pass.B, 4 * H_, H_, LeftMatrix<T>{s.h + (t - 1) * H_, rows * H_, L_ * H_},
+                          RightMatrix<T, true>{w.data + hidden(), w.stride, H_},
+                          StoreMatrix<T>{s.gates + t * 4 * H_, rows * 4 * H_, L_ * 4 * H_, true});
       Launch(pass.exec, "lstm_position", blocks_for(examples * H_))(take_position<T>, examples, H_, L_, t, s.gates, s.c, s.h,
                                                                     form_.only_last && t + 1 == L_ ? out : nullptr);
     }
@@ -118,16 +118,14 @@ class LstmLayer final : public DeviceLayer<T> {
       Launch(pass.exec, "lstm_position_back", blocks_for(examples * H_))(take_position_back<T>, examples, H_, L_, t, s.gates, s.c, d_h, d_c,
                                                                          from, form_.only_last ? H_ : L_ * H_);
       if (t > 0)
-        tiled_product<T>(pass.exec, pass.products, "lstm_by_states", pass.clients, pass.B, H_, G,
-                         LeftMatrix<T>{s.gates + t * G, rows * G, L_ * G}, RightMatrix<T>{w.data + hidden(), w.stride, H_},
-                         StoreMatrix<T>{d_h, pass.B * H_, H_});
+        matrix_product<T>(pass, "lstm_by_states", pass.B, H_, G, LeftMatrix<T>{s.gates + t * G, rows * G, L_ * G},
+                          RightMatrix<T>{w.data + hidden(), w.stride, H_}, StoreMatrix<T>{d_h, pass.B * H_, H_});
     }
     if (d_in != nullptr)
-      tiled_product<T>(pass.exec, pass.products, "lstm_by_inputs", pass.clients, rows, n_, G, LeftMatrix<T>{s.gates, rows * G, G},
-                       RightMatrix<T>{w.data, w.stride, n_}, StoreMatrix<T>{d_in, rows * n_, n_});
+      matrix_product<T>(pass, "lstm_by_inputs", rows, n_, G, LeftMatrix<T>{s.gates, rows * G, G}, RightMatrix<T>{w.data, w.stride, n_},
+                        StoreMatrix<T>{d_in, rows * n_, n_});
     const LeftMatrix<T, true> slopes{s.gates, rows * G, G};
-    tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_in", pass.clients, G, n_, rows, slopes, RightMatrix<T>{in, rows * n_, n_},
-                     StoreGradient<T>{by_weights, n_});
+    matrix_product<T>(pass, "lstm_by_weights_in", G, n_, rows, slopes, RightMatrix<T>{in, rows * n_, n_}, StoreGradient<T>{by_weights, n_});
     tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_h", pass.clients, G, H_, rows, slopes,
                      Before<T>{s.h, rows * H_, static_cast<std::uint32_t>(H_), Divisor(L_)},
                      StoreGradient<T>{by_weights.from(hidden()), H_});
