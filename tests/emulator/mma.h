@@ -78,6 +78,7 @@ void mma_sync(fragment<accumulator, m, n, k, float>& d, const fragment<matrix_a,
 template <int m, int n, int k>
 void store_matrix_sync(float* to, const fragment<accumulator, m, n, k, float>& from, unsigned width, layout_t layout) {
   if (layout != mem_row_major) fl::emulator::report("only by rows");
+  if (reinterpret_cast<std::uintptr_t>(to) % 32 != 0 || width * sizeof *to % 16 != 0) fl::emulator::report("a tile is not aligned");
   const unsigned row = fl::emulator::lane() / 2, column = fl::emulator::lane() % 2 * 8;
   for (unsigned e = 0; e < 8; ++e) to[row * width + column + e] = from.x[e];
 }

@@ -166,7 +166,8 @@ bool same_bytes(const U* a, const U* b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (std::is_floating_point_v<U>)
       if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (std::memcmp(a + i, b + i, sizeof(U)) != 0) return false;
+    const void *of_a = a + i, *of_b = b + i;
+    if (std::memcmp(of_a, of_b, sizeof(U)) != 0) return false;
   }
   return true;
 }
