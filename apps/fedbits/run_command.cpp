@@ -139,13 +139,15 @@ int run(RunArguments arguments) {
       spdlog::error("{}", error.what());
       return 1;
     }
-    if (!arguments.quiet) std::cout << closing_line(records.back()) << std::endl;
-    all_done = all_done && records.back().status == RunStatus::done;
+    const bool is_good = records.back().status == RunStatus::done;
+    if (!arguments.quiet && (cells.size() == 1 || !is_good || arguments.verbose > 0))
+      std::cout << closing_line(records.back(), hashes_of(arguments)) << std::endl;
+    all_done = all_done && is_good;
   }
   if (!arguments.quiet && records.size() > 1) {
-    std::cout << '\n';
+    if (arguments.verbose > 0 || !all_done) std::cout << '\n';
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(arguments.out) << losses_note(records);
+    std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
   }
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: what was finished is stored in {}; --resume goes on from there", arguments.out);

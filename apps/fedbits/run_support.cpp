@@ -82,7 +82,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("--state-folder", arguments.state_folder,
                      "folder for client state beyond --state-memory, on a local disk (default: OUT/checkpoints)");
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
-  command.add_flag("-v,--verbose", arguments.verbose, "say more");
+  command.add_flag("-v,--verbose", arguments.verbose, "say more: a line for every run, with its hash");
 }
 
 bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models) {

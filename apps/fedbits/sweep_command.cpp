@@ -135,7 +135,8 @@ class Display {
       : runner_(runner),
         plugins_(plugins),
         device_(device),
-        says_every_run_(!arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0)),
+        hashes_(hashes_of(arguments)),
+        says_every_run_(!arguments.quiet && arguments.verbose > 0),
         table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                pending) {}
 
@@ -157,7 +158,7 @@ class Display {
   void end(std::size_t cell, const RunRecord& record) {
     const bool good = record.status == RunStatus::done;
     table_.end(worker_of_[cell], good);
-    if (!good || says_every_run_) table_.note(closing_line(record));
+    if (!good || says_every_run_) table_.note(closing_line(record, hashes_));
   }
   void describe(std::size_t cell, RunRecord& record) const {
     describe_machine(record, device_);
@@ -167,6 +168,7 @@ class Display {
   const SweepRunner& runner_;
   const std::vector<Plugin>& plugins_;
   const Device device_;
+  const Hashes hashes_;
   const bool says_every_run_;
   LiveTable table_;
   std::map<std::size_t, std::size_t> worker_of_;
@@ -183,8 +185,9 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
     }
   if (!arguments.quiet && records.size() > 1) {
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(folder) << losses_note(records);
+    std::cout << comparison_note(folder) << losses_note(records) << contracts_note(records);
   }
+  if (!arguments.quiet && records.size() == 1) std::cout << closing_line(records.front(), hashes_of(arguments)) << '\n';
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, cells.size(), folder);
     return exit_code_of(caught_signal());

@@ -21,7 +21,7 @@ class SweepTest : public test::StudyTest {};
 
 TEST_F(SweepTest, StoresWhatRunStores) {
   write_study(4, 40);
-  const Outcome outcome = sweep({});
+  const Outcome outcome = sweep({"-v"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("hard"));
   EXPECT_EQ(count_of(outcome.err, "  done  rounds 40"), 8u) << outcome.err;
@@ -37,7 +37,7 @@ TEST_F(SweepTest, DoesNotTouchFinishedRunsUnlessTold) {
   EXPECT_EQ(again.code, 2);
   EXPECT_THAT(again.err, HasSubstr("4 of the 4 runs already: --resume"));
   EXPECT_EQ(read("out/results.sqlite"), before);
-  const Outcome resumed = sweep({"--resume"});
+  const Outcome resumed = sweep({"--resume", "-v"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(count_of(resumed.err, "  done  rounds"), 0u);
   EXPECT_EQ(read("out/results.sqlite"), before);
@@ -231,7 +231,7 @@ TEST_F(SweepTest, ADamagedCheckpointIsAFailedRunThatSaysWhatToDo) {
   std::filesystem::create_directories(folder_ / "out/checkpoints");
   const std::string hash = sweep({"--list"}).out.substr(0, 16);
   write("out/checkpoints/" + hash + ".checkpoint", "not a checkpoint");
-  const Outcome outcome = sweep({"--resume"});
+  const Outcome outcome = sweep({"--resume", "-v"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("without it (remove the file) the run starts anew"));
   EXPECT_EQ(count_of(outcome.err, "  done  rounds 300"), 1u);
