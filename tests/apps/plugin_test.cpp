@@ -84,7 +84,8 @@ TEST_F(PluginTest, ARunUsesThemAndRecordsWhichTheyWere) {
   EXPECT_THAT(with.err, AllOf(HasSubstr("nearest_level.so: the result was made with this file"),
                               HasSubstr("liar.so: the result was made without it")));
   ASSERT_EQ(fedbits({"export", "out", "--runs", "runs.csv"}).code, 0);
-  EXPECT_THAT(read("runs.csv"), AllOf(HasSubstr(",split_hash,plugins\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
+  EXPECT_THAT(read("runs.csv"),
+              AllOf(HasSubstr(",split_hash,plugins,configuration\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
 }
 
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
