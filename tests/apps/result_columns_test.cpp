@@ -400,6 +400,17 @@ TEST_F(ResultColumnsTest, TheLogOfASweep) {
   for (const Json& ended : events["finished"]) EXPECT_EQ(ended.at("stored"), true);
 }
 
+// Reports of a run come ten times a second and name the round that was measured last, which is seldom a new one here.
+TEST_F(ResultColumnsTest, TheLogOfASweepHasNoLineTwice) {
+  write("study.toml", kPlain);
+  const Outcome outcome = fedbits({"sweep", "study.toml", "--out", "out", "--log-json", "log.jsonl", "--set", "rounds=20000", "--set",
+                                   "evaluate.every=100000", "--set", "evaluate.average=false"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  auto events = events_of(read("log.jsonl"));
+  EXPECT_LE(events["progress"].size(), 2u) << "the start and the end alone were measured";
+  EXPECT_EQ(events["progress"].at(0).at("round"), 0);
+}
+
 TEST_F(ResultColumnsTest, TheLogOfANetworkWithoutATrainingLoss) {
   write("study.toml", kNetwork);
   ASSERT_EQ(fedbits({"run", "study.toml", "--out", "out", "--log-json", "log.jsonl"}).code, 0);
