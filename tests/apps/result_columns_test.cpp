@@ -121,7 +121,7 @@ constexpr const char* kSwept =
     "k = 20\n[feedback.up]\nkind = 'ef14'\n[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'partition.alpha'\nvalues = [0.1, "
     "10.0]\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{label = 'top, 5', kind = 'top_k', k = 5}, "
     "{label = 'hard', kind = 'hard_threshold', threshold = 0.01}]\n";
-// Axes of numbers, one of which is a column already.
+// Axes of numbers; one of them is a column already.
 constexpr const char* kLengths =
     "name = 'lengths'\n[data]\nname = 'mushrooms'\nrows = 120\n[partition]\nclients = 3\n[model]\nkind = 'logistic_regression'\n"
     "[evaluate]\noptimum = false\n[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [2, 3]\n[[sweep.axis]]\nkey = "
