@@ -1,5 +1,6 @@
 #include "fl_core/registry.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -33,6 +34,19 @@ std::string list(const std::vector<std::string>& names) {
 ConfigError unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known, const std::string& other) {
   const std::string hint = other.empty() || !meant_value(name, known).empty() ? did_you_mean(name, known, Sought::value) : other;
   return ConfigError("unknown " + what + " \"" + name + "\"" + (hint.empty() ? ";" : hint) + " known: " + list(known));
+}
+
+// Every role that a part may have: what scenarios and networks choose parts for.
+const std::vector<std::string>& known_roles() {
+  static const std::vector<std::string> roles = {"compressor", "data",          "feedback",    "layer",           "local_update",
+                                                 "model",      "participation", "partitioner", "server_optimizer"};
+  return roles;
+}
+
+// Throws ConfigError for a part that nothing could ever choose.
+void require_role(const std::string& role, const std::string& name) {
+  if (std::ranges::find(known_roles(), role) == known_roles().end())
+    throw ConfigError("part \"" + name + "\": " + unknown("role", role, known_roles()).what());
 }
 
 }  // namespace
@@ -78,6 +92,7 @@ Registry& Registry::instance() {
 }
 
 void Registry::describe(PartInfo info, Options defaults) {
+  require_role(info.role, info.name);
   const std::lock_guard lock(impl_->mutex);
   Entry& entry = impl_->roles[info.role][info.name];
   if (entry.described) return;  // the same part, compiled for a second device
@@ -87,6 +102,7 @@ void Registry::describe(PartInfo info, Options defaults) {
 }
 
 void Registry::add(const std::string& role, const std::string& name, Device device, Precision precision, std::any factory) {
+  require_role(role, name);
   const std::lock_guard lock(impl_->mutex);
   const bool is_new = impl_->roles[role][name].factories.emplace(Target{device, precision}, std::move(factory)).second;
   if (!is_new)

@@ -50,6 +50,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   start_model();
   measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *feedback_,
                                                               *local_, model_.span(), average_, f_star_, step_size_, unit_});
+  if (const ExchangeChannel<T>* channel = measured_channel(exchange_)) watch_.emplace(watch_of(*channel->compressor, channel->scope));
 }
 
 template <class T>
@@ -377,6 +378,7 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   persist_layers(archive, layers, is_double);
   round_->persist(archive);
   if (average_) average_->persist(archive);
+  if (watch_) watch_->persist(archive);
   archive.section("rounds");
   archive.list(rows);
 }
@@ -477,10 +479,25 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   round_->play(r, due.messages);
   measures_->of_costs(row);
   const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-  if (due.messages) measures_->of_messages(row);
+  if (due.messages) {
+    measures_->of_messages(row);
+    watch_contract(r);
+  }
   if (due.updates) measures_->of_updates(row);
   measures_->of_model(row, due);
   return row;
+}
+
+// Holds the round's messages that arrived to the operator's contract.
+template <class T>
+void Experiment<T>::watch_contract(std::uint32_t round) {
+  if (!watch_) return;
+  const std::span<const std::uint8_t> delivered = round_->delivered();
+  std::vector<OperatorError> arrived;
+  for (std::size_t i = 0; i < delivered.size(); ++i)
+    if (delivered[i] != 0) arrived.push_back(runner_->operator_errors()[i]);
+  const double gamma = step_size_ * local_->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  watch_->see(round, unit_ == Unit::step ? gamma : 1.0, arrived);
 }
 
 // Returns why the run cannot go on after this round, or "".
@@ -609,6 +626,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
   if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
+  for (const BrokenContract& broken : watch_ ? watch_->broken() : std::vector<BrokenContract>{}) record_broken(broken, record.constants);
   add_theory(result);
   record.constants.insert(record.constants.end(), cell_.found.begin(), cell_.found.end());
 }

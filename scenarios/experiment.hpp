@@ -13,6 +13,7 @@
 #include "clients/minibatches.hpp"
 #include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
+#include "scenarios/contract_watch.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/device_need.hpp"
 #include "scenarios/evaluator.hpp"
@@ -105,6 +106,7 @@ class Experiment {
   void require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const;
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
+  void watch_contract(std::uint32_t round);
   [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
@@ -140,6 +142,7 @@ class Experiment {
   std::optional<ModelAverage> average_;                                        // where it is measured
   double start_distance_sq_ = kNotMeasured, client_convexity_ = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
   std::unique_ptr<RunMeasures<T>> measures_;
+  std::optional<ContractWatch> watch_;  // where messages are measured
 };
 
 extern template class Experiment<float>;

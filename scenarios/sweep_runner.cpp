@@ -15,6 +15,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/thread_crew.hpp"
+#include "server/measured_row.hpp"
 
 namespace fl {
 
@@ -245,6 +246,10 @@ std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Repo
           progress.round = row.round;
           if (row.train_loss == row.train_loss) progress.train_loss = row.train_loss;
           if (row.test_accuracy == row.test_accuracy) progress.test_accuracy = row.test_accuracy;
+          if (is_measured(row)) {
+            progress.has_measured = true;
+            progress.measured = row;
+          }
           report(as_report(progress));
           return !asked_to_stop();
         },

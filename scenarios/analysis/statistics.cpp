@@ -46,16 +46,42 @@ double largest_of(std::span<const double> values) {
   return largest;
 }
 
-// The means of resamples of the values, ascending.
-std::vector<double> resampled_means(std::span<const double> values, int resamples) {
-  RandomSequence draws(RandomStream(kBootstrapKey, static_cast<std::uint32_t>(values.size()), 0));
-  std::vector<double> means(static_cast<std::size_t>(resamples));
-  for (double& mean : means) {
-    double sum = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) sum += values[draws.below(values.size())];
-    mean = sum / static_cast<double>(values.size());
+RandomSequence resampling_draws(std::size_t values) {
+  return RandomSequence(RandomStream(kBootstrapKey, static_cast<std::uint32_t>(values), 0));
+}
+
+constexpr std::size_t kMostKeptValues = 256;
+
+// Returns the positions of `resamples` resamples of few values, one resample after another. They depend on the number of values alone, and
+// a study asks for thousands of intervals of one size: the last size's positions are kept.
+const std::vector<std::uint8_t>& kept_positions(std::size_t values, std::size_t resamples) {
+  thread_local std::size_t kept_for = 0;
+  thread_local std::vector<std::uint8_t> positions;
+  if (kept_for != values || positions.size() != values * resamples) {
+    RandomSequence draws = resampling_draws(values);
+    positions.resize(values * resamples);
+    for (std::uint8_t& position : positions) position = static_cast<std::uint8_t>(draws.below(values));
+    kept_for = values;
   }
-  std::ranges::sort(means);
+  return positions;
+}
+
+// The means of resamples of the values, in no order.
+std::vector<double> resampled_means(std::span<const double> values, int resamples) {
+  const std::size_t n = values.size();
+  std::vector<double> means(static_cast<std::size_t>(resamples));
+  const auto fill = [&](auto&& next) {
+    for (double& mean : means) {
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) sum += values[next()];
+      mean = sum / static_cast<double>(n);
+    }
+  };
+  if (n <= kMostKeptValues) {
+    fill([position = kept_positions(n, means.size()).data()]() mutable { return *position++; });
+  } else {
+    fill([draws = resampling_draws(n), n]() mutable { return draws.below(n); });
+  }
   return means;
 }
 
@@ -70,12 +96,13 @@ double acceleration(std::span<const double> values, double mean) {
   return cubes / (6 * std::pow(squares, 1.5));
 }
 
-// Linear between order statistics.
-double quantile_of(const std::vector<double>& ascending, double p) {
-  const double place = p * static_cast<double>(ascending.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, ascending.size() - 1);
-  return std::lerp(ascending[below], ascending[above], place - static_cast<double>(below));
+// Linear between order statistics. Changes the order of the values.
+double quantile_of(std::vector<double>& values, double p) {
+  const double place = p * static_cast<double>(values.size() - 1);
+  const auto below = values.begin() + static_cast<std::ptrdiff_t>(place);
+  std::ranges::nth_element(values, below);
+  const double above = below + 1 == values.end() ? *below : *std::min_element(below + 1, values.end());
+  return std::lerp(*below, above, place - static_cast<double>(below - values.begin()));
 }
 
 // A probability that has a finite normal quantile.
@@ -128,10 +155,10 @@ Interval bootstrap_interval(std::span<const double> values, int resamples) {
   const auto [least, most] = std::ranges::minmax(values);
   if (least == most) return {least, most};
   const double mean = mean_of(values);
-  const std::vector<double> means = resampled_means(values, resamples);
+  std::vector<double> means = resampled_means(values, resamples);
   // Ties count half: the resampled mean has few possible values when there are few seeds.
-  const auto [first, last] = std::equal_range(means.begin(), means.end(), mean);
-  const double below = static_cast<double>(first - means.begin()) + static_cast<double>(last - first) / 2;
+  const auto less = std::ranges::count_if(means, [&](double resampled) { return resampled < mean; });
+  const double below = static_cast<double>(less) + static_cast<double>(std::ranges::count(means, mean)) / 2;
   const double z0 = normal_quantile(inside_unit(below / resamples, resamples)), a = acceleration(values, mean);
   const auto end = [&](double tail) {
     const double z = z0 + normal_quantile(tail);
