@@ -1,7 +1,6 @@
 #include "scenarios/cell_runner.hpp"
 
 #include <chrono>
-#include <utility>
 
 #include "scenarios/key_places.hpp"
 #include "scenarios/mending.hpp"
@@ -115,17 +114,18 @@ CellNeed CellRunner::check(const Cell& cell) {
     return one.scenario.precision == Precision::float32 ? impl_->check(one, impl_->latest32, looks_for_errors)
                                                         : impl_->check(one, impl_->latest64, looks_for_errors);
   };
+  Problems first;
   try {
     return check(cell, false);
-  } catch (const ConfigError&) {  // all of its problems are told below
-  } catch (const DataError&) {
+  } catch (const ConfigError& error) {
+    first = error.problems();
+  } catch (const DataError& error) {
+    first = {{key_of_data(cell.scenario.data), error.what()}};
   }
-  // The first attempt is the cell itself.
-  bool is_mended = false;
-  const Problems problems = all_problems(cell.scenario, [&](const Scenario& scenario) {
+  const Problems problems = all_problems(cell.scenario, first, [&](const Scenario& scenario) {
     Cell other = cell;
     other.scenario = scenario;
-    static_cast<void>(check(other, std::exchange(is_mended, true)));
+    static_cast<void>(check(other, true));
   });
   throw with_places(ConfigError(problems), cell);
 }

@@ -152,9 +152,10 @@ class Search {
 
   // Tries the scenario, mends and tries again. Keeps problems whose keys lie in one of the tables; no tables: all. Returns the problems of
   // the last attempt, none where it succeeded.
-  Problems run(Scenario& scenario, const std::vector<std::string>& tables) {
-    for (int tries = 0; tries < kMostAttempts; ++tries) {
-      const Problems problems = problems_of(scenario);
+  Problems run(Scenario& scenario, const std::vector<std::string>& tables) { return go_on(scenario, problems_of(scenario), tables); }
+  // The same when the problems of the first attempt are known.
+  Problems go_on(Scenario& scenario, Problems problems, const std::vector<std::string>& tables) {
+    for (int tries = 0; tries < kMostAttempts; ++tries, problems = problems_of(scenario)) {
       for (const Problem& problem : problems)
         if (tables.empty() || std::ranges::any_of(tables, [&](const std::string& table) { return is_within(problem.where, table); }))
           keep(problem);
@@ -191,10 +192,10 @@ bool mend(Scenario& scenario, const Problems& problems) {
   return std::ranges::all_of(problems, [&](const Problem& problem) { return mend_key(scenario, problem.where); });
 }
 
-Problems all_problems(const Scenario& scenario, const std::function<void(const Scenario&)>& attempt) {
+Problems all_problems(const Scenario& scenario, const Problems& first, const std::function<void(const Scenario&)>& attempt) {
   Search search(attempt);
   Scenario mended = scenario;
-  const Problems last = search.run(mended, {});
+  const Problems last = search.go_on(mended, first, {});
   if (last.empty()) return search.found();
   for (StandIn& stand_in : stand_ins(mended, last)) {
     const Problems rest = search.run(stand_in.scenario, stand_in.keys);

@@ -11,8 +11,8 @@ namespace fl {
 // Sets the keys that the problems name to values that fit every scenario. Returns false if one of them has none, such as a model.
 [[nodiscard]] bool mend(Scenario& scenario, const Problems& problems);
 
-// Returns the problems of a scenario that `attempt` throws as ConfigError, those of later attempts with a mended scenario included.
+// Returns the problems of a scenario, of which `first` are known, with those that `attempt` throws as ConfigError for the mended scenario.
 // Problems come in the order in which they were found, each once.
-[[nodiscard]] Problems all_problems(const Scenario& scenario, const std::function<void(const Scenario&)>& attempt);
+[[nodiscard]] Problems all_problems(const Scenario& scenario, const Problems& first, const std::function<void(const Scenario&)>& attempt);
 
 }  // namespace fl
