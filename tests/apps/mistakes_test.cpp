@@ -93,6 +93,21 @@ TEST_F(MistakesTest, WhatDataAloneTellIsToldTogether) {
   EXPECT_EQ(count_of(swept.err, "model.kind: "), 3u) << swept.err;
 }
 
+// Numbers of characters are no quantities, and images have no vocabulary.
+TEST_F(MistakesTest, ANetworkThatCannotReadItsDataSaysWhatCan) {
+  write("input.txt", "to be or not to be that is the question whether tis nobler in the mind to suffer the slings and arrows of it");
+  write("text.toml",
+        "name = 'text'\nrounds = 2\n[data]\npath = 'input.txt'\nformat = 'text'\nsequence = 5\n[partition]\nclients = 2\n[model]\n"
+        "kind = 'mlp'\n[local]\nkind = 'sgd'\n");
+  const Outcome text = fedbits({"run", "text.toml"});
+  EXPECT_EQ(text.code, 2);
+  EXPECT_THAT(text.err, AllOf(HasSubstr("text.toml:"), HasSubstr("model.kind: data set \"input.txt\" is text"), HasSubstr("char_lstm")));
+  EXPECT_EQ(fedbits({"plan", "text.toml", "--set", "model.kind=char_lstm", "--seconds", "0.01"}).code, 0);
+  write_small("[local]\nkind = 'sgd'\n");
+  EXPECT_THAT(fedbits({"run", "small.toml", "--set", "model={kind='char_lstm'}"}).err,
+              HasSubstr("the data have no vocabulary, which text has"));
+}
+
 TEST_F(MistakesTest, ATunedSweepThatIsRefusedLeavesNoFolder) {
   write_small(
       "[local]\nkind = 'sgd'\n[compressor.up]\nkind = 'identity'\n[feedback.up]\nkind = 'scaffold'\n"
