@@ -46,7 +46,7 @@ const std::vector<std::string>& known_roles() {
 // Throws ConfigError for a part that nothing could ever choose.
 void require_role(const std::string& role, const std::string& name) {
   if (std::ranges::find(known_roles(), role) == known_roles().end())
-    throw ConfigError("part \"" + name + "\": " + unknown("role", role, known_roles()).what());
+    throw ConfigError("part \"" + name + "\": " + unknown("role", role, known_roles(), "").what());
 }
 
 }  // namespace
