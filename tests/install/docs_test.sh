@@ -14,7 +14,13 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 source "$(dirname "${BASH_SOURCE[0]}")/page_files.sh"
 
 cmake --install "$build" --prefix "$work/fedbits" >/dev/null
-export FEDBITS="$work/fedbits" PATH="$work/fedbits/bin:$PATH" CMAKE_GENERATOR=Ninja
+# quickstart.sh installs Ninja and no make, so the pages must not lean on one.
+mkdir "$work/without"
+for name in make gmake; do
+  printf '#!/bin/sh\necho "a page leans on make, which quickstart.sh does not install" >&2\nexit 1\n' >"$work/without/$name"
+  chmod +x "$work/without/$name"
+done
+export FEDBITS="$work/fedbits" PATH="$work/without:$work/fedbits/bin:$PATH"
 launcher=$(command -v ccache || true)
 [ -z "$launcher" ] || export CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 
@@ -48,7 +54,7 @@ type_page() {
 build_plugin() {
   printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' "project($1 LANGUAGES CXX)" 'find_package(fedbits REQUIRED)' \
     "fedbits_add_plugin($1 $1.cpp)" >CMakeLists.txt
-  cmake -S . -B build -DCMAKE_PREFIX_PATH="$FEDBITS" && cmake --build build
+  cmake -G Ninja -S . -B build -DCMAKE_PREFIX_PATH="$FEDBITS" && cmake --build build
 }
 
 pages="$FEDBITS/share/doc/fedbits"

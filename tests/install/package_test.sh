@@ -26,8 +26,8 @@ inside fedbits run /usr/share/fedbits/scenarios/quickstart.toml --out /tmp/resul
 inside sh -c 'test -s /usr/share/man/man1/fedbits.1.gz && bash -n /usr/share/bash-completion/completions/fedbits'
 
 # A plug-in, with the packages that docs/plugins.md names.
-inside apt-get install -y -qq --no-install-recommends g++ cmake make librandom123-dev
-inside cmake -S /usr/share/fedbits/examples -B /tmp/examples
+inside apt-get install -y -qq --no-install-recommends g++ cmake ninja-build librandom123-dev
+inside cmake -G Ninja -S /usr/share/fedbits/examples -B /tmp/examples
 inside cmake --build /tmp/examples
 inside sh -c 'cd /tmp/examples && fedbits run /usr/share/fedbits/examples/plugins.toml --out /tmp/results --again \
   --plugin nearest_level.so --plugin squared_hinge.so --plugin big_client.so && fedbits check --plugin nearest_level.so | tail -1'
