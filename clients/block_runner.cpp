@@ -127,6 +127,7 @@ void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, cons
 template <class T>
 std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
   resize_blocks(context);
+  if (phase == 0 && context.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (phase == 0) channels_[c].takes_part = feedback_.speaks(context, c);
     channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
@@ -267,7 +268,7 @@ template <class T>
 void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const bool last = phase == channel.num_phases() - 1;
-  const bool measured = context.measure && last && (channels_.size() == 1 || channel.name == "model");
+  const bool measured = context.measure && last && &channel == measured_channel(exchange_);
   const Exec& host = host_exec(exec);
   Send<T> send = feedback_.prepare(host, context, block, c);
   if (!last) send.state = {};

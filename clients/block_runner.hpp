@@ -53,6 +53,8 @@ class BlockRunner final : public CohortRunner<T> {
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
   void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) override;
   [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measuring_.values(); }
+  // Errors of the measured channel's operator in this round, [M]; valid when context.measure was set.
+  [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
   // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,

@@ -26,12 +26,17 @@ struct MessageMeasures<T>::Scratch {
 template <class T>
 MessageMeasures<T>::MessageMeasures(const Feedback<T>& feedback, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
                                     std::size_t max_cohort)
-    : feedback_(feedback), exchange_(exchange), published_(published), values_(max_cohort) {
+    : feedback_(feedback), exchange_(exchange), published_(published), values_(max_cohort), operator_errors_(max_cohort) {
   for (int thread = 0; thread < num_threads; ++thread) scratch_.push_back(std::make_unique<Scratch>());
 }
 
 template <class T>
 MessageMeasures<T>::~MessageMeasures() = default;
+
+template <class T>
+void MessageMeasures<T>::begin_round() {
+  std::ranges::fill(operator_errors_, OperatorError{});
+}
 
 // Sums of squares of the rows: [K], until the next call of this thread.
 template <class T>
@@ -48,7 +53,7 @@ void MessageMeasures<T>::of_inputs(const Exec& exec, const Exec& host, const Rou
                                    const Send<T>& send) {
   const std::span<ClientMeasures> mine = std::span(values_).subspan(block.first, block.K);
   const std::span<double> compensated = norms(exec, send.input);
-  for (std::uint32_t k = 0; k < block.K; ++k) mine[k].compensated = compensated[k];
+  for (std::uint32_t k = 0; k < block.K; ++k) mine[k].compensated = operator_errors_[block.first + k].input = compensated[k];
   const std::span<double> input = norms(exec, Affine<T>().add(context.input_factor(), block.vectors[0]));
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].input = input[k];
   const std::string slot = feedback_.error_slot();
@@ -92,6 +97,7 @@ void MessageMeasures<T>::of_messages(const Exec& exec, const Exec& host, const R
     sums_of_squared_errors(where, input, scope, messages, error);
   }
   for (std::uint32_t k = 0; k < block.K; ++k) values_[block.first + k].compression_error = error.empty() ? kUnknown : error[k];
+  for (std::uint32_t k = 0; k < block.K && !error.empty() && !send.dense; ++k) operator_errors_[block.first + k].error = error[k];
   if (published_ != PublishedMetrics::none && send.state.rule == StateRule::residual) publish(host, context, block, send);
 }
 

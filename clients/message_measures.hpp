@@ -3,6 +3,7 @@
 // Norms are taken where the block is, on the CPU or on a GPU, with the same bits (fl_core/row_norms.hpp).
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,21 @@ namespace fl {
 // memory was overwritten in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated one only.
 enum class PublishedMetrics { none, ec_gd, ec_sgd };
 
+// One message as its operator left it, before the feedback saw it, whatever is published: |p|^2 and |C(p) - p|^2. NaN where the round has
+// none, or another operator made it (a dense one).
+struct OperatorError {
+  double input = std::numeric_limits<double>::quiet_NaN(), error = std::numeric_limits<double>::quiet_NaN();
+};
+
+// Returns the channel whose messages are measured: the only one, or the one that is called "model"; null without such a channel.
+template <class T>
+[[nodiscard]] const ExchangeChannel<T>* measured_channel(const Exchange<T>& exchange) {
+  if (exchange.channels.size() == 1) return exchange.channels.data();
+  for (const ExchangeChannel<T>& channel : exchange.channels)
+    if (channel.name == "model") return &channel;
+  return nullptr;
+}
+
 template <class T>
 class MessageMeasures {
  public:
@@ -27,6 +43,8 @@ class MessageMeasures {
                   std::size_t max_cohort);
   ~MessageMeasures();
 
+  // Forgets the operators' errors of the round before.
+  void begin_round();
   // What an operator is about to be given. `host` keeps what it will overwrite.
   void of_inputs(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
   // What it made of channel c's input, before the feedback sees it.
@@ -36,6 +54,7 @@ class MessageMeasures {
   void of_silence(const ClientBlock<T>& block, std::size_t c);
 
   [[nodiscard]] std::span<const ClientMeasures> values() const { return values_; }
+  [[nodiscard]] std::span<const OperatorError> operator_errors() const { return operator_errors_; }
   [[nodiscard]] std::size_t size_bytes() const;
 
  private:
@@ -48,6 +67,7 @@ class MessageMeasures {
   const Exchange<T>& exchange_;
   PublishedMetrics published_;
   std::vector<ClientMeasures> values_;             // [M]
+  std::vector<OperatorError> operator_errors_;     // [M]
   std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
 };
 

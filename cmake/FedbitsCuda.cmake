@@ -31,7 +31,7 @@ add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
   set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
   target_link_libraries(fedbits_cuda PRIVATE fedbits_flags)
-  target_compile_options(fedbits_cuda PRIVATE -O1)  # for the compiler's speed
+  target_compile_options(fedbits_cuda PRIVATE -O1 ${FL_CUDA_COUNTING})  # -O1 for the compiler's speed
 endif()
 set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
@@ -62,5 +62,9 @@ if(GTest_FOUND)
   endif()
   if(FL_CUDA_EMULATOR)
     fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp)
+    if(FL_CUDA_COUNT_BYTES)
+      target_sources(fedbits_emulator_test PRIVATE tests/emulator/traffic_test.cpp)
+      set_source_files_properties(tests/emulator/traffic_test.cpp PROPERTIES COMPILE_OPTIONS "${FL_CUDA_COUNTING}")
+    endif()
   endif()
 endif()

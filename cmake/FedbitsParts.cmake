@@ -80,5 +80,9 @@ endfunction()
 
 # Links every part into a target that wants all of the library inside it.
 function(fedbits_link_parts target)
-  target_link_libraries(${target} PRIVATE ${FL_PARTS} ${FL_CUDA_PARTS} fedbits_flags fedbits_third_party)
+  set(parts ${FL_PARTS} ${FL_CUDA_PARTS})
+  if(FL_CUDA_COUNT_BYTES)  # inline functions that both halves have are to be those whose accesses are counted
+    set(parts ${FL_CUDA_PARTS} ${FL_PARTS})
+  endif()
+  target_link_libraries(${target} PRIVATE ${parts} fedbits_flags fedbits_third_party)
 endfunction()

@@ -50,6 +50,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   start_model();
   measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *feedback_,
                                                               *local_, model_.span(), average_, f_star_, step_size_, unit_});
+  if (const ExchangeChannel<T>* channel = measured_channel(exchange_)) watch_.emplace(watch_of(*channel->compressor, channel->scope));
 }
 
 template <class T>
@@ -67,7 +68,8 @@ void Experiment<T>::make_parts() {
   about_key("participation.kind", [&] {
     participation_ = make_part<Participation>("participation", scenario_.participation.part.kind, scenario_.participation.part.options,
                                               Device::cpu, Precision::float64);
-    participation_->open(problem_.shards().size(), [this](const std::string& path) { return find_beside(path); });
+    participation_->open(problem_.shards().size(),
+                         [this](const std::string& path) { return problem_.find_input("participation.path", path); });
   });
 
   const std::vector<std::string> vectors = local_->vectors();
@@ -218,11 +220,6 @@ void Experiment<T>::resolve_step_size() {
 }
 
 template <class T>
-std::string Experiment<T>::find_beside(const std::string& path) const {
-  return fl::find_beside(cell_.folder, path);
-}
-
-template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
   state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N),
@@ -254,7 +251,7 @@ void Experiment<T>::declare_state() {
                                                                                   static_cast<std::uint64_t>(scenario_.evaluate.every));
   if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
   SamplingOptions sampling = local_->sampling();
-  sampling.sample_file = find_beside(sampling.sample_file);
+  sampling.sample_file = problem_.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
     oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
                                                   static_cast<std::uint32_t>(scenario_.rounds));
@@ -322,8 +319,11 @@ DeviceNeed Experiment<T>::device_need() const {
 
 template <class T>
 void Experiment<T>::start_model() {
-  const bool wants_gap = this->wants_gap();
-  const bool needs_optimum = local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum;
+  // Another scenario than the one that runs is looked at for its errors alone: its optimum may be anything, and take any time.
+  const bool skips_optimum = machine_.looks_for_errors && scenario_.evaluate.optimum.path.empty();
+  if (skips_optimum && scenario_.start.kind != StartOptions::Kind::file) return;
+  const bool wants_gap = this->wants_gap() && !skips_optimum;
+  const bool needs_optimum = !skips_optimum && (local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum);
   const std::vector<double>* x_star = nullptr;
   if (wants_gap || needs_optimum) {
     const std::string key = scenario_.start.kind == StartOptions::Kind::optimum ? "start.kind"
@@ -343,7 +343,8 @@ void Experiment<T>::start_model() {
       std::transform(x_star->begin(), x_star->end(), model_.begin(), [](double x) { return static_cast<T>(x); });
       break;
     case StartOptions::Kind::file: {
-      const std::vector<double> x = read_parameters(find_beside(scenario_.start.path), problem_.layers(), "start.path");
+      const std::vector<double> x =
+          read_parameters(problem_.find_input("start.path", scenario_.start.path), problem_.layers(), "start.path");
       std::transform(x.begin(), x.end(), model_.begin(), [](double v) { return static_cast<T>(v); });
       break;
     }
@@ -354,6 +355,7 @@ void Experiment<T>::start_model() {
       const std::vector<double> x(model_.begin(), model_.end());
       gather_statistics(std::span<const Statistic>(oracle_->statistics()), x.data(), state_->server(slot).data());
     }
+  if (skips_optimum) return;
   if (scenario_.evaluate.average) start_average(*x_star);
   if (local_->needs_optimum()) {
     const std::vector<T> at(x_star->begin(), x_star->end());
@@ -376,6 +378,7 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   persist_layers(archive, layers, is_double);
   round_->persist(archive);
   if (average_) average_->persist(archive);
+  if (watch_) watch_->persist(archive);
   archive.section("rounds");
   archive.list(rows);
 }
@@ -476,10 +479,25 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   round_->play(r, due.messages);
   measures_->of_costs(row);
   const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-  if (due.messages) measures_->of_messages(row);
+  if (due.messages) {
+    measures_->of_messages(row);
+    watch_contract(r);
+  }
   if (due.updates) measures_->of_updates(row);
   measures_->of_model(row, due);
   return row;
+}
+
+// Holds the round's messages that arrived to the operator's contract.
+template <class T>
+void Experiment<T>::watch_contract(std::uint32_t round) {
+  if (!watch_) return;
+  const std::span<const std::uint8_t> delivered = round_->delivered();
+  std::vector<OperatorError> arrived;
+  for (std::size_t i = 0; i < delivered.size(); ++i)
+    if (delivered[i] != 0) arrived.push_back(runner_->operator_errors()[i]);
+  const double gamma = step_size_ * local_->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  watch_->see(round, unit_ == Unit::step ? gamma : 1.0, arrived);
 }
 
 // Returns why the run cannot go on after this round, or "".
@@ -608,6 +626,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
   if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
+  for (const BrokenContract& broken : watch_ ? watch_->broken() : std::vector<BrokenContract>{}) record_broken(broken, record.constants);
   add_theory(result);
   record.constants.insert(record.constants.end(), cell_.found.begin(), cell_.found.end());
 }

@@ -13,6 +13,7 @@
 #include "clients/minibatches.hpp"
 #include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
+#include "scenarios/contract_watch.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/device_need.hpp"
 #include "scenarios/evaluator.hpp"
@@ -41,6 +42,7 @@ struct MachineOptions {
   ModelOutput models{};             // where the final model goes
   std::filesystem::path samples{};  // folder where the rows of all minibatches go, as HASH.csv; "" = nowhere
   RoundTimes* times = nullptr;      // where the seconds of rounds are added up, if anywhere
+  bool looks_for_errors = false;    // it never runs, and computes no optimum
 };
 
 // The file of a run in such a folder.
@@ -94,7 +96,6 @@ class Experiment {
   void check_measures(Problems& problems) const;
   [[nodiscard]] bool wants_gap() const;
   [[nodiscard]] std::string unknown_channel(const std::string& name) const;
-  [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
   [[nodiscard]] std::uint64_t round_bytes_on_device() const;
   [[nodiscard]] std::uint64_t room_for_state() const;
@@ -105,6 +106,7 @@ class Experiment {
   void require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const;
   [[nodiscard]] RoundRow row_of_start();
   [[nodiscard]] RoundRow play(std::uint32_t round, const DueMeasures& due);
+  void watch_contract(std::uint32_t round);
   [[nodiscard]] double seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played);
   [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
@@ -140,6 +142,7 @@ class Experiment {
   std::optional<ModelAverage> average_;                                        // where it is measured
   double start_distance_sq_ = kNotMeasured, client_convexity_ = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
   std::unique_ptr<RunMeasures<T>> measures_;
+  std::optional<ContractWatch> watch_;  // where messages are measured
 };
 
 extern template class Experiment<float>;

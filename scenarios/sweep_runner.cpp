@@ -15,6 +15,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/thread_crew.hpp"
+#include "server/measured_row.hpp"
 
 namespace fl {
 
@@ -119,8 +120,12 @@ void SweepRunner::check() {
 }
 
 void SweepRunner::check(const std::vector<std::size_t>& cells) {
-  for (const std::size_t cell : cells) {
-    const CellNeed need = runner_.check(cells_[cell]);
+  std::vector<const Cell*> asked;
+  for (const std::size_t cell : cells) asked.push_back(&cells_[cell]);
+  const std::vector<CellNeed> needs = runner_.check(asked);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t cell = cells[i];
+    const CellNeed& need = needs[i];
     add(cell, need.device);
     num_dropped_rows_ = std::max(num_dropped_rows_, need.num_dropped_rows);
     num_dropped_test_rows_ = std::max(num_dropped_test_rows_, need.num_dropped_test_rows);
@@ -241,6 +246,10 @@ std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Repo
           progress.round = row.round;
           if (row.train_loss == row.train_loss) progress.train_loss = row.train_loss;
           if (row.test_accuracy == row.test_accuracy) progress.test_accuracy = row.test_accuracy;
+          if (is_measured(row)) {
+            progress.has_measured = true;
+            progress.measured = row;
+          }
           report(as_report(progress));
           return !asked_to_stop();
         },

@@ -44,6 +44,8 @@ struct SweepSettings {
 struct RunProgress {
   std::uint64_t round = 0;
   double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
+  bool has_measured = false;
+  RoundRow measured{};  // the round that was measured last
 };
 
 struct SweepEvents {

@@ -10,12 +10,10 @@ ROUNDS.csv and RUNS.csv are what `fedbits export STORE --rounds ROUNDS.csv --run
 import argparse
 import csv
 import pathlib
-import sys
+
+from svg_charts import BOTTOM, HEIGHT, RIGHT, TOP, WIDTH, Axis, Chart, curves_of, line_chart, mean, read, thinned_log, with_unit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "examples"))
-from plot_bits import (BOTTOM, HEIGHT, RIGHT, TOP, WIDTH, Axis, Chart, bits_chart, curves_of, line_chart, mean, read,  # noqa: E402
-                       thinned_log, with_unit)
 
 FOLDER = ROOT / "docs" / "gallery"
 POINTS = 40  # of a curve, at most

@@ -59,6 +59,19 @@ void require_known_checks(const std::vector<std::string>& only, const std::vecto
   }
 }
 
+// Throws ConfigError if parts have a role without checks, which must not look as if they had passed.
+void require_checks(const std::vector<PartName>& parts) {
+  std::string unchecked;
+  for (const PartName& part : parts)
+    if (checks::checks_of(part.role).empty()) unchecked += (unchecked.empty() ? "" : ", ") + part.role + " " + part.name;
+  if (unchecked.empty()) return;
+  std::string roles;
+  for (const std::string& role : Registry::instance().roles())
+    if (!checks::checks_of(role).empty()) roles += (roles.empty() ? "" : ", ") + role;
+  throw ConfigError("check: there are no checks for this role: " + unchecked + " (roles with checks: " + roles +
+                    "); name the parts to be checked");
+}
+
 // One line for a check that passes; what was found otherwise.
 bool run_check(const PartName& part, const checks::Check& check) {
   std::cout << "  " << check.name << std::flush;  // before it runs: a part that crashes has said where
@@ -85,8 +98,10 @@ int check(const CheckArguments& arguments) {
       num_failed += run_check(part, check) ? 0 : 1;
     }
   }
-  std::cout << num_run << " checks, " << num_failed << " failed\n";
-  return num_failed == 0 ? 0 : 1;
+  if (num_run > 0) std::cout << num_run << " checks, " << num_failed << " failed\n";
+  if (num_failed > 0) return 1;
+  require_checks(parts);
+  return 0;
 }
 
 }  // namespace
@@ -101,7 +116,7 @@ void add_check_command(CLI::App& app, const Guard& guard) {
   command->add_option("--only", arguments->only, "run these checks alone (repeatable)")->allow_extra_args(false);
   command->footer(
       "Examples:\n  fedbits check --plugin ./nearest_level.so\n  fedbits check top_k --set k=3 --only bits\nExit code: 0 all is well, 1 a "
-      "check failed, 2 bad input");
+      "check failed, 2 bad input, or a part whose role has no checks");
   command->callback([arguments, guard] { guard([&] { return check(*arguments); }); });
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/fedbits/numbers.hpp"
+#include "scenarios/analysis/broken_contracts.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/statistics.hpp"
@@ -68,8 +69,23 @@ void add_labels(std::vector<std::string>& row, const GridCell& cell, const GridC
 }  // namespace
 
 std::string comparison_note(const std::string& folder) {
-  return "\nmeans over the distinct runs of the values measured last; `fedbits report " + folder +
-         " -o report.html` compares methods at equal bits\n";
+  return "\nmeans over the distinct runs of the values measured last, with 95% intervals over the seeds; -v prints every run with its "
+         "hash\n"
+         "the results lie in " +
+         folder + "; `fedbits report " + folder + " -o report.html` compares methods at equal bits\n";
+}
+
+std::string contracts_note(const std::vector<RunRecord>& records) {
+  std::string text;
+  const Grid grid = group_by_axes(records);
+  for (const GridCell& cell : grid.cells) {
+    const std::string broken = broken_text(cell.runs);
+    if (broken.empty()) continue;
+    for (std::size_t axis = 0; axis < grid.keys.size(); ++axis)
+      text += one_line(grid.keys[axis]) + "=" + one_line(cell.labels[axis]) + "  ";
+    text += broken + "\n";
+  }
+  return text;
 }
 
 Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options) {

@@ -18,8 +18,10 @@ struct ComparisonOptions {
   std::string baseline = "none";  // label of the row that others are compared with; without such a label there is no ratio
 };
 
-// Returns what is printed below the table: what its numbers are, and what they are not. `folder` holds the store.
+// Returns what is printed below the table: what its numbers are, what they are not, and where the results lie. `folder` holds the store.
 [[nodiscard]] std::string comparison_note(const std::string& folder);
+// Returns a line per row of the table whose runs broke the contract of their operator; "" without such rows.
+[[nodiscard]] std::string contracts_note(const std::vector<RunRecord>& records);
 
 [[nodiscard]] Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOptions& options = {});
 

@@ -1,20 +1,18 @@
 #include "apps/fedbits/export.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "apps/fedbits/configuration.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
-#include "apps/fedbits/json.hpp"
-#include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/output_file.hpp"
 #include "fl_core/error.hpp"
 
@@ -22,71 +20,7 @@ namespace fl {
 
 namespace {
 
-bool is_number(const std::string& text) {
-  double number = 0;
-  const char *first = text.data() + (text.starts_with('+') ? 1 : 0), *last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(first, last, number);
-  return error == std::errc() && end == last && std::isfinite(number) && !text.starts_with("+-");
-}
-
-// What a spreadsheet would run as a formula.
-bool is_formula(const std::string& text) {
-  if (text.empty() || is_number(text)) return false;
-  const auto first = static_cast<unsigned char>(text[0]);
-  return first < 0x20 || std::string_view("=+-@'").find(text[0]) != std::string_view::npos;
-}
-
-}  // namespace
-
-std::string csv_text(const std::string& raw) {
-  const std::string text = is_formula(raw) ? "'" + raw : raw;
-  if (text.find_first_of(",\"\r\n\t") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
-namespace {
-
 namespace fs = std::filesystem;
-
-// Rows of named cells in one of the formats. The header is fixed at construction; a row is begun, filled cell by cell and ended.
-class TableWriter {
- public:
-  TableWriter(std::ostream& out, TableFormat format, std::vector<std::string> header)
-      : out_(out), format_(format), header_(std::move(header)) {
-    if (format_ == TableFormat::csv)
-      for (std::size_t i = 0; i < header_.size(); ++i) out_ << (i == 0 ? "" : ",") << csv_text(header_[i]);
-    out_ << (format_ == TableFormat::csv ? "\n" : "[");
-  }
-  void cell(const std::string& text) { put(format_ == TableFormat::csv ? csv_text(text) : json_text(text)); }
-  void cell(std::uint64_t value) { put(std::to_string(value)); }
-  void cell(double value) { put(format_ == TableFormat::csv ? exact_text(value) : json_number(value)); }
-  void cell(RunStatus status) { cell(std::string(to_string(status))); }
-  void cell(const std::optional<std::string>& text) { text ? cell(*text) : cell(kNotMeasured); }
-  void end_row() {
-    out_ << (format_ == TableFormat::csv ? "\n" : "}");
-    next_ = 0;
-    ++rows_;
-  }
-  void end_table() {
-    if (format_ == TableFormat::json) out_ << "\n]\n";
-  }
-
- private:
-  void put(const std::string& text) {
-    if (format_ == TableFormat::csv)
-      out_ << (next_ == 0 ? "" : ",") << text;
-    else
-      out_ << (next_ > 0 ? "," : rows_ == 0 ? "\n{" : ",\n{") << json_text(header_[next_]) << ":" << text;
-    ++next_;
-  }
-
-  std::ostream& out_;
-  TableFormat format_;
-  std::vector<std::string> header_;
-  std::size_t next_ = 0, rows_ = 0;
-};
 
 std::vector<RunRecord> runs_in_order(const RunStore& store, bool reproducible, OtherResults others, std::vector<DamagedRun>& damaged) {
   std::vector<RunRecord> runs = list_whole(store, damaged);
@@ -106,10 +40,10 @@ std::vector<std::string> axis_keys(const std::vector<RunRecord>& runs) {
   return keys;
 }
 
-// An axis over a key that is already a column, as `rounds` is, is told apart by a prefix.
+// An axis over a key that is already a column of either table, as `rounds` is, is told apart by a prefix.
 std::string axis_column(const std::string& key) {
-  const auto is_key = [&key](const RunColumn& column) { return column.name == key; };
-  return std::ranges::any_of(kRunColumns, is_key) ? "axis." + key : key;
+  const auto is_key = [&key](const auto& column) { return column.name == key; };
+  return std::ranges::any_of(kRunColumns, is_key) || std::ranges::any_of(kRoundColumns, is_key) ? "axis." + key : key;
 }
 
 std::optional<std::string> axis_label(const RunRecord& run, const std::string& key) {
@@ -123,6 +57,83 @@ std::string plugins_text(const RunRecord& run) {
   std::string text;
   for (const PluginUse& plugin : run.plugins) text += (text.empty() ? "" : " ") + plugin.name + "=" + plugin.sha256;
   return text;
+}
+
+// The bits of all rounds up to one. Those that are estimated are not known from the first round on that sent bits without an estimate;
+// silence costs nothing.
+struct CumulativeBits {
+  std::uint64_t up = 0, down = 0;
+  double up_published = 0, up_entropy = 0;
+  void add(const RoundRow& row) {
+    const auto estimated = [&row](double bits) { return row.bits_up == 0 && std::isnan(bits) ? 0 : bits; };
+    up += row.bits_up;
+    down += row.bits_down;
+    up_published += estimated(row.bits_up_published);
+    up_entropy += estimated(row.bits_up_entropy);
+  }
+};
+
+struct CumulativeColumn {
+  std::string_view name;
+  std::variant<std::uint64_t CumulativeBits::*, double CumulativeBits::*> member;
+};
+constexpr auto kCumulativeColumns = std::to_array<CumulativeColumn>({
+    {"cumulative_bits_up_published", &CumulativeBits::up_published},
+    {"cumulative_bits_up_entropy", &CumulativeBits::up_entropy},
+    {"cumulative_bits_up", &CumulativeBits::up},
+    {"cumulative_bits_down", &CumulativeBits::down},
+});
+
+// A key of the configuration and the name of its column.
+struct KeyColumn {
+  std::string key, name;
+};
+
+// Returns true if the labels of the key's axis are its values in every run, so that the axis' column says all there is to say.
+bool is_told_by_its_axis(const std::string& key, const std::vector<RunRecord>& runs) {
+  return std::ranges::all_of(runs, [&key](const RunRecord& run) {
+    const std::optional<std::string> label = axis_label(run, key);
+    if (!label) return false;
+    const Configuration values = configuration_of(run);
+    const auto found = values.find(key);
+    return found != values.end() && (*label == found->second.cell || *label == found->second.toml);
+  });
+}
+
+// The columns of the keys in which the runs differ. The run's own columns tell of its name, its seed and (with --all-results) its
+// results_version; another key with the name of a column has a prefix.
+std::vector<KeyColumn> key_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& axes,
+                                   const std::vector<std::string>& header) {
+  std::vector<KeyColumn> columns;
+  for (const std::string& key : differing_keys(runs)) {
+    if (key == "name" || key == "seed" || key == kResultsVersionKey) continue;
+    if (std::ranges::find(axes, key) != axes.end() && is_told_by_its_axis(key, runs)) continue;
+    const bool is_taken = std::ranges::find(header, key) != header.end();
+    columns.push_back({key, is_taken ? "configuration." + key : key});
+  }
+  return columns;
+}
+
+template <class Value>
+void put(TableWriter& table, const Value& value) {
+  if constexpr (std::is_same_v<Value, RunStatus>)
+    table.cell(std::string(to_string(value)));
+  else
+    table.cell(value);
+}
+
+// Writes the keys in which runs differ and the whole configuration; JSON as it is in JSON and as a text in CSV.
+void put_configuration(TableWriter& table, TableFormat format, const RunRecord& run, const std::vector<KeyColumn>& columns) {
+  const auto put_value = [&](const std::string& cell, const std::string& json) {
+    table.cell_as_written(format == TableFormat::csv ? csv_text(cell) : json);
+  };
+  const Configuration values = columns.empty() ? Configuration{} : configuration_of(run);
+  for (const KeyColumn& column : columns) {
+    const auto found = values.find(column.key);
+    found == values.end() ? table.empty_cell() : put_value(found->second.cell, found->second.json);
+  }
+  const std::string json = configuration_json(run);
+  json.empty() ? table.empty_cell() : put_value(json, json);
 }
 
 TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
@@ -141,13 +152,24 @@ void write_rounds(const RunStore& store, bool reproducible, TableFormat format, 
                   std::vector<DamagedRun>& damaged) {
   std::vector<std::string> header = {"run"};
   for (const RoundColumn& column : kRoundColumns) header.emplace_back(column.name);
-  TableWriter table(out, format, std::move(header));
-  for (const RunRecord& run : runs_in_order(store, reproducible, others, damaged)) {
+  for (const CumulativeColumn& column : kCumulativeColumns) header.emplace_back(column.name);
+  const std::vector<RunRecord> runs = runs_in_order(store, reproducible, others, damaged);
+  const std::vector<std::string> keys = axis_keys(runs);
+  for (const std::string& key : keys) header.push_back(axis_column(key));
+  TableWriter table(out, format, header);
+  for (const RunRecord& run : runs) {
     const std::optional<std::vector<RoundRow>> rows = whole_rows(store, run.run, damaged);
     if (!rows) continue;
+    const std::string hash = table.written(run.run);
+    std::vector<std::string> labels;
+    for (const std::string& key : keys) labels.push_back(table.written(axis_label(run, key)));
+    CumulativeBits bits;
     for (const RoundRow& row : *rows) {
-      table.cell(run.run);
+      bits.add(row);
+      table.cell_as_written(hash);
       for (const RoundColumn& column : kRoundColumns) std::visit([&](auto member) { table.cell(row.*member); }, column.member);
+      for (const CumulativeColumn& column : kCumulativeColumns) std::visit([&](auto member) { table.cell(bits.*member); }, column.member);
+      for (const std::string& label : labels) table.cell_as_written(label);
       table.end_row();
     }
   }
@@ -167,13 +189,17 @@ void write_runs(const RunStore& store, bool reproducible, TableFormat format, st
   if (with_plugins) header.emplace_back("plugins");
   const bool with_versions = others == OtherResults::written;
   if (with_versions) header.emplace_back(kResultsVersionKey);
-  TableWriter table(out, format, std::move(header));
+  const std::vector<KeyColumn> differing = key_columns(runs, keys, header);
+  for (const KeyColumn& column : differing) header.push_back(column.name);
+  header.emplace_back("configuration");
+  TableWriter table(out, format, header);
   for (const RunRecord& run : runs) {
-    for (const RunColumn& column : kRunColumns) std::visit([&](auto member) { table.cell(run.*member); }, column.member);
-    for (const std::string& key : keys) table.cell(axis_label(run, key));
+    for (const RunColumn& column : kRunColumns) std::visit([&](auto member) { put(table, run.*member); }, column.member);
+    for (const std::string& key : keys) table.cell_as_written(table.written(axis_label(run, key)));
     table.cell(run.split_hash);
     if (with_plugins) table.cell(plugins_text(run));
     if (with_versions) table.cell(static_cast<std::uint64_t>(results_version_of(run.scenario)));
+    put_configuration(table, format, run, differing);
     table.end_row();
   }
   table.end_table();

@@ -11,6 +11,9 @@
 // Runs come in the order in which they were first stored. A reproducible export sorts them by hash and leaves `seconds` empty, so that it
 // has the same bytes whatever the machine did meanwhile.
 //
+// runs.csv says how each run was configured: the labels of its axes, the keys in which the runs of the export differ, and all keys as one
+// JSON object. rounds.csv has the labels and the bits of all rounds so far. docs/results.md describes every column.
+//
 // Runs whose results another version of fedbits made (scenarios/results_version.hpp) are left out, so that nobody averages over both kinds.
 // With OtherResults::written they are there too, and runs.csv has a column results_version.
 #pragma once
@@ -18,15 +21,12 @@
 #include <filesystem>
 #include <iosfwd>
 
+#include "apps/fedbits/table_writer.hpp"
 #include "scenarios/results_version.hpp"
 #include "server/run_store.hpp"
 
 namespace fl {
 
-// A text cell of a CSV file: with an apostrophe in front where a spreadsheet would run it, and quoted where it must be.
-[[nodiscard]] std::string csv_text(const std::string& text);
-
-enum class TableFormat { csv, json };
 enum class OtherResults { left_out, written };
 
 struct ExportOptions {

@@ -1,12 +1,9 @@
 #include "apps/fedbits/json.hpp"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "apps/fedbits/numbers.hpp"
-#include "fl_core/error.hpp"
 
 namespace fl {
 
@@ -31,25 +28,6 @@ std::string json_number(double value) {
   if (std::isnan(value)) return "null";
   if (std::isinf(value)) return value > 0 ? "1e999" : "-1e999";
   return exact_text(value);
-}
-
-JsonLog::JsonLog(const std::string& file) : file_(file) {
-  if (file_.empty()) return;
-  errno = 0;
-  out_.open(file_, std::ios::binary | std::ios::trunc);
-  if (!out_) throw StoreError("cannot write " + file_ + ": " + std::strerror(errno) + "; --log-json takes a file in a writable folder");
-}
-
-void JsonLog::add(const std::string& run, const RoundRow& row) {
-  const bool is_measured = !std::isnan(row.train_loss) || !std::isnan(row.compensated_norm_sq);
-  if (file_.empty() || !is_measured) return;
-  out_ << "{\"run\":" << json_text(run);
-  for (const RoundColumn& column : kRoundColumns) {
-    out_ << "," << json_text(std::string(column.name)) << ":";
-    std::visit([&](auto member) { write(row.*member); }, column.member);
-  }
-  out_ << "}" << std::endl;
-  if (!out_) throw StoreError("cannot write " + file_ + ": the disk may be full");
 }
 
 }  // namespace fl

@@ -19,13 +19,21 @@ bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC
 
 }  // namespace
 
+void append_exact(std::string& text, double value) {
+  if (std::isnan(value)) return;
+  char digits[64];
+  const bool is_whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
+  const bool is_integer = is_whole && !(value == 0 && std::signbit(value));  // an integer has no -0
+  const std::to_chars_result end = is_integer ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value))
+                                   : is_whole ? std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed)
+                                              : std::to_chars(digits, digits + sizeof digits, value);
+  text.append(digits, end.ptr);
+}
+
 std::string exact_text(double value) {
-  if (std::isnan(value)) return {};
-  char text[64];
-  const bool whole = std::abs(value) < 0x1p53 && value == std::trunc(value);
-  const std::to_chars_result end =
-      whole ? std::to_chars(text, text + sizeof text, value, std::chars_format::fixed) : std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
+  std::string text;
+  append_exact(text, value);
+  return text;
 }
 
 std::string short_text(double value) { return std::isnan(value) ? "-" : printed("%.4g", value); }

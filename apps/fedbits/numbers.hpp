@@ -8,6 +8,7 @@ namespace fl {
 
 // The shortest decimal text that reads back as the same double; whole numbers below 2^53 without an exponent; "" for NaN (not measured).
 [[nodiscard]] std::string exact_text(double value);
+void append_exact(std::string& text, double value);  // the same at the end of a text
 
 // Four significant digits: "0.3184", "1.23e-09"; "-" for NaN.
 [[nodiscard]] std::string short_text(double value);

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <thread>
@@ -9,7 +10,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
-#include "apps/fedbits/json.hpp"
+#include "apps/fedbits/json_log.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
@@ -26,7 +27,7 @@ namespace fl {
 namespace {
 
 struct RunArguments : StudyArguments {
-  std::string log_json, samples;
+  std::string samples;
   int threads = 0;
   std::uint32_t block = 0;
   bool materialise = false;
@@ -77,14 +78,16 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (std::optional<RunRecord> stored = stored_record(hash, used, store, arguments.models, arguments.samples)) {
       spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
       remove_checkpoint(checkpoint);  // of a process that was killed before it could
-      for (const RoundRow& row : store.rows(hash)) log.add(hash, row);
+      for (const RoundRow& row : store.rows(hash)) log.progress(hash, row);
+      log.finished(*stored, JsonLog::Origin::stored);
       return *std::move(stored);
     }
   }
+  log.started(cell);
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
   const auto show = [&](const RoundRow& row) {
-    log.add(hash, row);
+    log.progress(hash, row);
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
     if (row.round > 0) progress.update(row.round, text);
@@ -97,18 +100,29 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   result.record.plugins = used;
   store.append(result.record, result.rows);
   if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
+  log.finished(result.record, JsonLog::Origin::computed);
   return result.record;
 }
 
-int run(RunArguments arguments) {
-  choose_log_level(arguments.quiet, arguments.verbose);
+int run_study(RunArguments arguments, JsonLog& log) {
   const Device device = choose_device(arguments.device);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  const DataCatalog catalog(arguments.data);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
   const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
+  // A scenario that is refused makes no folder, which tuning would.
+  const auto check_all = [&cells](CellRunner& runner) {
+    std::vector<const Cell*> all;
+    for (const Cell& cell : cells) all.push_back(&cell);
+    static_cast<void>(runner.check(all));
+  };
+  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
+    CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
+    check_all(untuned);
+  }
   tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   RoundTimes times;
@@ -120,13 +134,12 @@ int run(RunArguments arguments) {
                                                   .models = arguments.models,
                                                   .samples = arguments.samples,
                                                   .times = arguments.verbose > 0 ? &times : nullptr});
-  for (const Cell& cell : cells) runner.check(cell);
+  check_all(runner);
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(store);
   store.probe_writable();
   remove_leftover_pages(checkpoint_folder(arguments.out), pages_folder(arguments, checkpoint_folder(arguments.out)));
-  JsonLog log(arguments.log_json);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
@@ -139,19 +152,27 @@ int run(RunArguments arguments) {
       spdlog::error("{}", error.what());
       return 1;
     }
-    if (!arguments.quiet) std::cout << closing_line(records.back()) << std::endl;
-    all_done = all_done && records.back().status == RunStatus::done;
+    const bool is_good = records.back().status == RunStatus::done;
+    if (!arguments.quiet && (cells.size() == 1 || !is_good || arguments.verbose > 0))
+      std::cout << closing_line(records.back(), hashes_of(arguments)) << std::endl;
+    all_done = all_done && is_good;
   }
   if (!arguments.quiet && records.size() > 1) {
-    std::cout << '\n';
+    if (arguments.verbose > 0 || !all_done) std::cout << '\n';
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(arguments.out) << losses_note(records);
+    std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
   }
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: what was finished is stored in {}; --resume goes on from there", arguments.out);
     return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;
+}
+
+int run(const RunArguments& arguments) {
+  choose_log_level(arguments.quiet, arguments.verbose);
+  JsonLog log(arguments.log_json);
+  return log.watch([&] { return run_study(arguments, log); });
 }
 
 }  // namespace
@@ -163,7 +184,6 @@ void add_run_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads, "threads (default: all cores); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
-  command->add_option("--log-json", arguments->log_json, "a line of JSON for each measured round, as soon as it is over");
   command
       ->add_option("--save-samples", arguments->samples,
                    "write the rows of every minibatch to this folder, as HASH.csv, which local.sample_file reads")

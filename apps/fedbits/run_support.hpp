@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/fedbits/terminal.hpp"
 #include "fl_core/state_pager.hpp"
 #include "scenarios/model_file.hpp"
 #include "scenarios/sweep.hpp"
@@ -42,7 +43,7 @@ struct CheckpointArguments {
 
 // Options of both commands.
 struct StudyArguments {
-  std::string file, out, data, device = "cpu", state_memory, state_folder;
+  std::string file, out, data, device = "cpu", state_memory, state_folder, log_json;
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;
@@ -50,6 +51,8 @@ struct StudyArguments {
   CheckpointArguments checkpoints;
 };
 void add_study_options(CLI::App& command, StudyArguments& arguments);
+// Returns whether lines of runs name their hashes: with --verbose.
+[[nodiscard]] inline Hashes hashes_of(const StudyArguments& arguments) { return arguments.verbose > 0 ? Hashes::shown : Hashes::hidden; }
 
 // Whether the store holds everything that was asked for of a run: its finished result and, with --save-model, its model's file. A run that
 // lacks its file is repeated, which gives the same bytes.

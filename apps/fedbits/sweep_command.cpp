@@ -7,12 +7,15 @@
 #include <iostream>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/folder_lock.hpp"
+#include "apps/fedbits/json_log.hpp"
 #include "apps/fedbits/live_table.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/memory.hpp"
@@ -107,14 +110,14 @@ int list_cells(const SweepArguments& arguments, const SweepShard& shard, std::ve
   return 0;
 }
 
-// The cells that are still to be run.
+// The cells that are still to be run. A study that is finished has none; it is shown.
 std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store,
                                     const std::string& folder) {
   std::vector<std::size_t> pending;
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (arguments.again || !has_everything(store, to_hex(cells[i].hash), arguments.models)) pending.push_back(i);
   const std::size_t finished = cells.size() - pending.size();
-  if (finished > 0 && !arguments.checkpoints.resume)
+  if (finished > 0 && !pending.empty() && !arguments.checkpoints.resume)
     throw ConfigError(folder + " holds " + std::to_string(finished) + " of the " + std::to_string(cells.size()) +
                       " runs already: --resume runs the others, --again repeats all of them");
   return pending;
@@ -131,17 +134,19 @@ std::string progress_text(const RunProgress& progress) {
 class Display {
  public:
   Display(const SweepArguments& arguments, Device device, int jobs, std::size_t pending, const SweepRunner& runner,
-          const std::vector<Plugin>& plugins)
+          const std::vector<Plugin>& plugins, JsonLog& log)
       : runner_(runner),
         plugins_(plugins),
+        log_(log),
         device_(device),
-        says_every_run_(!arguments.quiet && (stderr_style() != ProgressStyle::bar || arguments.verbose > 0)),
+        hashes_(hashes_of(arguments)),
+        says_every_run_(!arguments.quiet && arguments.verbose > 0),
         table_(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width(), static_cast<std::size_t>(jobs),
                pending) {}
 
   SweepEvents events() {
     return {.started = [this](std::size_t cell, int worker) { begin(cell, static_cast<std::size_t>(worker)); },
-            .progress = [this](std::size_t cell, const RunProgress& at) { table_.update(worker_of_[cell], at.round, progress_text(at)); },
+            .progress = [this](std::size_t cell, const RunProgress& at) { update(cell, at); },
             .ended = [this](std::size_t cell, const RunRecord& record) { end(cell, record); },
             .tick = [this] { table_.tick(); },
             .signal = caught_signal,
@@ -153,11 +158,21 @@ class Display {
     const std::vector<Cell>& cells = runner_.cells();
     worker_of_[cell] = worker;
     table_.begin(worker, title_of(cells[cell], cell + 1, cells.size()), static_cast<std::uint64_t>(cells[cell].scenario.rounds));
+    log_.started(cells[cell]);
+  }
+  // Each measured round is logged once, however many reports name it.
+  void update(std::size_t cell, const RunProgress& at) {
+    table_.update(worker_of_[cell], at.round, progress_text(at));
+    if (!at.has_measured) return;
+    const auto [logged, is_first] = logged_.try_emplace(cell, at.measured.round);
+    if (!is_first && std::exchange(logged->second, at.measured.round) == at.measured.round) return;
+    log_.progress(to_hex(runner_.cells()[cell].hash), at.measured);
   }
   void end(std::size_t cell, const RunRecord& record) {
     const bool good = record.status == RunStatus::done;
     table_.end(worker_of_[cell], good);
-    if (!good || says_every_run_) table_.note(closing_line(record));
+    if (!good || says_every_run_) table_.note(closing_line(record, hashes_));
+    log_.finished(record, JsonLog::Origin::computed);
   }
   void describe(std::size_t cell, RunRecord& record) const {
     describe_machine(record, device_);
@@ -166,11 +181,25 @@ class Display {
 
   const SweepRunner& runner_;
   const std::vector<Plugin>& plugins_;
+  JsonLog& log_;
   const Device device_;
+  const Hashes hashes_;
   const bool says_every_run_;
   LiveTable table_;
   std::map<std::size_t, std::size_t> worker_of_;
+  std::map<std::size_t, std::uint64_t> logged_;  // by cell: the round that was logged last
 };
+
+// Logs the runs that are in the store already and says so where nothing else is to be done.
+void tell_stored(const SweepArguments& arguments, const std::vector<Cell>& cells, const std::vector<std::size_t>& pending,
+                 const RunStore& store, const std::string& folder, JsonLog& log) {
+  const std::set<std::size_t> to_run(pending.begin(), pending.end());
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (!to_run.contains(i)) log.finished(store.record(to_hex(cells[i].hash)), JsonLog::Origin::stored);
+  if (!pending.empty() || arguments.quiet || cells.empty()) return;
+  std::cerr << (cells.size() == 1 ? "the run is" : "all " + std::to_string(cells.size()) + " runs are") << " in " << folder
+            << ": shown, not repeated (--again repeats " << (cells.size() == 1 ? "it" : "them") << ")\n";
+}
 
 // The comparison, and what is missing. Returns the exit code.
 int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store, const std::string& folder) {
@@ -183,8 +212,9 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
     }
   if (!arguments.quiet && records.size() > 1) {
     print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(folder) << losses_note(records);
+    std::cout << comparison_note(folder) << losses_note(records) << contracts_note(records);
   }
+  if (!arguments.quiet && records.size() == 1) std::cout << closing_line(records.front(), hashes_of(arguments)) << '\n';
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, cells.size(), folder);
     return exit_code_of(caught_signal());
@@ -233,12 +263,22 @@ void put_together(const SweepArguments& arguments, std::vector<Cell> cells, cons
   runner->check();
 }
 
-int sweep(SweepArguments arguments) {
-  choose_log_level(arguments.quiet, arguments.verbose);
+// Puts every combination together with the values of the file, which tuning has yet to replace, and forgets it: tuning makes a folder.
+void check_before_tuning(const std::vector<Cell>& cells, const SweepArguments& arguments, const MachineShare& share, Device device) {
+  SweepSettings settings;
+  settings.workers = share.jobs;
+  settings.threads = share.threads;
+  settings.device = device;
+  settings.paging = share.paging;
+  SweepRunner(cells, DataCatalog(arguments.data, share.data_memory), settings).check();
+}
+
+int sweep_study(SweepArguments arguments, JsonLog& log) {
   const Device device = choose_device(arguments.device);
   const SweepShard shard = arguments.shard ? parse_shard(*arguments.shard) : SweepShard{};
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  const DataCatalog catalog(arguments.data);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   if (arguments.list) return list_cells(arguments, shard, std::move(cells));
   const std::string folder = folder_of(arguments, shard);
@@ -246,8 +286,11 @@ int sweep(SweepArguments arguments) {
   catch_signals();
   const bool is_known = std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
   std::optional<SweepRunner> runner;
-  // A sweep that is refused makes no folder, unless it has to be tuned first.
-  if (is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
+  // A sweep that is refused makes no folder.
+  if (is_known)
+    put_together(arguments, std::move(cells), shard, folder, share, device, runner);
+  else
+    check_before_tuning(cells, arguments, share, device);
   RunStore store = RunStore::open(folder, RunStore::Mode::create);
   tell_rescue(store);
   store.probe_writable();
@@ -260,12 +303,19 @@ int sweep(SweepArguments arguments) {
   if (!is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
   remove_leftover_pages(checkpoint_folder(folder), pages_folder(arguments, checkpoint_folder(folder)));
   const std::vector<std::size_t> pending = pending_of(arguments, runner->cells(), store, folder);
+  tell_stored(arguments, runner->cells(), pending, store, folder, log);
   const int jobs = pending.empty() ? share.jobs : fit_memory(*runner, device, share);
   {
-    Display display(arguments, device, jobs, pending.size(), *runner, plugins);
+    Display display(arguments, device, jobs, pending.size(), *runner, plugins, log);
     runner->run(pending, store, display.events());
   }
   return conclude(arguments, runner->cells(), store, folder);
+}
+
+int sweep(const SweepArguments& arguments) {
+  choose_log_level(arguments.quiet, arguments.verbose);
+  JsonLog log(arguments.log_json);
+  return log.watch([&] { return sweep_study(arguments, log); });
 }
 
 struct MergeArguments {
@@ -333,7 +383,7 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
   command->add_option_function<std::string>(
       "--shard", [arguments](const std::string& text) { arguments->shard = text; },
       "only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
-  command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing");
+  command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing")->excludes("--log-json");
   command->footer(
       "Examples:\n"
       "  fedbits sweep study.toml --out results\n"

@@ -13,6 +13,7 @@
 
 #include "apps/fedbits/numbers.hpp"
 #include "fl_core/printable.hpp"
+#include "scenarios/analysis/broken_contracts.hpp"
 
 namespace fl {
 namespace {
@@ -159,19 +160,21 @@ std::string losses_text(const std::vector<ResolvedConstant>& constants) {
 
 }  // namespace
 
-std::string closing_line(const RunRecord& record) {
-  std::string line = "run " + record.run;
-  for (const AxisLabel& axis : record.axes) line += "  " + axis.key + "=" + one_line(axis.label);
-  line += "  seed=" + std::to_string(record.seed) + "  " + to_string(record.status) + "  rounds " + std::to_string(record.rounds);
-  const std::string message = record.message.empty() ? "" : "  " + one_line(record.message);
+std::string closing_line(const RunRecord& record, Hashes hashes) {
+  std::string line = hashes == Hashes::shown ? "run " + record.run + "  " : "";
+  for (const AxisLabel& axis : record.axes) line += axis.key + "=" + one_line(axis.label) + "  ";
+  line += "seed=" + std::to_string(record.seed) + "  " + to_string(record.status) + "  rounds " + std::to_string(record.rounds);
+  const RunRecord* one = &record;
+  const std::string broken = broken_text({&one, 1});
+  const std::string message = (broken.empty() ? "" : "  " + broken) + (record.message.empty() ? "" : "  " + one_line(record.message));
   line += losses_text(record.constants);
   if (record.checksum.empty()) return line + message;
   const std::pair<const char*, double> measures[] = {
       {"train_loss", record.train_loss}, {"f_gap", record.f_gap}, {"test_accuracy", record.test_accuracy}};
   for (const auto& [name, value] : measures)
     if (!std::isnan(value)) line += std::string("  ") + name + " " + short_text(value);
-  return line + "  bits_up " + std::to_string(record.bits_up) + "  bits_down " + std::to_string(record.bits_down) + "  checksum " +
-         record.checksum + message;
+  line += "  bits_up " + std::to_string(record.bits_up) + "  bits_down " + std::to_string(record.bits_down);
+  return line + (hashes == Hashes::shown ? "  checksum " + record.checksum : "") + message;
 }
 
 std::string losses_note(const std::vector<RunRecord>& records) {

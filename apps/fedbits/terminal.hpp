@@ -74,9 +74,11 @@ struct Table {
 };
 void print(const Table& table, std::ostream& out);
 
-// The line with which a run ends: hash, status, rounds, what was skipped, refused or dropped, final measures, exact bits, checksum; or why
-// it failed.
-[[nodiscard]] std::string closing_line(const RunRecord& record);
+// Whether a line names the run's hash and the checksum of its model.
+enum class Hashes { hidden, shown };
+// The line with which a run ends: status, rounds, what was skipped, refused or dropped, final measures, exact bits, a broken contract; or
+// why it failed.
+[[nodiscard]] std::string closing_line(const RunRecord& record, Hashes hashes);
 // The line with which several runs end: the sums of what was skipped, refused or dropped. Returns "" when that is nothing.
 [[nodiscard]] std::string losses_note(const std::vector<RunRecord>& records);
 

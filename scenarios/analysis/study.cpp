@@ -10,6 +10,7 @@
 #include "fl_core/options.hpp"
 #include "scenarios/analysis/baseline.hpp"
 #include "scenarios/analysis/bounds.hpp"
+#include "scenarios/analysis/broken_contracts.hpp"
 #include "scenarios/analysis/comparable.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/replicates.hpp"
@@ -131,6 +132,16 @@ void note_differing_inputs(Study& study) {
           " (" + panel.title(study.level_key) + ")");
       return;
     }
+  }
+}
+
+// A note for each cell whose operator did not do what it states.
+void note_broken_contracts(Study& study) {
+  for (const StudyCell& cell : study.cells) {
+    const std::string broken = study.broken(cell);
+    if (broken.empty()) continue;
+    const std::string place = study.panels.size() < 2 ? "" : " (" + study.panels[cell.panel].title(study.level_key) + ")";
+    study.notes.push_back(study.methods[cell.method] + place + ": " + broken);
   }
 }
 
@@ -292,6 +303,7 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   drop_unmeasured(study, options);
   note_replicates(study);
   note_refused(study);
+  note_broken_contracts(study);
   note_differing_inputs(study);
   return study;
 }
@@ -394,6 +406,12 @@ std::string Study::runs_text(const StudyCell& cell) const {
   if (const std::string unmatched = cell.runs.empty() ? "" : unmatched_text(runs[cell.runs.front()].record); !unmatched.empty())
     text += ", " + unmatched;
   return text;
+}
+
+std::string Study::broken(const StudyCell& cell) const {
+  std::vector<const RunRecord*> records;
+  for (const std::size_t run : cell.runs) records.push_back(&runs[run].record);
+  return broken_text(records);
 }
 
 std::uint64_t Study::refused(const StudyCell& cell) const {

@@ -104,6 +104,8 @@ struct Study {
   [[nodiscard]] FL_API bool all_done(const StudyCell& cell) const;
   // "5", "5, 1 distinct", "5, 12 updates refused", or "2/5 diverged".
   [[nodiscard]] FL_API std::string runs_text(const StudyCell& cell) const;
+  // What broken_text says of the cell's runs (broken_contracts.hpp); "" where no contract was broken.
+  [[nodiscard]] FL_API std::string broken(const StudyCell& cell) const;
   // Updates that were refused in the cell's runs.
   [[nodiscard]] FL_API std::uint64_t refused(const StudyCell& cell) const;
   // The panel's cell of a method, or null.

@@ -42,9 +42,15 @@ bool CellReader::next(std::vector<TextCell>& cells) {
   return true;
 }
 
+// Most of a file's characters pass through this loop, so it looks at each once.
 TextCell CellReader::plain_cell() {
-  const std::size_t first = at_;
-  while (!at_line_end() && text_.compare(at_, separator_.size(), separator_) != 0) ++at_;
+  const std::size_t first = at_, end = text_.size();
+  const char separator = separator_.front();
+  for (; at_ < end; ++at_) {
+    const char c = text_[at_];
+    if (c == separator && (separator_.size() == 1 || text_.compare(at_, separator_.size(), separator_) == 0)) break;
+    if (c == '\n' || (c == '\r' && at_line_end())) break;
+  }
   std::string_view cell = text_.substr(first, at_ - first);
   while (cell.ends_with(' ')) cell.remove_suffix(1);
   return {cell, line_, first - line_begin_ + 1};

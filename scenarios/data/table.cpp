@@ -13,12 +13,13 @@ namespace fl {
 namespace {
 
 bool stands_for_missing(std::string_view text) {
-  static constexpr std::array<std::string_view, 6> kTexts = {"", "na", "n/a", "nan", "null", "?"};
+  static constexpr std::array<std::string_view, 5> kTexts = {"na", "n/a", "nan", "null", "?"};
   constexpr std::size_t kLongest = 4;
-  if (text.size() > kLongest) return false;
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kTexts.begin(), kTexts.end(), lower) != kTexts.end();
+  if (text.empty()) return true;
+  if (text.size() > kLongest || (text[0] != '?' && std::tolower(static_cast<unsigned char>(text[0])) != 'n')) return false;
+  std::array<char, kLongest> lower{};
+  std::transform(text.begin(), text.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(kTexts.begin(), kTexts.end(), std::string_view(lower.data(), text.size())) != kTexts.end();
 }
 
 std::string in_quotes(std::string_view text) {

@@ -186,6 +186,7 @@ Json cell_data(const Study& study, const StudyCell& cell) {
     data["theorem"].push_back(has_theorem ? Json(study.runs[cell.runs.front()].theory[theory].theorem) : Json(nullptr));
     data["inExpectation"].push_back(has_theorem && study.runs[cell.runs.front()].theory[theory].in_expectation);
   }
+  if (const std::string broken = study.broken(cell); !broken.empty()) data["broken"] = broken;
   for (const char* name : {"kappa", "delta", "omega"}) data["promised"][name] = promised(study.runs[cell.runs.front()].record, name);
   return data;
 }

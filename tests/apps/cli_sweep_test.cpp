@@ -21,7 +21,7 @@ class SweepTest : public test::StudyTest {};
 
 TEST_F(SweepTest, StoresWhatRunStores) {
   write_study(4, 40);
-  const Outcome outcome = sweep({});
+  const Outcome outcome = sweep({"-v"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("hard"));
   EXPECT_EQ(count_of(outcome.err, "  done  rounds 40"), 8u) << outcome.err;
@@ -29,19 +29,47 @@ TEST_F(SweepTest, StoresWhatRunStores) {
   EXPECT_EQ(exported("out"), exported("one"));
 }
 
-TEST_F(SweepTest, DoesNotTouchFinishedRunsUnlessTold) {
+TEST_F(SweepTest, ShowsAFinishedStudyAndDoesNotTouchIt) {
   write_study(2, 10);
-  ASSERT_EQ(sweep({}).code, 0);
+  const Outcome first = sweep({});
+  ASSERT_EQ(first.code, 0);
   const std::string before = read("out/results.sqlite");
   const Outcome again = sweep({});
-  EXPECT_EQ(again.code, 2);
-  EXPECT_THAT(again.err, HasSubstr("4 of the 4 runs already: --resume"));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_THAT(again.err, HasSubstr("all 4 runs are in out: shown, not repeated (--again repeats them)\n"));
   EXPECT_EQ(read("out/results.sqlite"), before);
-  const Outcome resumed = sweep({"--resume"});
+  const Outcome quiet = sweep({"--quiet"});
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  const Outcome resumed = sweep({"--resume", "-v"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(count_of(resumed.err, "  done  rounds"), 0u);
   EXPECT_EQ(read("out/results.sqlite"), before);
   EXPECT_EQ(sweep({"--again"}).code, 0);
+}
+
+TEST_F(SweepTest, AsksBeforeItGoesOnWithAStudyThatIsHalfDone) {
+  write_study(2, 10);
+  ASSERT_EQ(sweep({}).code, 0);
+  const std::string before = read("out/results.sqlite");
+  write_study(3, 10);
+  const Outcome more = sweep({});
+  EXPECT_EQ(more.code, 2);
+  EXPECT_THAT(more.err, HasSubstr("4 of the 6 runs already: --resume"));
+  EXPECT_EQ(read("out/results.sqlite"), before);
+  EXPECT_EQ(sweep({"--resume"}).code, 0);
+  EXPECT_EQ(stored("out"), 6u);
+}
+
+TEST_F(SweepTest, ShowsASingleFinishedRun) {
+  write_small();
+  const std::vector<std::string> command = {"sweep", "small.toml", "--out", "out"};
+  ASSERT_EQ(fedbits(command).code, 0);
+  const Outcome again = fedbits(command);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("  done  rounds 5  "));
+  EXPECT_THAT(again.err, HasSubstr("the run is in out: shown, not repeated (--again repeats it)"));
 }
 
 TEST_F(SweepTest, ListsItsRuns) {
@@ -231,7 +259,7 @@ TEST_F(SweepTest, ADamagedCheckpointIsAFailedRunThatSaysWhatToDo) {
   std::filesystem::create_directories(folder_ / "out/checkpoints");
   const std::string hash = sweep({"--list"}).out.substr(0, 16);
   write("out/checkpoints/" + hash + ".checkpoint", "not a checkpoint");
-  const Outcome outcome = sweep({"--resume"});
+  const Outcome outcome = sweep({"--resume", "-v"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("without it (remove the file) the run starts anew"));
   EXPECT_EQ(count_of(outcome.err, "  done  rounds 300"), 1u);

@@ -13,6 +13,7 @@ namespace {
 
 using test::count_of;
 using test::Outcome;
+using testing::AllOf;
 using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -244,8 +245,12 @@ TEST_F(CliTest, ClosingLinesAndTheTableOfASweep) {
   write_small("[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'partition.clients'\nvalues = [2, 3]\n");
   const Outcome outcome = run_with({});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(count_of(outcome.out, "  done  rounds 5  "), 4u);
-  EXPECT_THAT(outcome.out,
+  EXPECT_EQ(count_of(outcome.out, "  done  rounds"), 0u) << "a row per method stands for its runs";
+  EXPECT_THAT(outcome.out, Not(ContainsRegex("[0-9a-f]{16}"))) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("the results lie in out; `fedbits report out -o report.html` compares methods at equal bits"));
+  const Outcome verbose = fedbits({"run", "small.toml", "--out", "out", "-v"});
+  EXPECT_EQ(count_of(verbose.out, "  done  rounds 5  "), 4u);
+  EXPECT_THAT(verbose.out,
               ContainsRegex("run [0-9a-f]{16}  partition.clients=2  seed=1  done  rounds 5 .*bits_up [0-9]+  bits_down [0-9]+  "
                             "checksum [0-9a-f]{16}\n"));
   EXPECT_THAT(outcome.out, ContainsRegex("partition.clients +runs +zeta_sq +train_loss"));
@@ -265,9 +270,10 @@ TEST_F(CliTest, StoredRunsAreShownAndRepeatedOnlyOnRequest) {
     changed.checksum = "was changed";
     store.append(changed, store.rows(changed.run));
   }
-  const Outcome shown = run_with({});
+  const Outcome shown = fedbits({"run", "small.toml", "--out", "out", "-v"});
   EXPECT_EQ(shown.code, 0);
   EXPECT_THAT(shown.out, HasSubstr("checksum was changed"));
+  EXPECT_THAT(run_with({}).out, AllOf(testing::StartsWith("seed=1  done  rounds 5  "), Not(HasSubstr("checksum"))));
   const Outcome again = fedbits({"run", "small.toml", "--out", "out", "--again"});
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(again.out, first.out);
@@ -276,14 +282,14 @@ TEST_F(CliTest, StoredRunsAreShownAndRepeatedOnlyOnRequest) {
 
 TEST_F(CliTest, ExplainedRunsRunAgainToTheSameBytes) {
   write_small("[local]\nlearning_rate = '1/(L+l2)'\n[compressor.up]\nkind = 'top_k'\nk = 5\n[feedback.up]\nkind = 'ef21'\n");
-  const Outcome first = run_with({});
+  const Outcome first = fedbits({"run", "small.toml", "--out", "out", "-v"});
   ASSERT_EQ(first.code, 0) << first.err;
   const std::string hash = first.out.substr(4, 16);
   const Outcome explained = fedbits({"explain", hash.substr(0, 5), "--out", "out"});
   EXPECT_EQ(explained.code, 0);
   EXPECT_THAT(explained.out, HasSubstr("# run " + hash));
   write("again.toml", explained.out);
-  const Outcome again = fedbits({"run", "again.toml", "--out", "again"});
+  const Outcome again = fedbits({"run", "again.toml", "--out", "again", "-v"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.out, first.out);
 

@@ -101,23 +101,52 @@ constexpr const char* kRoundsHeader =
 
 TEST_F(ExportTest, RoundsCsvByteForByte) {
   add_two_runs();
-  EXPECT_EQ(rounds(TableFormat::csv),
-            std::string(kRoundsHeader) +
-                ",global_grad_norm_sq,density,virtual_drift,measured_kappa,measured_delta,measured_omega,zeta_sq,residual_age,refused,"
-                "perplexity,hit_rate_10,ndcg_10,client_accuracy_mean,client_accuracy_p10,client_accuracy_p50,client_accuracy_p90,"
-                "client_accuracy_worst,client_accuracy_deviation,update_dissimilarity,client_drift,gradient_dissimilarity,average_f_gap\n"
-                "ff01,0,0,0,,,0,0,0.6931471805599453,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,\n"
-                "ff01,1,20,40,1280,1093.25,1281,32000,,,,0.000318,,,,,,,,,,,,0.25,,0,,,,,,,,,,,,,\n"
-                "0a02,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,\n");
+  EXPECT_EQ(
+      rounds(TableFormat::csv),
+      std::string(kRoundsHeader) +
+          ",global_grad_norm_sq,density,virtual_drift,measured_kappa,measured_delta,measured_omega,zeta_sq,residual_age,refused,"
+          "perplexity,hit_rate_10,ndcg_10,client_accuracy_mean,client_accuracy_p10,client_accuracy_p50,client_accuracy_p90,"
+          "client_accuracy_worst,client_accuracy_deviation,update_dissimilarity,client_drift,gradient_dissimilarity,average_f_gap,"
+          "cumulative_bits_up_published,cumulative_bits_up_entropy,cumulative_bits_up,cumulative_bits_down,compressor.up,axis.rounds\n"
+          "ff01,0,0,0,,,0,0,0.6931471805599453,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,,0,0,0,0,\"top-1%, \"\"exact\"\"\",\n"
+          "ff01,1,20,40,1280,1093.25,1281,32000,,,,0.000318,,,,,,,,,,,,0.25,,0,,,,,,,,,,,,,,1280,1093.25,1281,32000,"
+          "\"top-1%, \"\"exact\"\"\",\n"
+          "0a02,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,0,,,,,,,,,,,,,,0,0,0,0,none,7\n");
+}
+
+// A round that sent nothing counts nothing; from the first round on that sent bits without an estimate the sums are not known.
+TEST_F(ExportTest, CumulativeBitsEndWhereAnEstimateIsMissing) {
+  std::vector<RoundRow> rows(5);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    rows[r].round = r;
+    rows[r].bits_up = r == 0 || r == 2 ? 0 : 10 * r;
+    rows[r].bits_down = 1;
+    if (r != 2 && r < 4) rows[r].bits_up_published = static_cast<double>(r);
+  }
+  store_->append(RunRecord{.run = "a1", .name = "gaps", .seed = 1, .status = RunStatus::done, .rounds = 4}, rows);
+  const std::string table = rounds(TableFormat::csv);
+  std::vector<std::string> ends;
+  std::istringstream in(table);
+  for (std::string line; std::getline(in, line);) {
+    std::size_t at = line.size();
+    for (int commas = 0; commas < 4; ++commas) at = line.rfind(',', at - 1);
+    ends.push_back(line.substr(at + 1));
+  }
+  EXPECT_EQ(ends,
+            (std::vector<std::string>{"cumulative_bits_up_published,cumulative_bits_up_entropy,cumulative_bits_up,cumulative_bits_down",
+                                      "0,0,0,1", "1,,10,2", "1,,10,3", "4,,40,4", ",,80,5"}));
 }
 
 TEST_F(ExportTest, RunsCsvByteForByte) {
   add_two_runs();
   EXPECT_EQ(runs(TableFormat::csv),
             "run,name,seed,status,rounds,bits_up,bits_down,train_loss,f_gap,test_accuracy,total_error,zeta_sq,checksum,seconds,"
-            "compressor.up,axis.rounds,split_hash\n"
-            "ff01,plain,1,done,1,1280,32000,0.1,1e-09,,,,c0de,1.25,\"top-1%, \"\"exact\"\"\",,5a5a\n"
-            "0a02,plain,2,diverged,0,0,0,inf,,,,,,2.5,none,7,\n");
+            "compressor.up,axis.rounds,split_hash,configuration\n"
+            "ff01,plain,1,done,1,1280,32000,0.1,1e-09,,,,c0de,1.25,\"top-1%, \"\"exact\"\"\",,5a5a,"
+            "\"{\"\"name\"\":\"\"plain\"\",\"\"results_version\"\":" +
+                std::to_string(kResultsVersion) +
+                ",\"\"rounds\"\":1}\"\n"
+                "0a02,plain,2,diverged,0,0,0,inf,,,,,,2.5,none,7,,\n");
 }
 
 TEST_F(ExportTest, RunsJsonByteForByte) {
@@ -126,11 +155,14 @@ TEST_F(ExportTest, RunsJsonByteForByte) {
             "[\n"
             "{\"run\":\"ff01\",\"name\":\"plain\",\"seed\":1,\"status\":\"done\",\"rounds\":1,\"bits_up\":1280,\"bits_down\":32000,"
             "\"train_loss\":0.1,\"f_gap\":1e-09,\"test_accuracy\":null,\"total_error\":null,\"zeta_sq\":null,\"checksum\":\"c0de\","
-            "\"seconds\":1.25,\"compressor.up\":\"top-1%, \\\"exact\\\"\",\"axis.rounds\":null,\"split_hash\":\"5a5a\"},\n"
-            "{\"run\":\"0a02\",\"name\":\"plain\",\"seed\":2,\"status\":\"diverged\",\"rounds\":0,\"bits_up\":0,\"bits_down\":0,"
-            "\"train_loss\":1e999,\"f_gap\":null,\"test_accuracy\":null,\"total_error\":null,\"zeta_sq\":null,\"checksum\":\"\","
-            "\"seconds\":2.5,\"compressor.up\":\"none\",\"axis.rounds\":\"7\",\"split_hash\":\"\"}\n"
-            "]\n");
+            "\"seconds\":1.25,\"compressor.up\":\"top-1%, \\\"exact\\\"\",\"axis.rounds\":null,\"split_hash\":\"5a5a\","
+            "\"configuration\":{\"name\":\"plain\",\"results_version\":" +
+                std::to_string(kResultsVersion) +
+                ",\"rounds\":1}},\n"
+                "{\"run\":\"0a02\",\"name\":\"plain\",\"seed\":2,\"status\":\"diverged\",\"rounds\":0,\"bits_up\":0,\"bits_down\":0,"
+                "\"train_loss\":1e999,\"f_gap\":null,\"test_accuracy\":null,\"total_error\":null,\"zeta_sq\":null,\"checksum\":\"\","
+                "\"seconds\":2.5,\"compressor.up\":\"none\",\"axis.rounds\":\"7\",\"split_hash\":\"\",\"configuration\":null}\n"
+                "]\n");
 }
 
 TEST_F(ExportTest, ReproducibleSortsByHashAndLeavesSecondsEmpty) {

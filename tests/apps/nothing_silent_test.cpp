@@ -63,7 +63,7 @@ TEST_F(NothingSilentTest, AMisspeltMatchKeyIsFoundBeforeAnythingIsMade) {
 
 TEST_F(NothingSilentTest, SkippedRoundsAreCountedInTheClosingLines) {
   write_study(1, 40, "[participation]\nkind = 'poisson'\np = 0.1\n");
-  const Outcome run = fedbits({"run", "study.toml"});
+  const Outcome run = fedbits({"run", "study.toml", "-v"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(test::count_of(run.out, "  skipped_rounds "), 3u) << run.out;
   EXPECT_THAT(run.out, HasSubstr("in 2 of 2 runs:  skipped_rounds "));

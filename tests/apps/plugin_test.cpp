@@ -84,7 +84,8 @@ TEST_F(PluginTest, ARunUsesThemAndRecordsWhichTheyWere) {
   EXPECT_THAT(with.err, AllOf(HasSubstr("nearest_level.so: the result was made with this file"),
                               HasSubstr("liar.so: the result was made without it")));
   ASSERT_EQ(fedbits({"export", "out", "--runs", "runs.csv"}).code, 0);
-  EXPECT_THAT(read("runs.csv"), AllOf(HasSubstr(",split_hash,plugins\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
+  EXPECT_THAT(read("runs.csv"),
+              AllOf(HasSubstr(",split_hash,plugins,configuration\n"), HasSubstr("squared_hinge.so=" + record.plugins[1].sha256)));
 }
 
 TEST_F(PluginTest, WhatARunDoesNotUseIsNotRecorded) {
@@ -154,6 +155,9 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("loud"), "it threw while it was loaded: .[2J.[31mred..over"},
     {plugin("duplicate"), "it threw while it was loaded: two parts register as partitioner \"contiguous\""},
     {plugin("empty"), "it registers no part"},
+    {plugin("no_role"),
+     "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
+     "compressor, data, feedback, layer, local_update, model, participation, partitioner, server_optimizer\n"},
   };
   write_small();
   for (const auto& [file, reason] : refused)
@@ -216,11 +220,48 @@ TEST_F(PluginTest, ALiarIsFoundOutAndNamed) {
                     HasSubstr("residual: FAILED"), HasSubstr("threw: three clients are one too many"), HasSubstr("untouched: ok")));
 }
 
+// Its contract holds in the first round and is broken in the second.
+TEST_F(PluginTest, AContractThatBreaksInARunIsToldWhereTheRunEndsAndInTheReport) {
+  write_small(
+      "[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{ label = 'top', kind = 'top_k', ratio = 0.5 }, "
+      "{ label = 'ours', kind = 'keeps_once' }]\n");
+  const std::vector<std::string> command = {"run",      "small.toml",         "--out", "out",
+                                            "--plugin", plugin("keeps_once"), "--set", "evaluate.every=1"};
+  const std::string broken = "delta 0 in round 2, stated 0.75";
+  const Outcome both = fedbits(command);
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_THAT(both.out, HasSubstr("compressor.up=ours  contract broken in 2 of 2 runs; seed 1: " + broken + "\n"));
+  EXPECT_THAT(both.out, Not(HasSubstr("top  contract broken")));
+  std::vector<std::string> sweep = command;
+  sweep[0] = "sweep";
+  sweep[3] = "swept";
+  sweep.emplace_back("-v");
+  const Outcome swept = fedbits(sweep);
+  EXPECT_THAT(swept.out, HasSubstr("compressor.up=ours  contract broken in 2 of 2 runs; seed 1: " + broken + "\n"));
+  EXPECT_EQ(count_of(swept.err, "  contract broken: " + broken), 2u) << swept.err;
+  const Outcome text = fedbits({"report", "out", "--text"});
+  EXPECT_THAT(text.out, HasSubstr("note: ours: contract broken in 2 of 2 runs; seed 1: " + broken));
+  ASSERT_EQ(fedbits({"report", "out", "-o", "report.html"}).code, 0);
+  EXPECT_THAT(read("report.html"), HasSubstr("\"broken\":\"contract broken in 2 of 2 runs; seed 1: " + broken + "\""));
+  // Where nothing is measured nothing is claimed; the last round is always measured.
+  std::vector<std::string> one = command;
+  one.back() = "rounds=1";
+  one[3] = "kept";
+  EXPECT_THAT(fedbits(one).out, Not(HasSubstr("broken")));
+}
+
 TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   const Outcome one = fedbits({"check", "top_k", "--only", "bits"});
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, HasSubstr("1 checks, 0 failed"));
-  EXPECT_THAT(fedbits({"check", "ef14"}).out, HasSubstr("there are no checks for this role"));
+  const Outcome unchecked = fedbits({"check", "ef14"});
+  EXPECT_EQ(unchecked.code, 2);
+  EXPECT_THAT(unchecked.err,
+              HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, model, partitioner)"));
+  EXPECT_THAT(unchecked.out, Not(HasSubstr("0 failed")));
+  const Outcome mixed = fedbits({"check", "top_k", "ef14", "--only", "bits"});
+  EXPECT_EQ(mixed.code, 2) << "what was not checked has not passed";
+  EXPECT_THAT(mixed.out, HasSubstr("1 checks, 0 failed"));
   EXPECT_EQ(fedbits({"check", "top_k", "--set", "k=3", "--only", "bits"}).code, 0);
   for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"check"}, "nothing to check"},

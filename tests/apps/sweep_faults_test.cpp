@@ -42,7 +42,7 @@ class SweepFaults : public test::StudyTest {
     EXPECT_EQ(exported(out), expected);
     EXPECT_TRUE(!exists(out + "/checkpoints") || fs::is_empty(folder_ / out / "checkpoints")) << "finished runs keep none";
   }
-  // How many runs the sweep has told of. Asking its store instead would keep it from writing.
+  // How many runs a sweep with -v has told of. Asking its store instead would keep it from writing.
   [[nodiscard]] std::size_t told() const { return count_of(read("stderr.txt"), "  done  rounds"); }
   // The bytes of a study whose sweep was left in peace.
   [[nodiscard]] std::string in_peace() const {
@@ -180,7 +180,7 @@ TEST_F(SweepFaults, CheckpointsOfFinishedRunsAreTakenAway) {
 TEST_F(SweepFaults, WorkersThatAreTerminatedCostTheirRunAlone) {
   write_study(10, test::kSanitized ? 600 : 3000);
   const std::string expected = in_peace();
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100"},
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "100", "-v"},
                   test::whose_children_are_killed());
   ASSERT_TRUE(process.wait_until([&] { return told() > 1 && !process.children().empty(); }));
   ASSERT_EQ(::kill(process.children()[0], SIGTERM), 0);
@@ -280,7 +280,7 @@ TEST_F(SweepFaults, AClockThatGoesBackIsNotNoticed) {
                                                    {"FAKETIME_TIMESTAMP_FILE", (folder_ / "clock").string()},
                                                    {"FAKETIME_NO_CACHE", "1"},
                                                    {"FAKETIME_DONT_FAKE_MONOTONIC", "1"}}};
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-minutes", "0.0002"}, shifted);
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-minutes", "0.0002", "-v"}, shifted);
   ASSERT_TRUE(process.wait_until([&] { return exists("out/checkpoints"); }));
   write("clock", "-3000d");
   ASSERT_TRUE(process.wait_until([&] { return told() >= 1; })) << "none of its runs was at work when the clock went back";
@@ -298,7 +298,7 @@ TEST_F(SweepFaults, AClockThatGoesBackIsNotNoticed) {
 TEST_F(SweepFaults, AFolderThatVanishesEndsTheSweep) {
   write_study(30, 400);
   const std::string expected = in_peace();
-  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2"});
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "-v"});
   ASSERT_TRUE(process.wait_until([&] { return told() > 2; }));
   fs::rename(folder_ / "out", folder_ / "gone");
   const Outcome outcome = process.wait();
@@ -322,7 +322,7 @@ TEST_F(SweepFaults, ARunWithoutMemoryFailsAlone) {
       "name = 'study'\nrounds = 10\n[data]\nkind = 'quadratics'\nclients = 3\n[partition]\nkind = 'natural'\nclients = 3\n[model]\nkind = "
       "'quadratic'\n[sweep]\nseeds = 2\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [10, 200000000, 20]\n");
   const Outcome outcome =
-      Process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--memory", "2000G", "--checkpoint-minutes", "0"},
+      Process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--memory", "2000G", "--checkpoint-minutes", "0", "-v"},
               test::Surroundings{.memory_bytes = 192u << 20})
           .wait();
   EXPECT_EQ(outcome.code, 1) << outcome.err;

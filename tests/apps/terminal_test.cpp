@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "scenarios/analysis/broken_contracts.hpp"
+
 namespace fl {
 namespace {
 
@@ -133,15 +135,23 @@ TEST(ClosingLine, SaysHowARunEnded) {
   record.f_gap = 1.23e-5;
   record.checksum = "ffee";
   record.axes = {{"compressor.up", "top-1%"}};
-  EXPECT_EQ(closing_line(record),
+  EXPECT_EQ(closing_line(record, Hashes::shown),
             "run ab12  compressor.up=top-1%  seed=3  done  rounds 20  f_gap 1.23e-05  bits_up 123456  bits_down 99  checksum ffee");
+  EXPECT_EQ(closing_line(record, Hashes::hidden),
+            "compressor.up=top-1%  seed=3  done  rounds 20  f_gap 1.23e-05  bits_up 123456  bits_down 99");
+  record_broken({.claim = Claim::delta, .round = 3, .measured = 0.125, .stated = 0.75}, record.constants);
+  record_broken({.claim = Claim::omega, .round = 12, .since = 5, .measured = 19.83, .stated = 9, .has_domain = true}, record.constants);
+  EXPECT_EQ(closing_line(record, Hashes::hidden),
+            "compressor.up=top-1%  seed=3  done  rounds 20  f_gap 1.23e-05  bits_up 123456  bits_down 99  contract broken: delta 0.125 in "
+            "round 3, stated 0.75; omega 19.83 as the mean of rounds 5 to 12, stated 9 for inputs of a domain (the operator's contract "
+            "names it)");
 }
 
 TEST(ClosingLine, CountsWhatWasSkippedRefusedOrDropped) {
   RunRecord record{.run = "ab12", .name = "x", .seed = 3, .status = RunStatus::done, .rounds = 20};
   record.checksum = "ffee";
   record.constants = {{"skipped_rounds", 3}, {"L", 2.5}, {"refused_updates", 1234567}, {"dropped_roles", 4}};
-  EXPECT_EQ(closing_line(record),
+  EXPECT_EQ(closing_line(record, Hashes::shown),
             "run ab12  seed=3  done  rounds 20  skipped_rounds 3  refused_updates 1234567  dropped_roles 4  bits_up 0  bits_down 0  "
             "checksum ffee");
   RunRecord other = record, good = record;

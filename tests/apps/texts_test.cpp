@@ -3,9 +3,10 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "fl_core/registry.hpp"
 #include "server/run_store.hpp"
 #include "tests/support/binary.hpp"
 
@@ -96,12 +97,35 @@ TEST_F(TextsTest, BashCompletes) {
   EXPECT_EQ(read("answer"), "export explain\n--plugin\n\n\n");
 }
 
+// Parts and data sets come from the registry and the list of known data.
+TEST_F(TextsTest, BashCompletesPartsAndDataSets) {
+  write("fedbits.bash", fedbits({"completion", "bash"}).out);
+  ASSERT_EQ(in_shell("bash",
+                     "source fedbits.bash\n"
+                     "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _fedbits; echo \"${COMPREPLY[@]}\"; }\n"
+                     "ask fedbits list comp\nask fedbits list compressors top\nask fedbits list feedbacks ef21\nask fedbits list data syn\n"
+                     "ask fedbits data f\nask fedbits data fetch fash\nask fedbits data show mnist cifar\nask fedbits check top\n"
+                     "ask fedbits list servers ''\n"),
+            0);
+  std::string servers;
+  for (const std::string& name : Registry::instance().names("server_optimizer")) servers += (servers.empty() ? "" : " ") + name;
+  EXPECT_EQ(
+      read("answer"),
+      "compressors\ntop_k\nef21 ef21_normalised ef21_p ef21_plus ef21_sgdm\nsynthetic\nfetch\nfashion-mnist\ncifar10 cifar100\ntop_k\n" +
+          servers + "\n");
+}
+
 TEST_F(TextsTest, FishAndZshAcceptTheirs) {
   write("fedbits.fish", fedbits({"completion", "fish"}).out);
   const int fish = in_shell("fish", "source fedbits.fish; complete -C'fedbits run --plu'");
   if (fish >= 0) {
     EXPECT_EQ(fish, 0);
     EXPECT_THAT(read("answer"), HasSubstr("--plugin\t"));
+    EXPECT_EQ(in_shell("fish",
+                       "source fedbits.fish; complete -C'fedbits list compressors top'; complete -C'fedbits data fetch fash'; "
+                       "complete -C'fedbits list feedb'"),
+              0);
+    EXPECT_EQ(read("answer"), "top_k\nfashion-mnist\nfeedbacks\n");
   }
   write("_fedbits", fedbits({"completion", "zsh"}).out);
   const int zsh = in_shell("zsh", "zsh -n _fedbits && print -r parsed");
@@ -131,17 +155,6 @@ TEST_F(TextsTest, TheManualHasEveryCommandAndOption) {
 
 // ---- --log-json ----------------------------------------------------------------------------------------------------------------
 
-// {"a":1,"b":null} as {a: "1", b: "null"}: enough for the flat lines of the log.
-std::map<std::string, std::string> fields_of(const std::string& line) {
-  std::map<std::string, std::string> fields;
-  std::istringstream in(line.substr(1, line.size() - 2));
-  for (std::string field; std::getline(in, field, ',');) {
-    const std::size_t colon = field.find(':');
-    fields[field.substr(1, colon - 2)] = field.substr(colon + 1);
-  }
-  return fields;
-}
-
 TEST_F(TextsTest, TheLogHasALineForEveryMeasuredRound) {
   write_small("measure_every = 3\n");
   const std::vector<std::string> command = {"run",   "small.toml",       "--out",      "out",      "--set", "rounds=7",
@@ -151,23 +164,31 @@ TEST_F(TextsTest, TheLogHasALineForEveryMeasuredRound) {
   const RunStore store = RunStore::open(folder_ / "out", RunStore::Mode::read);
   const StoredRun run = store.load(store.list().at(0).run);
   std::istringstream lines(log);
-  std::vector<std::string> rounds;
+  std::vector<std::uint64_t> rounds;
+  std::vector<std::string> events;
   for (std::string line; std::getline(lines, line);) {
-    const auto fields = fields_of(line);
-    EXPECT_EQ(fields.size(), kRoundColumns.size() + 1);
-    EXPECT_EQ(fields.at("run"), "\"" + run.record.run + "\"");
+    const auto fields = nlohmann::json::parse(line);
+    events.push_back(fields.at("event"));
+    EXPECT_EQ(fields.at("run"), run.record.run);
+    if (events.back() != "progress") continue;
+    EXPECT_EQ(fields.size(), kRoundColumns.size() + 2);
     rounds.push_back(fields.at("round"));
-    const RoundRow& row = run.rows.at(std::stoul(fields.at("round")));
-    EXPECT_EQ(fields.at("bits_up"), std::to_string(row.bits_up));
+    const RoundRow& row = run.rows.at(rounds.back());
+    EXPECT_EQ(fields.at("bits_up"), row.bits_up);
     if (std::isnan(row.train_loss)) {
-      EXPECT_EQ(fields.at("train_loss"), "null");
+      EXPECT_TRUE(fields.at("train_loss").is_null());
     } else {
-      EXPECT_EQ(std::stod(fields.at("train_loss")), row.train_loss);
+      EXPECT_EQ(fields.at("train_loss"), row.train_loss);
     }
   }
-  EXPECT_THAT(rounds, testing::ElementsAre("0", "2", "3", "4", "6", "7"));
+  EXPECT_EQ(events.front(), "started");
+  EXPECT_EQ(events.back(), "finished");
+  EXPECT_THAT(rounds, testing::ElementsAre(0u, 2u, 3u, 4u, 6u, 7u));
   ASSERT_EQ(fedbits(command).code, 0);
-  EXPECT_EQ(read("log.jsonl"), log) << "of a stored run";
+  const std::string of_stored = read("log.jsonl");
+  const std::size_t first = log.find('\n') + 1, last = log.rfind("{\"event\":\"finished\"");
+  EXPECT_EQ(of_stored.substr(0, of_stored.rfind("{\"event\":\"finished\"")), log.substr(first, last - first)) << "of a stored run";
+  EXPECT_THAT(of_stored, HasSubstr("\"stored\":true}\n"));
 }
 
 TEST_F(TextsTest, ALogThatCannotBeWrittenIsBadInput) {

@@ -29,10 +29,17 @@ check_excerpts() {
   done < <(blocks "$page" cpp)
 }
 
+draws=1
+python3 -c 'import matplotlib' 2>/dev/null || draws=0
+
 # Types the blocks of shell in a folder that has the files of the page.
 type_page() {
   write_files "$1"
   blocks "$1" sh | grep -v '^=== end' >typed.sh
+  if [ "$draws" = 0 ] && grep -q read_results.py typed.sh; then
+    echo "MATPLOTLIB MISSING: the picture of $1 is NOT DRAWN; python3-matplotlib draws it"
+    sed -i /read_results.py/d typed.sh
+  fi
   [ "$(wc -l <typed.sh)" -gt "$2" ] || fail "no commands were found in $1"
   bash -euo pipefail typed.sh >said.txt 2>&1 || { cat said.txt; fail "a command of $1"; }
 }
@@ -53,7 +60,7 @@ for page in compressor model partitioner; do
   check_excerpts "$pages/$page" "$(grep -o '[a-z_]*\.cpp' <(blocks "$pages/$page" sh) | head -1)"
   type_page "$pages/$page" 15
   grep -q " checks, 0 failed" said.txt || fail "the checks of $page"
-  grep -qE "^run .* done  rounds 50 " said.txt || fail "the run of $page"
+  grep -qE "^(.*  )?seed=[0-9]+  done  rounds 50 " said.txt || fail "the run of $page"
   for file in *.cpp; do
     [ -e "$file" ] || continue
     mkdir "${file%.cpp}"
@@ -74,7 +81,7 @@ type_page "$pages/tutorial.md" 12
 grep -q " checks, 0 failed" said.txt || fail "the checks of the tutorial"
 grep -q "^partition.alpha = 100  hard " said.txt || fail "the tutorial's report has no comparison"
 [ -s levels.html ] && [ -s own.html ] || fail "the tutorial's reports"
-for label in top-5% hard ours; do grep -q ">$label</text>" loss.svg || fail "the tutorial's picture has no curve $label"; done
+[ "$draws" = 0 ] || for label in top-5% hard ours; do grep -q ">$label</text>" loss.svg || fail "the tutorial's picture has no curve $label"; done
 cd "$work"
 
 # Options without their `describe` are the one mistake that a compiler would explain badly.

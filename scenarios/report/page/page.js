@@ -66,6 +66,8 @@ function fillOperators() {
   const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "mean density", number: true}, {title: "largest |C(p)−p|", number: true}, {title: "smallest δ", number: true}, {title: "largest ω", number: true}];
   const rows = DATA.cells.filter((cell) => shown(state, cell.method)).sort((a, b) => a.panel - b.panel || a.method - b.method)
     .map((cell) => [levelName(cell.panel), methodName(cell.method), ...["density", "kappa", "delta", "omega"].map((key) => meanText(cell[key]))]);
+  const broken = DATA.cells.filter((cell) => shown(state, cell.method) && cell.broken);
+  for (const cell of broken) section("operators").append(element("p", {class: "note"}, `${methodName(cell.method)}${DATA.panels.length > 1 ? ` (${panelName(cell.panel)})` : ""}: ${cell.broken}.`));
   section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"), tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
 }
 

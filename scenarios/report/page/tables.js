@@ -4,6 +4,8 @@
 const WINDOW = `the last ${Math.round(100 * DATA.window)}%`;
 const VARIANCE_RATIO = "variance of the paired differences divided by the sum of the two methods' variances over seeds: below 1 where pairing helps";
 const VERDICT_MARKS = {better: "▲ better", worse: "▼ worse", "no claim": "no claim"};
+// Says that runs of a cell broke the contract of their operator; null where they did not.
+const brokenNote = (cell) => cell && cell.broken ? element("small", {class: "flag"}, cell.broken) : null;
 const cellOf = (panel, method) => DATA.cells.find((cell) => cell.panel === panel && cell.method === method);
 
 function differenceText(measure, comparison) {
@@ -93,7 +95,7 @@ function sharesTable(state, measure) {
     const budget = shares.find((c) => c.panel === p && c.method === DATA.baseline && c.share === 1);
     return element("tr", {class: i === 0 && p > 0 ? "first" : null},
       element("th", {scope: "row"}, i === 0 ? levelName(p) : "", i === 0 && budget && isKnown(budget.budget) ? element("small", {}, `100% are ${bits(budget.budget)}`) : null),
-      element("th", {scope: "row", class: "method-name"}, methodName(m)),
+      element("th", {scope: "row", class: "method-name"}, methodName(m), brokenNote(cellOf(p, m))),
       ...DATA.shares.map((share) => shareCell(measure, shares.find((c) => c.panel === p && c.method === m && c.share === share))),
       isKnown(measure.target) ? targetCell(reach.find((to) => to.panel === p && to.method === m)) : null);
   }));
@@ -125,7 +127,8 @@ function verdictCell(measure, comparison, cell) {
     isKnown(comparison.budget) ? element("small", {}, `at ${bits(comparison.budget)}`) : null,
     isKnown(comparison.ratio) ? element("small", {title: VARIANCE_RATIO}, `variance ratio ${short(comparison.ratio, 2)}`) : null,
     comparison.remarks ? element("small", {class: "flag"}, comparison.remarks) : null,
-    cell && !cell.done && !comparison.why ? element("small", {}, cell.runs) : null);
+    cell && !cell.done && !comparison.why ? element("small", {}, cell.runs) : null,
+    brokenNote(cell));
 }
 
 function verdictTable(state, measure) {

@@ -1,15 +1,9 @@
-#!/usr/bin/env python3
-"""A measure against the bits that were sent, as an SVG picture: one curve per method, the mean over the seeds. Needs nothing but Python.
-
-    fedbits export results --rounds rounds.csv --runs runs.csv
-    python3 plot_bits.py rounds.csv runs.csv loss.svg --where partition.alpha=0.1
+"""Charts as SVG for scripts/gallery.py, and the curves of an export that they show. Needs nothing but Python.
 
 A picture is a card with a background of its own, so that it can be read on a light and on a dark page."""
-import argparse
 import csv
 import html
 import math
-import pathlib
 import sys
 
 
@@ -195,30 +189,3 @@ def curves_of(rounds, runs, x, measure, by, where=()):
             collected.setdefault(label[row["run"]], {}).setdefault(int(row["round"]), []).append((at, float(row[measure])))
     return {name: [(mean([a for a, _ in pairs]), mean([v for _, v in pairs])) for _, pairs in sorted(by_round.items())]
             for name, by_round in sorted(collected.items())}
-
-
-def bits_chart(title, subtitle, curves, measure):
-    """Returns the chart of a measure against bits; the measure's axis is logarithmic where all its values are positive."""
-    positive = all(value > 0 for points in curves.values() for _, value in points)
-    return line_chart(title, subtitle, curves, "bits sent up, by all clients", measure, x_log=True, y_log=positive, x_unit="bit")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rounds", help="what `fedbits export STORE --rounds` writes")
-    parser.add_argument("runs", help="what `fedbits export STORE --runs` writes")
-    parser.add_argument("out", help="the picture, an SVG file")
-    parser.add_argument("--measure", default="f_gap", help="a column of the rounds file")
-    parser.add_argument("--by", default="compressor.up", help="a column of the runs file: one curve per value")
-    parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help="only runs with this value (repeatable)")
-    parser.add_argument("--title")
-    arguments = parser.parse_args()
-    where = [tuple(setting.split("=", 1)) for setting in arguments.where]
-    curves = curves_of(read(arguments.rounds), read(arguments.runs), "bits_up", arguments.measure, arguments.by, where)
-    curves = {name: thinned_log([p for p in points if p[0] > 0]) for name, points in curves.items()}
-    title = arguments.title or f"{arguments.measure} against bits"
-    pathlib.Path(arguments.out).write_text(bits_chart(title, "mean over the seeds", curves, arguments.measure))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,104 @@
+#include "apps/fedbits/json_log.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "apps/fedbits/json.hpp"
+#include "fl_core/checksum.hpp"
+#include "server/measured_row.hpp"
+#include "server/run_store.hpp"
+
+namespace fl {
+namespace {
+
+// One object, key by key.
+class JsonLine {
+ public:
+  explicit JsonLine(const std::string& event) { add("event", event); }
+  void add_json(std::string_view key, const std::string& json) {
+    text_ += (text_.size() > 1 ? "," : "") + json_text(std::string(key)) + ":" + json;
+  }
+  void add(std::string_view key, const std::string& text) { add_json(key, json_text(text)); }
+  void add(std::string_view key, std::uint64_t number) { add_json(key, std::to_string(number)); }
+  void add(std::string_view key, double number) { add_json(key, json_number(number)); }
+  void add(std::string_view key, RunStatus status) { add(key, std::string(to_string(status))); }
+  template <class Columns, class Record>
+  void add_columns(const Columns& columns, const Record& record) {
+    for (const auto& column : columns) std::visit([&](auto member) { add(column.name, record.*member); }, column.member);
+  }
+  [[nodiscard]] std::string text() const { return text_ + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+}  // namespace
+
+JsonLog::JsonLog(const std::string& file) : file_(file) {
+  if (file_.empty()) return;
+  errno = 0;
+  out_.open(file_, std::ios::binary | std::ios::trunc);
+  if (!out_) throw StoreError("cannot write " + file_ + ": " + std::strerror(errno) + "; --log-json takes a file in a writable folder");
+}
+
+void JsonLog::started(const Cell& cell) {
+  if (file_.empty()) return;
+  std::string axes;
+  for (const auto& [key, label] : cell.axis_labels) axes += (axes.empty() ? "" : ",") + json_text(key) + ":" + json_text(label);
+  JsonLine line("started");
+  line.add("run", to_hex(cell.hash));
+  line.add("name", cell.scenario.name);
+  line.add("seed", cell.scenario.seeds.data);
+  line.add("rounds", static_cast<std::uint64_t>(cell.scenario.rounds));
+  line.add_json("axes", "{" + axes + "}");
+  write(line.text());
+}
+
+void JsonLog::progress(const std::string& run, const RoundRow& row) {
+  if (file_.empty() || !is_measured(row)) return;
+  JsonLine line("progress");
+  line.add("run", run);
+  line.add_columns(kRoundColumns, row);
+  write(line.text());
+}
+
+void JsonLog::finished(const RunRecord& record, Origin origin) {
+  if (file_.empty()) return;
+  JsonLine line("finished");
+  line.add_columns(kRunColumns, record);
+  line.add("message", record.message);
+  line.add_json("stored", origin == Origin::stored ? "true" : "false");
+  write(line.text());
+}
+
+// NotStoredError ends a command that has run something, so it is no refusal.
+int JsonLog::watch(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const NotStoredError&) {
+    throw;
+  } catch (const ConfigError& error) {
+    refused(error.problems());
+    throw;
+  } catch (const Error& error) {
+    refused({{"", error.what()}});
+    throw;
+  }
+}
+
+void JsonLog::refused(const std::vector<Problem>& problems) {
+  if (file_.empty()) return;
+  for (const Problem& problem : problems) {
+    JsonLine line("refused");
+    line.add("where", problem.where);
+    line.add("message", problem.message);
+    write(line.text());
+  }
+}
+
+void JsonLog::write(const std::string& line) {
+  out_ << line << std::endl;
+  if (!out_) throw StoreError("cannot write " + file_ + ": the disk may be full");
+}
+
+}  // namespace fl

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs quickstart.sh with this build's program, in a few rounds: it ends with a report, says where the results lie, and the command that it
+# names next runs. Hashes are not shown.
+#
+#   tests/install/quickstart_test.sh BINARY SOURCE
+set -euo pipefail
+
+binary=$(realpath "$1") source=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAILED: $*"; exit 1; }
+
+# A checkout that is built already: packages and CMake have nothing to do.
+mkdir -p "$work/clone/build" "$work/clone/scripts" "$work/bin"
+cp "$source/quickstart.sh" "$work/clone"
+cp "$source/scripts/steps.sh" "$work/clone/scripts"
+printf '#!/bin/sh\nexit 0\n' | tee "$work/clone/scripts/packages.sh" >"$work/bin/cmake"
+chmod +x "$work/clone/scripts/packages.sh" "$work/bin/cmake"
+touch "$work/clone/build/build.ninja"
+ln -s "$binary" "$work/clone/build/fedbits"
+ln -s "$source/scenarios" "$work/clone/scenarios"
+
+# Prints the command that the script names next.
+next_command() { sed -nE 's/^    (build\/fedbits .*)/\1/p' said.txt | sed 's/ *#.*//'; }
+
+# try FOLDER [ARGUMENT...]: the script from another folder, and what it says.
+try() {
+  local folder=$1
+  shift
+  (cd / && PATH="$work/bin:$PATH" "$work/clone/quickstart.sh" "$@") >said.txt 2>&1 || { cat said.txt; fail "quickstart.sh $*"; }
+  grep -qF "The results lie in $folder." said.txt || { cat said.txt; fail "it does not say that the results lie in $folder"; }
+  grep -qF "The report is $folder/report.html" said.txt || fail "it does not name its report"
+  grep -q '<html' "$folder/report.html" || fail "$folder/report.html is no report"
+  [ -s "$folder/results.sqlite" ] || fail "there are no results in $folder"
+  ! grep -E '\b[0-9a-f]{16}\b' said.txt || fail "hashes are shown"
+  [ "$(grep -cE '^ *(0\.1|1|100)? +(none|fp16|top-5%|hard) ' said.txt)" -eq 12 ] || { cat said.txt; fail "there is no line per method and level"; }
+  local next
+  next=$(next_command)
+  [ -n "$next" ] || fail "it names no command"
+  (cd "$work/clone" && eval "$next") >next.txt || fail "the command that it names next"
+  grep -q 'at equal' next.txt || fail "the command that it names next prints no tables"
+}
+
+cd "$work"
+try "$work/clone/fedbits-out/quickstart" --set rounds=12 --set sweep.seeds=2
+try "$work/clone/mine" --set rounds=12 --out mine --set sweep.seeds=2
+try "$work/elsewhere" --out="$work/elsewhere" --set rounds=12 --set sweep.seeds=2 --set name=other
+echo "quickstart.sh ends as it says"

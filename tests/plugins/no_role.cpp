@@ -1,0 +1,16 @@
+// Registers a part with a role that does not exist.
+#include "fl_core/partitioner.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl {
+namespace {
+
+template <class T>
+class Half {
+ public:
+  explicit Half(const NoOptions&) {}
+};
+FL_REGISTER_PART(Half, Half, NoOptions, (PartInfo{"compresor", "half", "nothing can choose it", ""}));
+
+}  // namespace
+}  // namespace fl
