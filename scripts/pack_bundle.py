@@ -3,7 +3,7 @@
 
     pack_bundle.py PROGRAM OUT [--data DIR] [--limit-mb 55]
 
-Test sets are packed whole. Training sets are cut to their first rows, in their publishers' formats: Fashion-MNIST to what the benchmarks read,
+Test sets are packed whole, and libsvm/mushrooms where it is there. Training sets are cut to their first rows, in their publishers' formats: Fashion-MNIST to what the benchmarks read,
 CIFAR-10 to what the limit leaves. data/CUT.txt says so, with checksums. The archive consists of one xz stream for each kind of contents, since
 pictures and machine code want other filters; their concatenation is one tar file.
 """
@@ -152,8 +152,13 @@ def main():
         blocks = cifar_training(arguments.data / "cifar10", room(), sizes["CIFAR-10, test"][1] / test_rows, cut)
         blocks += member("data/cifar10/batches.meta.txt", names)
         take("CIFAR-10, training", blocks, pressed(blocks, COLOUR))
-        blocks = member("data/CUT.txt", cut.text())
-        take("what was cut", blocks, pressed(blocks, TEXT))
+        blocks = b""
+        mushrooms = arguments.data / "libsvm" / "mushrooms"  # the tests of sweeps read it
+        if mushrooms.exists():
+            cut.add("libsvm/mushrooms", mushrooms.read_bytes(), 0, 0, mushrooms.read_bytes())
+            blocks = member("data/libsvm/mushrooms", mushrooms.read_bytes())
+        blocks += member("data/CUT.txt", cut.text())
+        take("mushrooms, CUT.txt", blocks, pressed(blocks, TEXT))
         print(cut.text().decode())
     streams.append(pressed(b"\0" * 1024, TEXT))  # the end of a tar file
 

@@ -32,6 +32,8 @@ def make_data(folder):
         (grey / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, rows) + bytes(i % 10 for i in range(rows)))
     for name, rows in (("data_batch_1", 60), ("data_batch_2", 40), ("test_batch", 30)):
         (colour / f"{name}.bin").write_bytes(b"".join(bytes([i % 10]) + draw.randbytes(RECORD - 1) for i in range(rows)))
+    (folder / "libsvm").mkdir()
+    (folder / "libsvm" / "mushrooms").write_text("1 3:1\n2 4:1\n")
     (colour / "batches.meta.txt").write_text("".join(f"kind {i}\n" for i in range(10)))
 
 
@@ -99,6 +101,7 @@ with tempfile.TemporaryDirectory() as name:
     expect(0 < bytes_kept < 100 * RECORD and bytes_kept % RECORD == 0, f"{bytes_kept} bytes of CIFAR-10's training set are kept")
     whole = (folder / "data/cifar10/test_batch.bin").read_bytes()
     expect((data / "cifar10" / "test_batch.bin").read_bytes() == whole, "the test set of CIFAR-10 is not whole")
+    expect((data / "libsvm" / "mushrooms").exists(), "mushrooms, which a test reads, is not packed")
     told = (data / "CUT.txt").read_text()
     expect("train-images-idx3-ubyte: first 10240 rows of 10300" in told and "test_batch.bin: whole" in told and "data_batch_5.bin: left out" in told,
            f"CUT.txt does not say what was cut:\n{told}")
