@@ -11,6 +11,9 @@
 //                also with products in TF32 and BF16
 //   rounds       CIFAR-10: 1,000 users of 50 images, 50 in a round, 5 steps of 10 images, a CNN of 1.6M parameters
 //
+// Beside what is measured stands what follows from the bytes that kernels move, as counted on an emulator (gpu_counts.hpp), and from the
+// speed of the copy.
+//
 //   gpu_bench [all | operators | aggregation | latency | training | rounds] [scale = 1]      scale < 1: fewer clients and smaller vectors,
 //   to try it out
 // Needs FEDBITS_DATA with fashion-mnist and cifar10; what is missing is said. Without a GPU it says so and ends with 3.
@@ -20,6 +23,8 @@
 #include <filesystem>
 
 #include "bench/gpu_cohort.hpp"
+#include "bench/gpu_counts.hpp"
+#include "bench/gpu_studies.hpp"
 #include "bench/timing.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/buffer.hpp"
@@ -38,6 +43,7 @@ using bench::median;
 using Clock = std::chrono::steady_clock;
 
 double scale = 1;
+bench::Ceilings ceilings{};
 std::size_t scaled(double full, double least) { return static_cast<std::size_t>(std::max(least, full * scale)); }
 
 // Seconds of work(), until the GPU has done it; the median of some after one that does not count.
@@ -67,15 +73,17 @@ double copy_speed() {
 
 void operators(double bytes_per_second) {
   bench::Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
-  std::printf("\noperators, %u clients x %zu float32 parameters\n%-34s %10s %8s %6s\n", cohort.K, cohort.P, "", "ms", "share", "goal");
+  std::printf("\noperators, %u clients x %zu float32 parameters\n%-34s %10s %12s %8s %6s\n", cohort.K, cohort.P, "", "ms", "predicted ms",
+              "share", "goal");
   for (const bench::Operator& one : bench::compressed_rows()) {
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
     try {
       const double s = seconds_of(7, [&] { cohort.compress(*op, scope); });
-      const double least = one.bytes * static_cast<double>(cohort.K) * static_cast<double>(cohort.P) / bytes_per_second;
-      std::printf("%-34s %10.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s, least / s,
+      const double least = one.bytes * cohort.entries() / bytes_per_second;
+      std::printf("%-34s %10.3f %12.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s,
+                  1e3 * bench::predicted_seconds("operators", one.label, cohort.entries(), ceilings), least / s,
                   one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
     } catch (const Error& error) {
       std::printf("%-34s %s\n", one.label.c_str(), error.what());
@@ -88,7 +96,8 @@ void operators(double bytes_per_second) {
 
 void aggregation(double bytes_per_second) {
   bench::Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
-  std::printf("\naggregation, %u clients x %zu float32 parameters\n%-34s %10s %8s %6s\n", cohort.K, cohort.P, "", "ms", "share", "goal");
+  std::printf("\naggregation, %u clients x %zu float32 parameters\n%-34s %10s %12s %8s %6s\n", cohort.K, cohort.P, "", "ms", "predicted ms",
+              "share", "goal");
   const auto sums = make_device_aggregation<float>();
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
   std::vector<double> sum(cohort.P);
@@ -101,9 +110,10 @@ void aggregation(double bytes_per_second) {
       const std::vector<const Payload<float>*> messages = cohort.messages();
       bool is_summed = true;
       const double s = seconds_of(7, [&] { is_summed = sums->sum(messages, weights, scope, sum) && is_summed; });
-      const double least = one.bytes * static_cast<double>(cohort.K) * static_cast<double>(cohort.P) / bytes_per_second;
+      const double least = one.bytes * cohort.entries() / bytes_per_second;
       if (is_summed)
-        std::printf("%-34s %10.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s, least / s,
+        std::printf("%-34s %10.3f %12.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s,
+                    1e3 * bench::predicted_seconds("aggregation", one.label, cohort.entries(), ceilings), least / s,
                     one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
       else
         std::printf("%-34s has no form on the GPU\n", one.label.c_str());
@@ -116,68 +126,20 @@ void aggregation(double bytes_per_second) {
 
 // ---- training -------------------------------------------------------------------------------------------------------------------
 
-struct Study {
-  std::string label, data, model, local, more;
-  std::uint32_t clients, cohort, steps;
-  double goal_us = 0;
-  std::string products = "full";
-};
 constexpr std::uint32_t kWarmRounds = 12;  // until waves and ways are chosen and steps are recorded
-
-// A run with its parts in the open.
-class Open {
- public:
-  explicit Open(const std::string& text)
-      : cell_(parse_cells(text, "gpu_bench.toml").at(0)),
-        pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-        problem_(cell_.scenario, DataCatalog(std::getenv("FEDBITS_DATA") == nullptr ? "" : std::getenv("FEDBITS_DATA")), pool_),
-        experiment_(cell_, problem_, pool_, {.threads = pool_.num_threads(), .device = Device::cuda}) {}
-  void play(std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t r = first; r < first + count; ++r) experiment_.round().play(r, false);
-  }
-  [[nodiscard]] std::size_t P() const { return problem_.P(); }
-
- private:
-  Cell cell_;
-  ThreadPool pool_;
-  FederatedProblem<float> problem_;
-  Experiment<float> experiment_;
-};
-
-std::string text_of(const Study& study, std::uint32_t rounds) {
-  const std::string clients = std::to_string(study.clients);
-  return "name = 'bench'\nmatrix_products = '" + study.products + "'\nrounds = " + std::to_string(rounds) + "\n[data]\n" + study.data +
-         "\n[partition]\nkind = 'shuffled'\nclients = " + clients + "\n[model]\n" + study.model + "\n[local]\n" + study.local +
-         "\n[evaluate]\nevery = 1000000\ntrain_loss = false\ngradient = 'never'\noptimum = false\n" +
-         (study.cohort < study.clients ? "[participation]\nkind = 'uniform'\nclients = " + std::to_string(study.cohort) + "\n" : "") +
-         study.more;
-}
 
 void training() {
   const auto clients = static_cast<std::uint32_t>(scaled(256, 2));
-  const std::string images = "name = 'fashion-mnist'\ntest = 'none'\nrows = " + std::to_string(std::max<std::uint32_t>(40 * clients, 80));
-  std::vector<Study> studies = {
-      {"perceptron 784-200-10", images, "kind = 'mlp'\nhidden = [200]", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01", "",
-       clients, clients, 20, 1.2},
-      {"softmax regression 784-10", images, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01",
-       "", clients, clients, 20, 0.1},
-      {"CNN of McMahan, 1.66M", images, "kind = 'cnn_mcmahan'", "kind = 'sgd'\nbatch = 32\nsteps = 5\nlearning_rate = 0.01", "", clients,
-       clients, 5, 25},
-  };
-  for (const std::string products : {"tf32", "bf16"})
-    for (const std::size_t of : {0, 2}) {
-      studies.push_back(studies[of]);
-      studies.back().products = products;
-      studies.back().label += ", " + products;
-    }
-  std::printf("\ntraining, %u clients, batch 32\n%-34s %10s %14s %6s\n", clients, "", "parameters", "us/client-step", "goal");
-  for (const Study& study : studies) {
+  std::printf("\ntraining, %u clients, batch 32\n%-34s %10s %14s %12s %6s\n", clients, "", "parameters", "us/client-step", "predicted us",
+              "goal");
+  for (const bench::Study& study : bench::training_studies(clients)) {
     try {
-      Open run(text_of(study, 100));
+      bench::Open run(bench::text_of(study, 100));
       std::uint32_t round = 1 + kWarmRounds;
       run.play(1, kWarmRounds);
       const double s = seconds_of(5, [&] { run.play(round++, 1); });
-      std::printf("%-34s %10zu %14.3f %6g\n", study.label.c_str(), run.P(), 1e6 * s / study.clients / study.steps, study.goal_us);
+      std::printf("%-34s %10zu %14.3f %12.3f %6g\n", study.label.c_str(), run.P(), 1e6 * s / study.clients / study.steps,
+                  1e6 * bench::predicted_seconds("training", study.label, 1, ceilings), study.goal_us);
     } catch (const Error& error) {
       std::printf("%-34s %s\n", study.label.c_str(), error.what());
     }
@@ -197,16 +159,16 @@ void latency() {
     }
   });
   std::printf("\nlatency\n%-34s %10.2f us\n", "buffers of a message", 1e6 * s / kMessages);
-  const Study study = {"",
-                       "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
-                       "kind = 'mlp'\nhidden = [8]",
-                       "kind = 'sgd'\nbatch = 4\nsteps = 1\nlearning_rate = 0.01",
-                       "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
-                       10,
-                       10,
-                       1};
+  const bench::Study study = {"",
+                              "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
+                              "kind = 'mlp'\nhidden = [8]",
+                              "kind = 'sgd'\nbatch = 4\nsteps = 1\nlearning_rate = 0.01",
+                              "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
+                              10,
+                              10,
+                              1};
   try {
-    Open run(text_of(study, 1000));
+    bench::Open run(bench::text_of(study, 1000));
     run.play(1, 10);
     std::uint32_t round = 11;
     const double each = seconds_of(5, [&] {
@@ -222,7 +184,7 @@ void latency() {
 void rounds(const std::string& products) {
   const auto clients = static_cast<std::uint32_t>(scaled(1000, 4)), cohort = static_cast<std::uint32_t>(scaled(50, 2));
   const auto count = static_cast<std::uint32_t>(scaled(1500, 2));
-  const Study study = {
+  const bench::Study study = {
       "",
       "name = 'cifar10'\ntest = 'none'\nrows = " + std::to_string(50 * clients),
       "kind = 'neural_network'\nlayers = ['conv2d(32, 3, padding=1)', 'relu', 'max_pool(2)', 'conv2d(64, 3, padding=1)', 'relu', "
@@ -235,7 +197,7 @@ void rounds(const std::string& products) {
       0,
       products};
   try {
-    Open run(text_of(study, count + kWarmRounds));
+    bench::Open run(bench::text_of(study, count + kWarmRounds));
     run.play(1, kWarmRounds);
     const auto start = Clock::now();
     run.play(1 + kWarmRounds, count);
@@ -260,6 +222,7 @@ int main(int argc, char** argv) {
     return 3;
   }
   const double speed = copy_speed();
+  ceilings = bench::ceilings_of(cuda::device_name(), speed);
   std::printf("%s\ncopy on the device: %.0f GB/s, read and written\n", cuda::device_name().c_str(), speed / 1e9);
   if (what == "all" || what == "operators") operators(speed);
   if (what == "all" || what == "aggregation") aggregation(speed);

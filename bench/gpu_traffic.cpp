@@ -14,6 +14,7 @@
 
 #include "bench/gpu_cohort.hpp"
 #include "bench/gpu_counts.hpp"
+#include "bench/gpu_studies.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/error.hpp"
 #include "server/device_aggregation.hpp"
@@ -91,7 +92,7 @@ void operators() {
 }
 
 void aggregation() {
-  bench::Cohort cohort(kSumGroup, 200000);
+  bench::Cohort cohort(4 * kSumGroup, 100000);
   begin("aggregation, " + cohort.text(), "bytes per parameter");
   const auto sums = make_device_aggregation<float>();
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
@@ -103,10 +104,44 @@ void aggregation() {
     cohort.compress(*op, scope);
     const std::vector<const Payload<float>*> messages = cohort.messages();
     cuda::synchronise();
+    for (int warm = 0; warm < 3; ++warm) (void)sums->sum(messages, weights, scope, sum);  // what is set up once
     (void)emulator::take_traffic();
     if (!sums->sum(messages, weights, scope, sum)) throw std::runtime_error(one.label + " has no form on the GPU");
-    const double group = sizeof(double) / static_cast<double>(kSumGroup);  // sums of a group are written once
-    say({"aggregation", one.label, bytes_of(cohort) + group}, emulator::take_traffic(), cohort.entries());
+    const double sums_bytes = 2.0 * sizeof(double) / cohort.K;  // written, and read by the copy to the host
+    say({"aggregation", one.label, bytes_of(cohort) + sums_bytes}, emulator::take_traffic(), cohort.entries());
+  }
+}
+
+// Of a step: parameters are read and written, images are read. Rounded products read what full ones read, and rows of theirs differ in the
+// peak alone: tensor cores take the emulator hours.
+void training() {
+  constexpr std::uint32_t kClients = 2, kWarm = 12;
+  begin("training, batches of 32", "bytes per client and step");
+  std::vector<bench::Study> studies = bench::training_studies(kClients);
+  std::map<std::string, std::map<std::string, Traffic>> by_model;
+  for (bench::Study& study : studies) {
+    const bool is_large = study.operations > 1e9;
+    const std::string steps = "steps = " + std::to_string(study.steps);
+    if (is_large) study.local.replace(study.local.find(steps), steps.size(), "steps = 1");
+    const std::uint32_t counted = is_large ? 1 : study.steps;
+    bench::Study full = study;
+    full.products = "full";
+    bench::Open run(bench::text_of(full, 100));
+    if (study.products == "full") {
+      const std::uint32_t warm = is_large ? 1 : kWarm;
+      run.play(1, warm);
+      cuda::synchronise();
+      (void)emulator::take_traffic();
+      run.play(1 + warm, 1);
+      cuda::synchronise();
+      by_model[study.model] = emulator::take_traffic();
+    }
+    const double parameters = 8.0 * static_cast<double>(run.P()) / (study.steps_in_a_kernel ? counted : 1);
+    const auto products = study.products == "tf32"   ? bench::Products::tf32
+                          : study.products == "bf16" ? bench::Products::bf16
+                                                     : bench::Products::full;
+    say({"training", study.label, parameters + 32 * 784 * 4, 0, 0, study.operations, products}, by_model[study.model],
+        static_cast<double>(kClients) * counted);
   }
 }
 
@@ -142,6 +177,7 @@ int main(int argc, char** argv) try {
   }
   if (what == "all" || what == "operators") operators();
   if (what == "all" || what == "aggregation") aggregation();
+  if (what == "all" || what == "training") training();
   if (!file.empty()) write(file);
   return 0;
 } catch (const std::exception& error) {
