@@ -1,9 +1,10 @@
 // The bytes that kernels move for the rows of gpu_bench, counted on the emulator (preset emulator-count), with the time that they take on
 // GPUs of published speed. Nothing is timed here.
 //
-//   gpu_traffic [all | operators | aggregation | training] [--kernels] [--counts FILE]
+//   gpu_traffic [all | operators | aggregation | training] [--only TEXT] [--kernels] [--counts FILE]
 //
-// --kernels: what each kernel moves. --counts: writes the rows that gpu_bench predicts from, which are in the source tree:
+// --only: rows whose names hold the text. --kernels: what each kernel moves. --counts: writes the rows that gpu_bench predicts from, which
+// are in the source tree:
 //   cmake --preset emulator-count && cmake --build --preset emulator-count
 //   FEDBITS_DATA=DIR build-emulator-count/bench/gpu_traffic all --counts bench/gpu_counts.inc
 // Clients are few and their vectors as long as in gpu_bench, since bytes are counted per parameter.
@@ -26,6 +27,8 @@ using namespace fl;
 using emulator::Traffic;
 
 bool with_kernels = false;
+std::string only;
+bool is_asked(const std::string& name) { return name.find(only) != std::string::npos; }
 
 struct Line {
   std::string stage, name;
@@ -78,6 +81,7 @@ void operators() {
   bench::Cohort cohort(4, 1000000);
   begin("operators, " + cohort.text(), "bytes per parameter");
   for (const bench::Operator& one : bench::compressed_rows()) {
+    if (!is_asked(one.label)) continue;
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
@@ -98,6 +102,7 @@ void aggregation() {
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
   std::vector<double> sum(cohort.P);
   for (const bench::Operator& one : bench::summed_rows()) {
+    if (!is_asked(one.label)) continue;
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
@@ -120,6 +125,7 @@ void training() {
   std::vector<bench::Study> studies = bench::training_studies(kClients);
   std::map<std::string, std::map<std::string, Traffic>> by_model;
   for (bench::Study& study : studies) {
+    if (!is_asked(study.label)) continue;
     const bool is_large = study.operations > 1e9;
     const std::string steps = "steps = " + std::to_string(study.steps);
     if (is_large) study.local.replace(study.local.find(steps), steps.size(), "steps = 1");
@@ -166,12 +172,14 @@ int main(int argc, char** argv) try {
     const std::string word = argv[i];
     if (word == "--kernels")
       with_kernels = true;
+    else if (word == "--only" && i + 1 < argc)
+      only = argv[++i];
     else if (word == "--counts" && i + 1 < argc)
       file = argv[++i];
     else if (word == "all" || word == "operators" || word == "aggregation" || word == "training")
       what = word;
     else {
-      std::fprintf(stderr, "usage: gpu_traffic [all | operators | aggregation | training] [--kernels] [--counts FILE]\n");
+      std::fprintf(stderr, "usage: gpu_traffic [all | operators | aggregation | training] [--only TEXT] [--kernels] [--counts FILE]\n");
       return 2;
     }
   }
