@@ -9,18 +9,21 @@
 //   training     microseconds per client and step, 256 clients, batches of 32, of whole rounds without messages: perceptron 784-200-10,
 //                softmax regression, the CNN of McMahan; bench/rivals_gpu.py times PyTorch and JAX on the same GPU
 //                also with products in TF32 and BF16
-//   rounds       CIFAR-10: 1,000 users of 50 images, 50 in a round, 5 steps of 10 images, a CNN of 1.6M parameters
+//   rounds       CIFAR-10: 1,000 users of 50 images (fewer users where the training set was cut), 50 in a round, 5 steps of 10 images, a
+//   CNN of 1.6M parameters
 //
 // Beside what is measured stands what follows from the bytes that kernels move, as counted on an emulator (gpu_counts.hpp), and from the
-// speed of the copy.
+// speed of the copy: "predicted", in the unit of the value ("predicted_ms" in JSON where that is a millisecond).
 //
-//   gpu_bench [all | operators | aggregation | latency | training | rounds] [scale = 1]      scale < 1: fewer clients and smaller vectors,
-//   to try it out
-// Needs FEDBITS_DATA with fashion-mnist and cifar10; what is missing is said. Without a GPU it says so and ends with 3.
+//   gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale = 1] [--json]
+//
+// scale < 1: fewer clients and smaller vectors, to try it out. --json: a line of JSON for each row, for bench/gpu_check.py, instead of
+// tables. Needs FEDBITS_DATA with fashion-mnist and cifar10; what is missing is said. Without a GPU it says so and ends with 3.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "bench/gpu_cohort.hpp"
 #include "bench/gpu_counts.hpp"
@@ -33,6 +36,7 @@
 #include "fl_core/error.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/data/load.hpp"
 #include "scenarios/experiment.hpp"
 #include "server/device_aggregation.hpp"
 
@@ -45,6 +49,62 @@ using Clock = std::chrono::steady_clock;
 double scale = 1;
 bench::Ceilings ceilings{};
 std::size_t scaled(double full, double least) { return static_cast<std::size_t>(std::max(least, full * scale)); }
+
+// ---- rows ---------------------------------------------------------------------------------------------------------------------
+
+bool as_json = false;
+const char* stage = "";
+
+struct Row {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  double goal = 0;         // of the share where there is one, else of the value; 0: none
+  double floor_bytes = 0;  // that have to be read and written at the least; 0: not known
+  double share = 0;        // of `value`: what the floor takes at the speed of the copy; 0: not known
+  std::string note{};
+  double predicted = 0;  // in the unit of `value`, from counted bytes and the speed of the copy; 0: nothing was counted
+};
+
+void begin_table(const char* name, const std::string& heading) {
+  stage = name;
+  if (!as_json) std::printf("\n%s\n", heading.c_str());
+}
+
+void say(const Row& row) {
+  if (as_json) {
+    nlohmann::json line = {{"stage", stage}, {"name", row.name}, {"value", row.value}, {"unit", row.unit}};
+    if (row.goal > 0) line["goal"] = row.goal;
+    if (row.floor_bytes > 0) line["floor_bytes"] = row.floor_bytes;
+    if (row.share > 0) line["share"] = row.share;
+    if (row.predicted > 0) line[row.unit == "ms" ? "predicted_ms" : "predicted"] = row.predicted;
+    if (!row.note.empty()) line["note"] = row.note;
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("%-34s %10.3f %-14s", row.name.c_str(), row.value, row.unit.c_str());
+    if (row.predicted > 0) std::printf(" predicted %10.3f", row.predicted);
+    if (row.share > 0) std::printf(" share %5.2f", row.share);
+    if (row.goal > 0) std::printf("  goal %g", row.goal);
+    std::printf("%s%s\n", row.note.empty() ? "" : "  ", row.note.c_str());
+  }
+  std::fflush(stdout);
+}
+
+// Says why a row has no value.
+void say_why(const std::string& name, const std::string& why) {
+  if (as_json)
+    std::printf("%s\n", nlohmann::json{{"stage", stage}, {"name", name}, {"why", why}}.dump().c_str());
+  else
+    std::printf("%-34s %s\n", name.c_str(), why.c_str());
+  std::fflush(stdout);
+}
+
+// Says the time of a row of `entries` parameters, in milliseconds, as a share of what its floor takes at the speed of the copy.
+void say_share(const bench::Operator& one, double seconds, double entries, double bytes_per_second) {
+  const double bytes = one.bytes * entries;
+  say({one.label, 1e3 * seconds, "ms", one.goal, bytes, bytes / bytes_per_second / seconds, "",
+       1e3 * bench::predicted_seconds(stage, one.label, entries, ceilings)});
+}
 
 // Seconds of work(), until the GPU has done it; the median of some after one that does not count.
 template <class Work>
@@ -73,22 +133,17 @@ double copy_speed() {
 
 void operators(double bytes_per_second) {
   bench::Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
-  std::printf("\noperators, %u clients x %zu float32 parameters\n%-34s %10s %12s %8s %6s\n", cohort.K, cohort.P, "", "ms", "predicted ms",
-              "share", "goal");
+  begin_table("operators", "operators, " + cohort.text());
   for (const bench::Operator& one : bench::compressed_rows()) {
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
     try {
       const double s = seconds_of(7, [&] { cohort.compress(*op, scope); });
-      const double least = one.bytes * cohort.entries() / bytes_per_second;
-      std::printf("%-34s %10.3f %12.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s,
-                  1e3 * bench::predicted_seconds("operators", one.label, cohort.entries(), ceilings), least / s,
-                  one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
+      say_share(one, s, cohort.entries(), bytes_per_second);
     } catch (const Error& error) {
-      std::printf("%-34s %s\n", one.label.c_str(), error.what());
+      say_why(one.label, error.what());
     }
-    std::fflush(stdout);
   }
 }
 
@@ -96,8 +151,7 @@ void operators(double bytes_per_second) {
 
 void aggregation(double bytes_per_second) {
   bench::Cohort cohort(static_cast<std::uint32_t>(scaled(1000, 2)), scaled(1e6, 1e3));
-  std::printf("\naggregation, %u clients x %zu float32 parameters\n%-34s %10s %12s %8s %6s\n", cohort.K, cohort.P, "", "ms", "predicted ms",
-              "share", "goal");
+  begin_table("aggregation", "aggregation, " + cohort.text());
   const auto sums = make_device_aggregation<float>();
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
   std::vector<double> sum(cohort.P);
@@ -110,17 +164,13 @@ void aggregation(double bytes_per_second) {
       const std::vector<const Payload<float>*> messages = cohort.messages();
       bool is_summed = true;
       const double s = seconds_of(7, [&] { is_summed = sums->sum(messages, weights, scope, sum) && is_summed; });
-      const double least = one.bytes * cohort.entries() / bytes_per_second;
       if (is_summed)
-        std::printf("%-34s %10.3f %12.3f %8.2f %6s\n", one.label.c_str(), 1e3 * s,
-                    1e3 * bench::predicted_seconds("aggregation", one.label, cohort.entries(), ceilings), least / s,
-                    one.goal > 0 ? std::to_string(one.goal).substr(0, 4).c_str() : "-");
+        say_share(one, s, cohort.entries(), bytes_per_second);
       else
-        std::printf("%-34s has no form on the GPU\n", one.label.c_str());
+        say_why(one.label, "has no form on the GPU");
     } catch (const Error& error) {
-      std::printf("%-34s %s\n", one.label.c_str(), error.what());
+      say_why(one.label, error.what());
     }
-    std::fflush(stdout);
   }
 }
 
@@ -130,20 +180,18 @@ constexpr std::uint32_t kWarmRounds = 12;  // until waves and ways are chosen an
 
 void training() {
   const auto clients = static_cast<std::uint32_t>(scaled(256, 2));
-  std::printf("\ntraining, %u clients, batch 32\n%-34s %10s %14s %12s %6s\n", clients, "", "parameters", "us/client-step", "predicted us",
-              "goal");
+  begin_table("training", "training, " + std::to_string(clients) + " clients, batch 32");
   for (const bench::Study& study : bench::training_studies(clients)) {
     try {
       bench::Open run(bench::text_of(study, 100));
       std::uint32_t round = 1 + kWarmRounds;
       run.play(1, kWarmRounds);
       const double s = seconds_of(5, [&] { run.play(round++, 1); });
-      std::printf("%-34s %10zu %14.3f %12.3f %6g\n", study.label.c_str(), run.P(), 1e6 * s / study.clients / study.steps,
-                  1e6 * bench::predicted_seconds("training", study.label, 1, ceilings), study.goal_us);
+      say({study.label, 1e6 * s / study.clients / study.steps, "us/client-step", study.goal_us, 0, 0,
+           std::to_string(run.P()) + " parameters", 1e6 * bench::predicted_seconds(stage, study.label, 1, ceilings)});
     } catch (const Error& error) {
-      std::printf("%-34s %s\n", study.label.c_str(), error.what());
+      say_why(study.label, error.what());
     }
-    std::fflush(stdout);
   }
 }
 
@@ -158,7 +206,8 @@ void latency() {
       message.value.resize_discard(1000);
     }
   });
-  std::printf("\nlatency\n%-34s %10.2f us\n", "buffers of a message", 1e6 * s / kMessages);
+  begin_table("latency", "latency");
+  say({"buffers of a message", 1e6 * s / kMessages, "us"});
   const bench::Study study = {"",
                               "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
                               "kind = 'mlp'\nhidden = [8]",
@@ -175,61 +224,88 @@ void latency() {
       run.play(round, 50);
       round += 50;
     });
-    std::printf("%-34s %10.2f us\n", "a round of 10 clients", 1e6 * each / 50);
+    say({"a round of 10 clients", 1e6 * each / 50, "us"});
   } catch (const Error& error) {
-    std::printf("%-34s %s\n", "a round of 10 clients", error.what());
+    say_why("a round of 10 clients", error.what());
   }
 }
 
-void rounds(const std::string& products) {
-  const auto clients = static_cast<std::uint32_t>(scaled(1000, 4)), cohort = static_cast<std::uint32_t>(scaled(50, 2));
-  const auto count = static_cast<std::uint32_t>(scaled(1500, 2));
+constexpr std::uint32_t kImages = 50;  // of a user
+
+void rounds(const std::string& products, std::uint32_t users) {
+  const auto cohort = static_cast<std::uint32_t>(scaled(50, 2)), count = static_cast<std::uint32_t>(scaled(1500, 2));
   const bench::Study study = {
-      "",
-      "name = 'cifar10'\ntest = 'none'\nrows = " + std::to_string(50 * clients),
+      "1,500 rounds, products " + products,
+      "name = 'cifar10'\ntest = 'none'\nrows = " + std::to_string(kImages * users),
       "kind = 'neural_network'\nlayers = ['conv2d(32, 3, padding=1)', 'relu', 'max_pool(2)', 'conv2d(64, 3, padding=1)', 'relu', "
       "'max_pool(2)', 'dense(384)', 'relu', 'dense(classes)']",
       "kind = 'sgd'\nbatch = 10\nsteps = 5\nlearning_rate = 0.05",
       "",
-      clients,
-      cohort,
+      users,
+      std::min(cohort, users),
       5,
-      0,
+      20,
       products};
-  try {
-    bench::Open run(bench::text_of(study, count + kWarmRounds));
-    run.play(1, kWarmRounds);
-    const auto start = Clock::now();
-    run.play(1 + kWarmRounds, count);
+  constexpr double kMost = 10;  // seconds; the time of all rounds is then that of those that were played, times as many
+  bench::Open run(bench::text_of(study, count + kWarmRounds));
+  run.play(1, kWarmRounds);
+  const auto start = Clock::now();
+  double s = 0;
+  std::uint32_t done = 0;
+  while (done < count && s < kMost) {
+    const std::uint32_t some = std::min<std::uint32_t>(50, count - done);
+    run.play(1 + kWarmRounds + done, some);
     cuda::synchronise();
-    const double s = std::chrono::duration<double>(Clock::now() - start).count();
-    std::printf(
-        "\nrounds: %u users x 50 images of CIFAR-10, %u in a round, 5 steps of 10 images, %zu parameters, products "
-        "%s\n%u rounds in %.2f s (goal: 1500 in 20 s)\n",
-        clients, cohort, run.P(), products.c_str(), count, s);
-  } catch (const Error& error) {
-    std::printf("\nrounds: %s\n", error.what());
+    done += some;
+    s = std::chrono::duration<double>(Clock::now() - start).count();
   }
+  say({study.label, s * 1500 / done, "s", study.goal_us, 0, 0,
+       std::to_string(done) + " rounds in " + std::to_string(s) + " s, " + std::to_string(users) + " users, " + std::to_string(run.P()) +
+           " parameters"});
+}
+
+// Users of a run on CIFAR-10: as many as the training set that is here has images for. A round does the same work whatever their number.
+std::uint32_t users_of_cifar() {
+  const std::size_t rows = load_data<float>({.name = "cifar10", .test = "none"}, bench::catalog()).train.num_rows;
+  return static_cast<std::uint32_t>(std::min<std::size_t>(scaled(1000, 4), std::max<std::size_t>(1, rows / kImages)));
+}
+
+void rounds() {
+  begin_table("rounds", "rounds on CIFAR-10: users of 50 images, 50 users in a round, 5 steps of 10 images");
+  for (const std::string products : {"full", "tf32"}) try {
+      rounds(products, users_of_cifar());
+    } catch (const Error& error) {
+      say_why("1,500 rounds, products " + products, error.what());
+    }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "all";
-  if (argc > 2) scale = std::atof(argv[2]);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  as_json = std::erase(words, "--json") > 0;
+  const std::string what = words.empty() ? "all" : words[0];
+  const std::vector<std::string> known = {"all", "copy", "operators", "aggregation", "latency", "training", "rounds"};
+  if (words.size() > 1) scale = std::atof(words[1].c_str());
+  if (std::find(known.begin(), known.end(), what) == known.end() || words.size() > 2 || !(scale > 0)) {
+    std::fprintf(stderr, "usage: gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale > 0] [--json]\n");
+    return 2;
+  }
   if (const std::string why = cuda::why_no_device(); !why.empty()) {
     std::printf("gpu_bench: %s\n", why.c_str());
     return 3;
   }
   const double speed = copy_speed();
   ceilings = bench::ceilings_of(cuda::device_name(), speed);
-  std::printf("%s\ncopy on the device: %.0f GB/s, read and written\n", cuda::device_name().c_str(), speed / 1e9);
-  if (what == "all" || what == "operators") operators(speed);
-  if (what == "all" || what == "aggregation") aggregation(speed);
-  if (what == "all" || what == "latency") latency();
-  if (what == "all" || what == "training") training();
-  for (const std::string products : {"full", "tf32"})
-    if (what == "all" || what == "rounds") rounds(products);
+  const auto is_asked = [&what](const char* name) { return what == "all" || what == name; };
+  begin_table("copy", cuda::device_name());
+  if (is_asked("copy") || !as_json) say({"copy on the device", speed / 1e9, "GB/s", 0, 0, 0, "read and written"});
+  if (is_asked("operators")) operators(speed);
+  if (is_asked("aggregation")) aggregation(speed);
+  if (is_asked("latency")) latency();
+  if (is_asked("training")) training();
+  if (is_asked("rounds")) rounds();
+  if (as_json) return 0;
   std::printf("\nways chosen by time\n");
   for (const std::string& line : cuda::measured_choices()) std::printf("%s\n", line.c_str());
   return 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -73,7 +74,7 @@ NamedPart resolve_name(const std::string& role, const std::string& name) {
         if (const auto number = number_in(name, alias)) return make(alias, name, number);
     std::vector<std::string> names = Registry::instance().names(role);
     for (std::string& alias : alias_names(role)) names.push_back(std::move(alias));
-    const std::string near = nearest_name(name, names);
+    const std::string near = meanings_of(name).empty() ? nearest_name(name, names) : "";
     if (!near.empty() && !Registry::instance().contains(role, near))
       throw ConfigError("unknown " + role + " \"" + name + "\"; did you mean \"" + near + "\"?");
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "fl_core/meanings.hpp"
+
 namespace fl {
 namespace {
 
@@ -47,6 +49,7 @@ ConfigError::ConfigError(const std::string& message) : Error(message), problems_
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongestName = 100;  // nothing longer is a slip of the fingers, and the distance costs its square
   if (name.empty() || name.size() > kLongestName) return "";
+  if (std::string meant = meant_value(name, candidates); !meant.empty()) return meant;
   const std::string wanted = folded(name);
   std::string best;
   std::size_t best_distance = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -32,8 +33,7 @@ std::string unknown_option(const std::string& key, const std::string& part, Sche
     known.push_back(field.name);
     all += ", " + field.name;
   }
-  const std::string near = nearest_name(key, known);
-  return "has no option \"" + key + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (" + part + " has: " + all + ")";
+  return "has no option \"" + key + "\"" + did_you_mean(key, known, Sought::key) + " (" + part + " has: " + all + ")";
 }
 
 Refusal set_options(const Value::Table& table, NamedPart& part) {

@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include "fl_core/meanings.hpp"
+
 namespace fl {
 namespace {
 
@@ -28,11 +30,10 @@ std::string list(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// "unknown compressor "topk"; did you mean "top_k"? known: identity, top_k"
-ConfigError unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known) {
-  const std::string near = nearest_name(name, known);
-  const std::string hint = near.empty() ? "" : " did you mean \"" + near + "\"?";
-  return ConfigError("unknown " + what + " \"" + name + "\";" + hint + " known: " + list(known));
+// "unknown compressor "topk"; did you mean "top_k"? known: identity, top_k". `other` tells of parts of that name with another role.
+ConfigError unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known, const std::string& other) {
+  const std::string hint = other.empty() || !meant_value(name, known).empty() ? did_you_mean(name, known, Sought::value) : other;
+  return ConfigError("unknown " + what + " \"" + name + "\"" + (hint.empty() ? ";" : hint) + " known: " + list(known));
 }
 
 // Every role that a part may have: what scenarios and networks choose parts for.
@@ -45,7 +46,7 @@ const std::vector<std::string>& known_roles() {
 // Throws ConfigError for a part that nothing could ever choose.
 void require_role(const std::string& role, const std::string& name) {
   if (std::ranges::find(known_roles(), role) == known_roles().end())
-    throw ConfigError("part \"" + name + "\": " + unknown("role", role, known_roles()).what());
+    throw ConfigError("part \"" + name + "\": " + unknown("role", role, known_roles(), "").what());
 }
 
 }  // namespace
@@ -67,10 +68,18 @@ struct Registry::Impl {
     const auto r = roles.find(role);
     if (r == roles.end()) {
       for (const auto& [key, _] : roles) known.push_back(key);
-      throw unknown("role", role, known);
+      throw unknown("role", role, known, "");
     }
     for (const auto& [key, _] : r->second) known.push_back(key);
-    throw unknown(role, name, known);
+    throw unknown(role, name, known, other_role(role, name));
+  }
+
+  // Returns "; did you mean kind = "ef21" (in [feedback.up])?" for a name that parts of another role alone have.
+  [[nodiscard]] std::string other_role(const std::string& role, const std::string& name) const {
+    for (const auto& [other, parts] : roles)
+      if (other != role && find(other, name) != nullptr && !table_of_role(other).empty())
+        return "; did you mean kind = \"" + name + "\" (in [" + table_of_role(other) + "])?";
+    return "";
   }
 };
 

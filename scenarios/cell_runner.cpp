@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "scenarios/key_places.hpp"
+#include "scenarios/mending.hpp"
 
 namespace fl {
 
@@ -65,9 +66,11 @@ struct CellRunner::Impl {
     return found;
   }
   template <class T>
-  CellNeed check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
+  CellNeed check(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest, bool looks_for_errors) {
     FederatedProblem<T>& of_cell = problem(cell, latest);
-    const Experiment<T> experiment(cell, of_cell, pool(), machine);
+    MachineOptions own = machine;
+    own.looks_for_errors = looks_for_errors;
+    const Experiment<T> experiment(cell, of_cell, pool(), own);
     return {experiment.size_bytes(), experiment.device_need(), experiment.whole_minibatch(), of_cell.num_dropped_rows(),
             of_cell.num_dropped_test_rows()};
   }
@@ -107,9 +110,42 @@ Calibration CellRunner::calibrate(const Cell& cell, const Cell* later, double se
   });
 }
 CellNeed CellRunner::check(const Cell& cell) {
-  return placing_errors(cell, [&] {
-    return cell.scenario.precision == Precision::float32 ? impl_->check(cell, impl_->latest32) : impl_->check(cell, impl_->latest64);
+  const auto check = [this](const Cell& one, bool looks_for_errors) {
+    return one.scenario.precision == Precision::float32 ? impl_->check(one, impl_->latest32, looks_for_errors)
+                                                        : impl_->check(one, impl_->latest64, looks_for_errors);
+  };
+  Problems first;
+  try {
+    return check(cell, false);
+  } catch (const ConfigError& error) {
+    first = error.problems();
+  } catch (const DataError& error) {
+    first = {{key_of_data(cell.scenario.data), error.what()}};
+  }
+  const Problems problems = all_problems(cell.scenario, first, [&](const Scenario& scenario) {
+    Cell other = cell;
+    other.scenario = scenario;
+    static_cast<void>(check(other, true));
   });
+  throw with_places(ConfigError(problems), cell);
+}
+
+std::vector<CellNeed> CellRunner::check(const std::vector<const Cell*>& cells) {
+  constexpr std::size_t kMostBadCells = 64;  // after which no more are looked at
+  std::vector<CellNeed> needs;
+  ProblemList problems;
+  std::size_t num_bad = 0;
+  for (const Cell* cell : cells) {
+    try {
+      needs.push_back(check(*cell));
+      continue;
+    } catch (const ConfigError& error) {
+      for (const Problem& problem : error.problems()) problems.add(place_of_text(problem.where), problem.message);
+    }
+    if (++num_bad == kMostBadCells) break;
+  }
+  problems.throw_if_any();
+  return needs;
 }
 
 }  // namespace fl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "scenarios/experiment.hpp"
 
@@ -23,8 +24,10 @@ class FL_API CellRunner {
   ~CellRunner();
   // From now on with so many threads: for a process that was forked, where threads of its parent are not.
   void use_threads(int threads);
-  // Puts a cell together without running it: throws what run() would throw before its first round.
+  // Puts a cell together without running it. Throws ConfigError with all problems that run() would meet before its first round.
   CellNeed check(const Cell& cell);
+  // The same for several cells: one error has the problems of all of them.
+  std::vector<CellNeed> check(const std::vector<const Cell*>& cells);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
   // `later`, another seed of the same cell that was not met yet, tells what a new seed costs; nullptr = there is none.
   [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds);

@@ -1,7 +1,10 @@
 #include "scenarios/config_tree.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
+
+#include "fl_core/meanings.hpp"
 
 namespace fl {
 
@@ -9,6 +12,22 @@ std::string Place::text() const { return line == 0 ? source : source + ":" + std
 
 bool Place::operator<(const Place& other) const {
   return std::tie(setting, source, line, column) < std::tie(other.setting, other.source, other.line, other.column);
+}
+
+Place place_of_text(const std::string& text) {
+  if (text.starts_with("--set ")) return {text, 0, 0, 1};
+  const auto number_before = [&text](std::size_t end, std::uint32_t& number) {
+    const std::size_t colon = end == 0 ? std::string::npos : text.rfind(':', end - 1);
+    if (colon == std::string::npos) return std::string::npos;
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, text.data() + end, number);
+    return error == std::errc{} && stop == text.data() + end ? colon : std::string::npos;
+  };
+  Place place;
+  const std::size_t before_column = number_before(text.size(), place.column);
+  const std::size_t before_line = before_column == std::string::npos ? before_column : number_before(before_column, place.line);
+  if (before_line == std::string::npos) return {text};
+  place.source = text.substr(0, before_line);
+  return place;
 }
 
 const Node* Node::find(const std::string& path) const {
@@ -94,11 +113,11 @@ std::string join_path(const std::string& path, const std::string& key) {
   return path.empty() || key.empty() ? path + key : path + "." + key;
 }
 
-std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known) {
-  const std::string near = nearest_name(key, known);
+std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known,
+                             const std::string& hint) {
   std::string all;
   for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-  return join_path(path, key) + ": unknown key" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (known: " + all + ")";
+  return join_path(path, key) + ": unknown key" + (hint.empty() ? did_you_mean(key, known, Sought::key) : hint) + " (known: " + all + ")";
 }
 
 void refuse_other_keys(const Node& table, const std::string& path, const std::vector<std::string>& known, ProblemList& problems) {

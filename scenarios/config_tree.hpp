@@ -20,6 +20,8 @@ struct Place {
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool operator<(const Place& other) const;
 };
+// Returns the place that text() wrote; of settings, the number is not known.
+[[nodiscard]] Place place_of_text(const std::string& text);
 
 struct Node {
   enum class Kind { scalar, array, table };
@@ -48,6 +50,7 @@ class ProblemList {
  public:
   void add(const Place& place, const std::string& message);
   [[nodiscard]] bool empty() const { return found_.empty(); }
+  [[nodiscard]] std::size_t size() const { return count_ + left_out_; }
   // Returns true when more problems would only be counted.
   [[nodiscard]] bool is_full() const { return count_ >= kMostProblems; }
   [[nodiscard]] ConfigError error() const;
@@ -63,8 +66,9 @@ class ProblemList {
 
 [[nodiscard]] std::string join_path(const std::string& path, const std::string& key);
 
-// "a.b: unknown key; did you mean "c"? (known: c, d)"
-[[nodiscard]] std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known);
+// Returns "a.b: unknown key; did you mean "c"? (known: c, d)". `hint` replaces the question: it begins with "; ".
+[[nodiscard]] std::string unknown_key_text(const std::string& path, const std::string& key, const std::vector<std::string>& known,
+                                           const std::string& hint = "");
 
 // Adds a problem for each key of the table that is not known.
 void refuse_other_keys(const Node& table, const std::string& path, const std::vector<std::string>& known, ProblemList& problems);

@@ -68,7 +68,8 @@ void Experiment<T>::make_parts() {
   about_key("participation.kind", [&] {
     participation_ = make_part<Participation>("participation", scenario_.participation.part.kind, scenario_.participation.part.options,
                                               Device::cpu, Precision::float64);
-    participation_->open(problem_.shards().size(), [this](const std::string& path) { return find_beside(path); });
+    participation_->open(problem_.shards().size(),
+                         [this](const std::string& path) { return problem_.find_input("participation.path", path); });
   });
 
   const std::vector<std::string> vectors = local_->vectors();
@@ -219,11 +220,6 @@ void Experiment<T>::resolve_step_size() {
 }
 
 template <class T>
-std::string Experiment<T>::find_beside(const std::string& path) const {
-  return fl::find_beside(cell_.folder, path);
-}
-
-template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
   state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N),
@@ -255,7 +251,7 @@ void Experiment<T>::declare_state() {
                                                                                   static_cast<std::uint64_t>(scenario_.evaluate.every));
   if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
   SamplingOptions sampling = local_->sampling();
-  sampling.sample_file = find_beside(sampling.sample_file);
+  sampling.sample_file = problem_.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
     oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
                                                   static_cast<std::uint32_t>(scenario_.rounds));
@@ -323,8 +319,11 @@ DeviceNeed Experiment<T>::device_need() const {
 
 template <class T>
 void Experiment<T>::start_model() {
-  const bool wants_gap = this->wants_gap();
-  const bool needs_optimum = local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum;
+  // Another scenario than the one that runs is looked at for its errors alone: its optimum may be anything, and take any time.
+  const bool skips_optimum = machine_.looks_for_errors && scenario_.evaluate.optimum.path.empty();
+  if (skips_optimum && scenario_.start.kind != StartOptions::Kind::file) return;
+  const bool wants_gap = this->wants_gap() && !skips_optimum;
+  const bool needs_optimum = !skips_optimum && (local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum);
   const std::vector<double>* x_star = nullptr;
   if (wants_gap || needs_optimum) {
     const std::string key = scenario_.start.kind == StartOptions::Kind::optimum ? "start.kind"
@@ -344,7 +343,8 @@ void Experiment<T>::start_model() {
       std::transform(x_star->begin(), x_star->end(), model_.begin(), [](double x) { return static_cast<T>(x); });
       break;
     case StartOptions::Kind::file: {
-      const std::vector<double> x = read_parameters(find_beside(scenario_.start.path), problem_.layers(), "start.path");
+      const std::vector<double> x =
+          read_parameters(problem_.find_input("start.path", scenario_.start.path), problem_.layers(), "start.path");
       std::transform(x.begin(), x.end(), model_.begin(), [](double v) { return static_cast<T>(v); });
       break;
     }
@@ -355,6 +355,7 @@ void Experiment<T>::start_model() {
       const std::vector<double> x(model_.begin(), model_.end());
       gather_statistics(std::span<const Statistic>(oracle_->statistics()), x.data(), state_->server(slot).data());
     }
+  if (skips_optimum) return;
   if (scenario_.evaluate.average) start_average(*x_star);
   if (local_->needs_optimum()) {
     const std::vector<T> at(x_star->begin(), x_star->end());

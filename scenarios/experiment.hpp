@@ -42,6 +42,7 @@ struct MachineOptions {
   ModelOutput models{};             // where the final model goes
   std::filesystem::path samples{};  // folder where the rows of all minibatches go, as HASH.csv; "" = nowhere
   RoundTimes* times = nullptr;      // where the seconds of rounds are added up, if anywhere
+  bool looks_for_errors = false;    // it never runs, and computes no optimum
 };
 
 // The file of a run in such a folder.
@@ -95,7 +96,6 @@ class Experiment {
   void check_measures(Problems& problems) const;
   [[nodiscard]] bool wants_gap() const;
   [[nodiscard]] std::string unknown_channel(const std::string& name) const;
-  [[nodiscard]] std::string find_beside(const std::string& path) const;
   void declare_state();
   [[nodiscard]] std::uint64_t round_bytes_on_device() const;
   [[nodiscard]] std::uint64_t room_for_state() const;

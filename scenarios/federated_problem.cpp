@@ -15,8 +15,10 @@
 #include "fl_core/registry.hpp"
 #include "fl_core/rule_field.hpp"
 #include "scenarios/data/feature_shift.hpp"
+#include "scenarios/data/find_file.hpp"
 #include "scenarios/data/hold_out.hpp"
 #include "scenarios/data/memory_limit.hpp"
+#include "scenarios/early_checks.hpp"
 #include "scenarios/model_file.hpp"
 
 namespace fl {
@@ -43,12 +45,13 @@ Scenario data_tables(const Scenario& s) {
 }
 
 template <class T>
-LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog) {
+LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const std::filesystem::path& folder) {
   const Part& synthetic = scenario.data.synthetic;
   LoadedData<T> data;
   if (synthetic.kind.empty()) {
     FileDataOptions options = scenario.data.file();
     options.test_seed = test_seed_of(scenario);
+    options.folder = folder;
     data = load_data<T>(options, catalog);
     // Text that repeats itself may well go on alike everywhere; a table of one class is a mistake.
     if (scenario.data.labels == LabelKind::classes && data.train.vocabulary == 0) validate_for_classification(data.train);
@@ -83,14 +86,14 @@ std::vector<ProblemCache::Entry<double>>& ProblemCache::entries<double>() {
 }
 
 template <class T>
-std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario, bool as_pixels) {
+std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario, bool as_pixels, const std::filesystem::path& folder) {
   const std::lock_guard lock(mutex_);
   std::vector<Entry<T>>& kept = entries<T>();
-  const std::string key = to_toml(data_tables(scenario)) + (as_pixels ? "" : "dense");
+  const std::string key = to_toml(data_tables(scenario)) + (as_pixels ? "" : "dense") + "\n" + folder.string();
   for (const Entry<T>& entry : kept)
     if (entry.key == key) return entry.data;
   if (kept.size() == kKeptData) kept.erase(kept.begin());
-  auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_));
+  auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_, folder));
   if (!as_pixels) {
     if (!loaded->train.augment.is_none())
       throw key_error("data.augment", "model.kind = \"" + scenario.model.part.kind + "\" takes images as plain rows; a neural network can");
@@ -99,15 +102,15 @@ std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario
   }
   return kept.emplace_back(Entry<T>{key, std::move(loaded)}).data;
 }
-template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&, bool);
-template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&, bool);
+template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&, bool, const std::filesystem::path&);
+template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&, bool, const std::filesystem::path&);
 
-std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario) {
+std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario, const std::filesystem::path& folder) {
   if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
   Scenario bare = data_tables(scenario);
   bare.model = scenario.model;
   if (scenario.data.test_fraction > 0) bare.seeds.data = test_seed_of(scenario);  // which rows are held out
-  const std::string key = to_toml(bare);
+  const std::string key = to_toml(bare) + "\n" + folder.string();
   const std::lock_guard lock(mutex_);
   for (const auto& [known, facts] : facts_)
     if (known == key) return facts;
@@ -121,13 +124,15 @@ template <class T>
 FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder)
     : pool_(pool),
       folder_(std::move(folder)),
+      data_folders_(cache.catalog().folders()),
+      model_kind_(scenario.model.part.kind),
       model_(about_key("model.kind",
                        [&] {
                          return make_part<Model<T>>("model", scenario.model.part.kind, scenario.model.part.options, Device::cpu,
                                                     kPrecisionOf<T>);
                        })),
-      data_(about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->takes_pixels()); })),
-      facts_(cache.facts(scenario)),
+      data_(about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->takes_pixels(), folder_); })),
+      facts_(cache.facts(scenario, folder_)),
       weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
   hold_out(scenario.data.test_fraction, test_seed_of(scenario));
   about_key("partition.kind", [&] { split(scenario); });
@@ -234,7 +239,7 @@ template <class T>
 void FederatedProblem<T>::split(const Scenario& scenario) {
   const Part& part = scenario.partition.part;
   const auto partitioner = make_part<Partitioner>("partitioner", part.kind, part.options, Device::cpu, Precision::float64);
-  partitioner->open([this](const std::string& path) { return find_beside(folder_, path); });
+  partitioner->open([this](const std::string& path) { return find_input("partition.path", path); });
   const std::vector<std::uint32_t> group = groups(partitioner->group_feature());
   std::vector<std::int32_t> labels;
   if (!data_->train.label.empty())
@@ -347,9 +352,7 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
   const auto names = [&named](const char* name) { return std::ranges::find(named, name) != named.end(); };
   const bool is_theory = names("theory");
   if (is_theory || names("L") || names("L_max") || names("mu")) {
-    if (model_->second_order() == nullptr)
-      throw key_error(key,
-                      "\"" + rule.text() + "\" needs the smoothness constant L, which is not known for this model; give a number instead");
+    if (model_->second_order() == nullptr) throw key_error(key, needs_smoothness_text(rule, key, model_kind_));
     add_curvature();
   }
   if (is_theory || names("L_max")) names_["L_max"] = std::ranges::max(client_smoothness());
@@ -394,16 +397,15 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
     facts_->bytes += found.x.size() * sizeof(double);
     return facts_->minima[key] = {std::move(found.x), found.f};
   }
-  std::vector<double> x = read_parameters(source.path, layers_, "evaluate.optimum");
+  std::vector<double> x = read_parameters(find_input("evaluate.optimum", source.path), layers_, "evaluate.optimum");
   const double value = Objective::of(*model_, whole(), whole_weights()).evaluate(pool_.exec(0), x.data(), nullptr);
   facts_->bytes += x.size() * sizeof(double);
   return facts_->minima[key] = {std::move(x), value};
 }
 
-std::string find_beside(const std::filesystem::path& folder, const std::string& path) {
-  if (path.empty() || std::filesystem::exists(path) || std::filesystem::path(path).is_absolute()) return path;
-  const std::filesystem::path beside = folder / path;
-  return std::filesystem::exists(beside) ? beside.string() : path;
+template <class T>
+std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
+  return fl::find_input(key, path, folder_, data_folders_);
 }
 
 template class FederatedProblem<float>;

@@ -54,11 +54,13 @@ class FL_API ProblemCache {
  public:
   explicit ProblemCache(DataCatalog catalog);
   ~ProblemCache();
-  // The data of a scenario: loaded or generated once, and kept as long as a few newer ones; images as pixels or as dense rows.
+  // The data of a scenario whose file lies in `folder`: loaded or generated once, and kept as long as a few newer ones; images as pixels or
+  // as dense rows.
   template <class T>
-  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario, bool as_pixels);
+  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario, bool as_pixels, const std::filesystem::path& folder);
   // Facts about f where it does not depend on the split; new ones otherwise.
-  [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario);
+  [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario, const std::filesystem::path& folder);
+  [[nodiscard]] const DataCatalog& catalog() const { return catalog_; }
 
  private:
   template <class T>
@@ -79,7 +81,7 @@ template <class T>
 class FederatedProblem {
  public:
   // Takes data from the cache, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
-  // `folder` is the scenario file's, where relative paths are looked for after the working folder.
+  // `folder` is the scenario file's, where relative paths are looked for first.
   FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder = {});
   // The same with a cache of its own.
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
@@ -116,6 +118,8 @@ class FederatedProblem {
   // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
+  // Returns where a file lies that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
+  [[nodiscard]] std::string find_input(const std::string& key, const std::string& path) const;
   [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
   [[nodiscard]] std::size_t num_dropped_roles() const { return data_->num_dropped_roles; }
   [[nodiscard]] std::size_t num_dropped_rows() const { return data_->num_dropped_rows; }
@@ -134,6 +138,8 @@ class FederatedProblem {
 
   ThreadPool& pool_;
   std::filesystem::path folder_;
+  std::vector<std::filesystem::path> data_folders_;
+  std::string model_kind_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
   std::optional<Dataset<T>> seen_;  // where the partition shifts features
@@ -154,9 +160,6 @@ class FederatedProblem {
   bool has_regulariser_ = false;           // whether that of the model is resolved
   std::vector<double> client_smoothness_;  // [n], empty until asked for
 };
-
-// Returns `path` as it is where it is absolute, empty or in the working folder, else below `folder` where it is there.
-[[nodiscard]] std::string find_beside(const std::filesystem::path& folder, const std::string& path);
 
 extern template class FederatedProblem<float>;
 extern template class FederatedProblem<double>;

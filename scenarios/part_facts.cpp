@@ -8,6 +8,7 @@
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/meanings.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
@@ -277,6 +278,49 @@ std::vector<std::string> needs_of_feedback(const std::string& name) {
   if (!found.with_plain_downlink) lines.emplace_back("downlink: a compressor");
   if (!found.with_any_server) lines.emplace_back("server: sgd without momentum, weight decay and look-ahead");
   return lines;
+}
+
+namespace {
+
+// The default of an option, or a value that it may have where it has none.
+std::string example_value(const Field& field) {
+  const Value value = field.value();
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text != nullptr && text->empty()) return "\"file.csv\"";
+  return field.is_set() ? to_string(value) : "10";
+}
+
+// The options of an example: what is required, and up to two others that have a plain default, those that matter most before.
+std::vector<const Field*> example_fields(Schema& schema) {
+  constexpr std::size_t kMostOptional = 2;
+  static const std::vector<std::string> kFirst = {"learning_rate", "steps", "ratio", "fraction"};
+  std::vector<const Field*> required, optional;
+  for (const Field& field : schema.fields()) {
+    if (field.is_required) required.push_back(&field);
+    const Value value = field.value();
+    const auto* text = std::get_if<std::string>(&value.data);
+    const bool is_plain = !std::holds_alternative<std::monostate>(value.data) && !(text != nullptr && text->empty());
+    if (!field.is_required && !field.takes_tables && field.is_set() && is_plain) optional.push_back(&field);
+  }
+  std::ranges::stable_partition(optional, [](const Field* field) { return std::ranges::find(kFirst, field->name) != kFirst.end(); });
+  optional.resize(std::min(optional.size(), kMostOptional));
+  required.insert(required.end(), optional.begin(), optional.end());
+  return required;
+}
+
+}  // namespace
+
+std::string example_of_part(const std::string& role, const std::string& name) {
+  Options options = Registry::instance().default_options(role, name);
+  Schema schema = options.schema();
+  std::string settings;
+  if (role == "layer") {
+    for (const Field& field : schema.fields())
+      if (field.is_required) settings += (settings.empty() ? "" : ", ") + field.name + "=" + example_value(field);
+    return "model = { kind = \"neural_network\", layers = [\"" + name + (settings.empty() ? "" : "(" + settings + ")") + "\"] }";
+  }
+  for (const Field* field : example_fields(schema)) settings += ", " + field->name + " = " + example_value(*field);
+  return table_of_role(role) + " = { kind = \"" + name + "\"" + settings + " }";
 }
 
 }  // namespace fl

@@ -18,4 +18,8 @@ namespace fl {
 // The lines under a feedback's name: operators, units, local updates; and what else it asks for.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 
+// Returns a line that names the part in a scenario, with a few of its options and all that it requires:
+// `compressor.up = { kind = "top_k", ratio = 0.01 }`, and of a layer `model = { kind = "neural_network", layers = ["relu"] }`.
+[[nodiscard]] FL_API std::string example_of_part(const std::string& role, const std::string& name);
+
 }  // namespace fl

@@ -22,6 +22,7 @@ Part default_part(const std::string& role, const std::string& kind) {
 
 FileDataOptions DataOptions::file() const {
   return {.name = name.empty() ? path : name,
+          .is_path = name.empty(),
           .test = test_fraction > 0 ? "none" : test,
           .rows = rows,
           .features = features,
@@ -40,23 +41,42 @@ const CompressorSpec& Scenario::compressor_up(const std::string& channel) const 
   return own == up.end() ? up.at("") : own->second;
 }
 
+namespace {
+
+// The lines of one table, with its header; "" where it has none.
+std::string text_of(Section& section) {
+  drop_idle_keys(section);
+  if (section.is_idle) std::erase_if(section.keys.fields(), section.is_idle);
+  std::string lines;
+  if (section.part != nullptr && !section.part->kind.empty()) lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
+  write_keys(lines, section.keys);
+  if (section.part != nullptr) {
+    Schema own = section.part->options.schema();
+    write_keys(lines, own);
+  }
+  return lines.empty() || section.path.empty() ? lines : "\n[" + section.path + "]\n" + lines;
+}
+
+}  // namespace
+
 std::string to_toml(const Scenario& scenario) {
   Scenario copy = scenario;
   std::string text;
-  for (Section& section : sections_of(copy)) {
-    drop_idle_keys(section);
-    if (section.is_idle) std::erase_if(section.keys.fields(), section.is_idle);
-    std::string lines;
-    if (section.part != nullptr && !section.part->kind.empty()) lines += "kind = " + to_string(Value{section.part->kind}) + "\n";
-    write_keys(lines, section.keys);
-    if (section.part != nullptr) {
-      Schema own = section.part->options.schema();
-      write_keys(lines, own);
-    }
-    if (lines.empty()) continue;
-    if (!section.path.empty()) text += "\n[" + section.path + "]\n";
-    text += lines;
-  }
+  for (Section& section : sections_of(copy)) text += text_of(section);
+  return text;
+}
+
+ScenarioTexts::ScenarioTexts(const Scenario& first) {
+  Scenario copy = first;
+  for (Section& section : sections_of(copy)) tables_.emplace_back(section.path, text_of(section));
+}
+
+std::string ScenarioTexts::text(const Scenario& scenario, const std::set<std::string>& changed) const {
+  Scenario copy = scenario;
+  std::vector<Section> sections = sections_of(copy, changed);
+  auto next = sections.begin();
+  std::string text;
+  for (const auto& [path, known] : tables_) text += next != sections.end() && next->path == path ? text_of(*next++) : known;
   return text;
 }
 

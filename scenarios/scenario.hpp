@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fl_core/device.hpp"
@@ -168,6 +170,17 @@ struct Scenario {
 
 // The whole scenario as canonical TOML: every key, defaults included. Reading it again gives the same scenario and the same text.
 [[nodiscard]] FL_API std::string to_toml(const Scenario& scenario);
+
+// The same text for scenarios that differ from one in few tables: the text of the others is written once.
+class FL_API ScenarioTexts {
+ public:
+  explicit ScenarioTexts(const Scenario& first);
+  // Returns to_toml(scenario), which differs from the first one in tables of `changed` alone.
+  [[nodiscard]] std::string text(const Scenario& scenario, const std::set<std::string>& changed) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> tables_;  // path and text, in order
+};
 
 // Reads a scenario without [sweep], such as to_toml writes; `source` names it in errors. Throws ConfigError with all problems.
 [[nodiscard]] FL_API Scenario parse_scenario(const std::string& text, const std::string& source);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/toml_reader.hpp"
 
@@ -37,10 +38,43 @@ bool set_field(Field& field, const Node& node, const std::string& path, ProblemL
   return !why;
 }
 
+// Returns "; "epochs" goes with kind = "sgd", "scaffold"" for a key that other parts of the role have, under this name or as a word of
+// the field; "" if there are none, or the word means a key of another table.
+std::string kinds_with(const Section& section, const std::string& key, const std::vector<std::string>& known) {
+  constexpr std::size_t kMostKinds = 5;
+  const std::vector<Meaning> meanings = meanings_of(key);
+  const std::string table = table_of_role(section.role);  // the channels and the downlink have the keys of [compressor.up]
+  std::string name = key;
+  for (const Meaning& meaning : meanings)
+    if (meaning.table == table && meaning.value.empty() && !meaning.key.empty()) name = meaning.key;
+  if (!meanings.empty() && name == key && meanings.front().table != table) return "";
+  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  std::string kinds;
+  std::size_t count = 0;
+  for (const std::string& part : Registry::instance().names(section.role)) {
+    Options options = Registry::instance().default_options(section.role, part);
+    Schema schema = options.schema();
+    if (schema.find(name) == nullptr) continue;
+    if (++count <= kMostKinds) kinds += (kinds.empty() ? "\"" : ", \"") + part + "\"";
+  }
+  if (count == 0) return "";
+  return "; \"" + name + "\" goes with kind = " + kinds + (count > kMostKinds ? " and others" : "");
+}
+
+// Returns the way out for a value in the place of a table: "; write local = { kind = "sgd" }".
+std::string table_hint(const Section& section, const Node& node) {
+  if (node.kind != Node::Kind::scalar) return "";
+  if (std::string hint = did_you_mean(section.path, {}, Sought::key); !hint.empty()) return hint;
+  const bool names_part = section.part != nullptr && node.text() != nullptr;
+  return names_part ? "; write " + section.path + " = { kind = " + node.shown() + " }" : "";
+}
+
 class Reader {
  public:
   Reader(const Node& root, Scenario& scenario, ProblemList& problems)
-      : root_(root), problems_(problems), sections_(sections_of(scenario)) {}
+      : root_(root), problems_(problems), paths_(section_paths(scenario)), sections_(sections_of(scenario)) {}
+  Reader(const Node& root, const std::set<std::string>& changed, Scenario& scenario, ProblemList& problems)
+      : root_(root), problems_(problems), paths_(section_paths(scenario)), sections_(sections_of(scenario, changed)) {}
 
   void run() {
     for (Section& section : sections_) read(section);
@@ -58,7 +92,7 @@ class Reader {
       found = &spelled_out;
     }
     if (found != nullptr && found->kind != Node::Kind::table) {
-      problems_.add(found->place, section.path + ": must be a table, is " + found->shown());
+      problems_.add(found->place, section.path + ": must be a table, is " + found->shown() + table_hint(section, *found));
       return;
     }
     const Node& table = found == nullptr ? kEmptyTable : *found;
@@ -112,18 +146,21 @@ class Reader {
     for (Schema* schema : {&own, &section.keys})
       for (const Field& field : schema->fields()) known.push_back(field.name);
     for (const std::string& child : children_of(section.path)) known.push_back(child);
-    for (const auto& [key, value] : table.members)
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        problems_.add(value.key_place, problems_.is_full() ? "" : unknown_key_text(section.path, key, known));
+    if (section.path.empty()) known.emplace_back("sweep");
+    for (const auto& [key, value] : table.members) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      const std::string hint = problems_.is_full() || section.part == nullptr ? "" : kinds_with(section, key, known);
+      problems_.add(value.key_place, problems_.is_full() ? "" : unknown_key_text(section.path, key, known, hint));
+    }
   }
 
   // The tables directly below a table: "compressor" has up and down.
   [[nodiscard]] std::vector<std::string> children_of(const std::string& path) const {
     const std::size_t depth = split_path(path).size();
     std::vector<std::string> children;
-    for (const Section& section : sections_) {
-      const std::vector<std::string> keys = split_path(section.path);
-      if (keys.size() == depth + 1 && section.path == join_path(path, keys.back())) children.push_back(keys.back());
+    for (const std::string& inner : paths_) {
+      const std::vector<std::string> keys = split_path(inner);
+      if (keys.size() == depth + 1 && inner == join_path(path, keys.back())) children.push_back(keys.back());
     }
     return children;
   }
@@ -141,7 +178,8 @@ class Reader {
 
   const Node& root_;
   ProblemList& problems_;
-  std::vector<Section> sections_;
+  std::vector<std::string> paths_;  // of all tables
+  std::vector<Section> sections_;   // that are read
 };
 
 // `seed` and all of [seeds] together: one of them would be ignored in silence.
@@ -160,6 +198,10 @@ Scenario read_scenario(const Node& root, ProblemList& problems) {
   Reader(root, scenario, problems).run();
   refuse_idle_seed(root, problems);
   return scenario;
+}
+
+void read_tables(const Node& root, const std::set<std::string>& changed, Scenario& scenario, ProblemList& problems) {
+  Reader(root, changed, scenario, problems).run();
 }
 
 namespace {

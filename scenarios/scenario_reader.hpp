@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,9 @@ namespace fl {
 
 // Throws Error when a part has an option named like a key of its section: a mistake in the part, not in a scenario.
 void check_no_shared_keys(const Part& part, Section& section);
+
+// Reads the tables `changed` of the tree into a scenario that was read from a tree with the same keys, whose values differed in these
+// tables alone.
+void read_tables(const Node& root, const std::set<std::string>& changed, Scenario& scenario, ProblemList& problems);
 
 }  // namespace fl

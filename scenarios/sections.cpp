@@ -154,8 +154,12 @@ Section data_section(DataOptions& data) {
   section.presence = Section::Presence::optional;
   Schema& keys = section.keys;
   keys.field("name", data.name, "a data set that `fedbits data` lists");
-  keys.field("path", data.path, "a file or folder, absolute or below a data folder; files plain or gzip");
-  keys.field("test", data.test, "test set: a data set or file; \"auto\" is <name>.t where there is one; \"none\"");
+  keys.field(
+      "path", data.path,
+      "a file or folder, plain or gzip; a relative path is looked for beside the scenario file, in the working folder, and below the data "
+      "folders");
+  keys.field("test", data.test,
+             "test set: a data set, or a file, which is looked for as path is; \"auto\" is <name>.t where there is one; \"none\"");
   keys.field(
           "test_fraction", data.test_fraction,
           "part of the rows that is held out for testing, instead of a test file: at random; of text and ratings the last of each client's")
@@ -226,7 +230,9 @@ Section start_section(StartOptions& start) {
       {{Kind::automatic, "auto"}, {Kind::zero, "zero"}, {Kind::random, "random"}, {Kind::file, "file"}, {Kind::optimum, "optimum"}},
       "zero, the model's own random start, parameters from a file, or the optimum x*; auto is random for neural networks, else zero");
   section.keys.field("shift", start.shift, "added to every parameter");
-  section.keys.field("path", start.path, "for kind = \"file\": a model as .safetensors or .npy, or text with one parameter per line");
+  section.keys.field(
+      "path", start.path,
+      "for kind = \"file\": a model as .safetensors or .npy, or text with one parameter per line; looked for as data.path is");
   section.validate = [&start](Problems& p) {
     require(p, start.kind != Kind::file || !start.path.empty(), "path", "is required when kind = \"file\"");
     require(p, start.kind == Kind::file || start.path.empty(), "path", "has no effect unless kind = \"file\"");
@@ -319,8 +325,9 @@ void optimum_field(Schema& schema, OptimumSource& optimum) {
     return std::nullopt;
   };
   const auto get = [&optimum] { return optimum.path.empty() ? Value{optimum.is_used} : Value{optimum.path}; };
-  schema.add(
-      Field("optimum", "true, false or path", "f* for f_gap: computed when the model is convex, not used, or at x* from a file", set, get));
+  schema.add(Field("optimum", "true, false or path",
+                   "f* for f_gap: computed when the model is convex, not used, or at x* from a file, which is looked for as data.path is",
+                   set, get));
 }
 
 Section evaluate_section(EvaluateOptions& evaluate) {
@@ -369,32 +376,59 @@ void drop_idle_keys(Section& section) {
   std::erase_if(section.keys.fields(), [&idle](const Field& f) { return std::find(idle.begin(), idle.end(), f.name) != idle.end(); });
 }
 
-std::vector<Section> sections_of(Scenario& s) {
-  std::vector<Section> sections;
-  sections.push_back(run_section(s));
-  sections.push_back(seeds_section(s.seeds));
-  sections.push_back(stop_section(s.stop));
-  sections.push_back(data_section(s.data));
-  sections.push_back(augment_section(s.data));
-  sections.push_back(partition_section(s.partition));
-  sections.push_back(model_section(s.model));
-  sections.push_back(start_section(s.start));
-  sections.push_back(part_section("local", "local_update", s.local, "What a client does in a round."));
-  sections.push_back(participation_section(s.participation));
-  sections.push_back({.path = "compressor"});
+namespace {
+
+// Calls f(path, make) for every table, in order; make() describes it.
+template <class F>
+void for_each_section(Scenario& s, const F& f) {
+  f("", [&] { return run_section(s); });
+  f("seeds", [&] { return seeds_section(s.seeds); });
+  f("stop", [&] { return stop_section(s.stop); });
+  f("data", [&] { return data_section(s.data); });
+  f("data.augment", [&] { return augment_section(s.data); });
+  f("partition", [&] { return partition_section(s.partition); });
+  f("model", [&] { return model_section(s.model); });
+  f("start", [&] { return start_section(s.start); });
+  f("local", [&] { return part_section("local", "local_update", s.local, "What a client does in a round."); });
+  f("participation", [&] { return participation_section(s.participation); });
+  f("compressor", [] { return Section{.path = "compressor"}; });
   for (auto& [channel, spec] : s.up) {
     const std::string path = channel.empty() ? "compressor.up" : "compressor.up." + channel;
-    sections.push_back(
-        compressor_section(path, spec,
-                           "How clients compress what they send. A table `[compressor.up.CHANNEL]` replaces this one for that "
-                           "channel of the local update."));
+    f(path, [&path, &spec = spec] {
+      return compressor_section(path, spec,
+                                "How clients compress what they send. A table `[compressor.up.CHANNEL]` replaces this one for that "
+                                "channel of the local update.");
+    });
   }
-  sections.push_back(down_section(s.down));
-  sections.push_back({.path = "feedback"});
-  sections.push_back(part_section("feedback.up", "feedback", s.feedback_up, "What remembers the clients' compression error."));
-  sections.push_back(server_section(s.server));
-  sections.push_back(evaluate_section(s.evaluate));
+  f("compressor.down", [&] { return down_section(s.down); });
+  f("feedback", [] { return Section{.path = "feedback"}; });
+  f("feedback.up",
+    [&] { return part_section("feedback.up", "feedback", s.feedback_up, "What remembers the clients' compression error."); });
+  f("server", [&] { return server_section(s.server); });
+  f("evaluate", [&] { return evaluate_section(s.evaluate); });
+}
+
+}  // namespace
+
+std::vector<Section> sections_of(Scenario& s) {
+  std::vector<Section> sections;
+  for_each_section(s, [&](const std::string&, const auto& make) { sections.push_back(make()); });
   return sections;
+}
+
+std::vector<Section> sections_of(Scenario& s, const std::set<std::string>& wanted) {
+  std::vector<Section> sections;
+  for_each_section(s, [&](const std::string& path, const auto& make) {
+    if (wanted.contains(path)) sections.push_back(make());
+  });
+  return sections;
+}
+
+std::vector<std::string> section_paths(const Scenario& scenario) {
+  Scenario copy = scenario;
+  std::vector<std::string> paths;
+  for_each_section(copy, [&](const std::string& path, const auto&) { paths.push_back(path); });
+  return paths;
 }
 
 }  // namespace fl

@@ -8,6 +8,7 @@
 
 #include "scenarios/axis_table.hpp"
 #include "scenarios/bit_search.hpp"
+#include "scenarios/early_checks.hpp"
 #include "scenarios/key_places.hpp"
 #include "scenarios/scenario_reader.hpp"
 #include "scenarios/sweep_reader.hpp"
@@ -17,8 +18,9 @@
 namespace fl {
 namespace {
 
-constexpr double kMostText_bytes = 0x1p31;  // of the canonical texts of all cells
-constexpr std::size_t kMostBadCells = 64;   // after which no more combinations are read
+constexpr double kMostText_bytes = 0x1p31;   // of the canonical texts of all cells
+constexpr std::size_t kMostBadCells = 64;    // combinations with new problems, after which no more are read
+constexpr std::size_t kMostAfterBad = 2000;  // combinations that are read after the first bad one
 
 // Whether some value of the axis takes what the setting puts into the table of the file.
 bool is_inherited(const Setting& setting, const Axis& axis, const Node& root) {
@@ -87,7 +89,60 @@ void identify(Cell& cell) {
   cell.hash = hash_of_text(cell.resolved_toml);
 }
 
-void add_seeds(Cell cell, std::int64_t seeds, std::uint64_t test_seed, std::vector<Cell>& cells) {
+// The table of the scenario in which an axis changes values; none where it changes which tables or keys there are.
+std::optional<std::string> table_of(const Axis& axis, const std::vector<std::string>& tables) {
+  if (std::ranges::any_of(axis.values, [](const AxisValue& value) { return value.node.holds_table(); })) return std::nullopt;
+  std::string longest;
+  for (const std::string& table : tables)
+    if (!table.empty() && holds(table, axis.key) && table.size() > longest.size()) longest = table;
+  if (longest == "compressor" || longest == "feedback") return std::nullopt;
+  return longest;
+}
+
+// Combinations differ in few tables: the others are read and written once, with the first combination.
+class Combinations {
+ public:
+  explicit Combinations(const Sweep& sweep) : sweep_(sweep) {}
+
+  Scenario read(const Node& tree, ProblemList& problems) {
+    Scenario scenario;
+    if (first_) {
+      scenario = *first_;
+      read_tables(tree, changed_, scenario, problems);
+      return scenario;
+    }
+    scenario = read_scenario(tree, problems);
+    if (problems.empty()) keep(scenario);
+    return scenario;
+  }
+  void identify(Cell& cell) const {
+    if (!texts_) return fl::identify(cell);
+    cell.resolved_toml = texts_->text(cell.scenario, changed_);
+    cell.hash = hash_of_text(cell.resolved_toml);
+  }
+
+ private:
+  void keep(const Scenario& scenario) {
+    changed_ = {"", "seeds"};
+    if (scenario.data.draws_test_rows()) changed_.insert("data");  // data.test_seed
+    const std::vector<std::string> tables = section_paths(scenario);
+    for (const Axis& axis : sweep_.axes) {
+      const std::optional<std::string> table = table_of(axis, tables);
+      if (!table) return;
+      for (const std::string& outer : tables)
+        if (outer == *table || (!outer.empty() && holds(outer, *table))) changed_.insert(outer);
+    }
+    first_ = scenario;
+    texts_.emplace(scenario);
+  }
+
+  const Sweep& sweep_;
+  std::set<std::string> changed_;
+  std::optional<Scenario> first_;
+  std::optional<ScenarioTexts> texts_;
+};
+
+void add_seeds(Cell cell, std::int64_t seeds, std::uint64_t test_seed, const Combinations& combinations, std::vector<Cell>& cells) {
   const Seeds first = cell.scenario.seeds;
   const bool shares_test_rows = cell.scenario.data.draws_test_rows() && !cell.scenario.data.test_seed;
   for (std::int64_t s = 0; s < seeds; ++s) {
@@ -97,7 +152,7 @@ void add_seeds(Cell cell, std::int64_t seeds, std::uint64_t test_seed, std::vect
       cell.scenario.data.test_seed.reset();  // where it is the data seed, the text stays as it was written
       if (cell.scenario.seeds.data != test_seed) cell.scenario.data.test_seed = test_seed;
     }
-    identify(cell);
+    combinations.identify(cell);
     cells.push_back(cell);
   }
 }
@@ -135,7 +190,7 @@ Source source_of(const Node& root, const Sweep& sweep) {
 
 // The cell with these values, all its seeds. Test rows are drawn with the first data seed of the study.
 void add_combination(const Source& source, const Sweep& sweep, const std::vector<std::size_t>& value_of, std::vector<Cell>& cells,
-                     ProblemList& problems) {
+                     Combinations& combinations, EarlyChecks& early, ProblemList& problems) {
   Node tree = *source.root;
   Cell cell;
   std::vector<AxisSource> chosen;
@@ -150,10 +205,11 @@ void add_combination(const Source& source, const Sweep& sweep, const std::vector
     if (!value.match_bits_of.empty()) cell.match = MatchBits{a, value.match_bits_of, axis.key + "." + value.match_key};
   }
   cell.places = std::make_shared<const KeyPlaces>(source.root, std::move(chosen));
-  cell.scenario = read_scenario(tree, problems);
+  cell.scenario = combinations.read(tree, problems);
+  early.check(cell.scenario, *cell.places, problems);
   refuse_large_seeds(sweep, cell.scenario.seeds, problems);
   const std::uint64_t test_seed = cells.empty() ? cell.scenario.seeds.data : cells.front().scenario.seeds.data;
-  if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, test_seed, cells);
+  if (problems.empty()) add_seeds(std::move(cell), sweep.seeds, test_seed, combinations, cells);
 }
 
 // Every cell keeps its canonical text.
@@ -167,10 +223,11 @@ void refuse_long_texts(const Cell& cell, double cells, const Place& place) {
   problems.throw_if_any();
 }
 
-std::vector<Cell> expand(const Node& root, const Sweep& sweep, ProblemList& problems) {
+std::vector<Cell> expand(const Node& root, const Sweep& sweep, EarlyChecks& early, ProblemList& problems) {
   std::vector<Cell> cells;
   const Source source = source_of(root, sweep);
-  std::size_t num_bad = 0;
+  Combinations combinations(sweep);
+  std::size_t num_bad = 0, num_after_bad = 0;
   const std::vector<Group> groups = groups_of(sweep.axes);
   std::vector<std::size_t> chosen(groups.size(), 0), value_of(sweep.axes.size(), 0);
   bool any = false;
@@ -179,11 +236,13 @@ std::vector<Cell> expand(const Node& root, const Sweep& sweep, ProblemList& prob
       for (const std::size_t a : groups[g]) value_of[a] = chosen[g];
     if (is_excluded(sweep, value_of)) continue;
     any = true;
-    add_combination(source, sweep, value_of, cells, problems);
-    if (!problems.empty()) ++num_bad;
+    const std::size_t known = problems.size();
+    add_combination(source, sweep, value_of, cells, combinations, early, problems);
+    num_bad += problems.size() > known ? 1 : 0;
+    num_after_bad += problems.empty() ? 0 : 1;
     if (!cells.empty() && cells.size() == static_cast<std::size_t>(sweep.seeds))
       refuse_long_texts(cells.front(), num_cells(sweep), sweep.place);
-  } while (num_bad < kMostBadCells && advance(chosen, groups, sweep.axes));
+  } while (num_bad < kMostBadCells && num_after_bad < kMostAfterBad && advance(chosen, groups, sweep.axes));
   if (!any) problems.add(sweep.exclude_place, "sweep.exclude: leaves no run");
   return cells;
 }
@@ -258,7 +317,10 @@ Cell with_budget(const Cell& cell, Against which, double bits) {
   return changed;
 }
 
-std::vector<Cell> parse_cells(const std::string& text, const std::string& source, const std::vector<std::string>& settings) {
+namespace {
+
+std::vector<Cell> cells_of(const std::string& text, const std::string& source, const std::vector<std::string>& settings,
+                           const InputSearch& search) {
   ProblemList problems;
   Node root = parse_toml(text, source, problems);
   const std::vector<Setting> applied = apply_settings(root, settings, problems);
@@ -271,7 +333,8 @@ std::vector<Cell> parse_cells(const std::string& text, const std::string& source
   if (!equal_zips(sweep.axes))
     for (Axis& axis : sweep.axes) axis.zip.clear();  // reported
   refuse_huge_sweep(sweep, problems);
-  std::vector<Cell> cells = expand(root, sweep, problems);
+  EarlyChecks early(search);
+  std::vector<Cell> cells = expand(root, sweep, early, problems);
   if (problems.empty()) refuse_missing_references(cells, sweep, problems);
   if (problems.empty()) check_match_keys(cells, sweep, problems);
   if (problems.empty()) set_tuning(cells, sweep, problems);
@@ -279,8 +342,14 @@ std::vector<Cell> parse_cells(const std::string& text, const std::string& source
   return cells;
 }
 
-std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings) {
-  std::vector<Cell> cells = parse_cells(read_scenario_text(file), file.string(), settings);
+}  // namespace
+
+std::vector<Cell> parse_cells(const std::string& text, const std::string& source, const std::vector<std::string>& settings) {
+  return cells_of(text, source, settings, {});
+}
+
+std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings, const DataCatalog* catalog) {
+  std::vector<Cell> cells = cells_of(read_scenario_text(file), file.string(), settings, {file.parent_path(), catalog});
   for (Cell& cell : cells) cell.folder = file.parent_path();
   return cells;
 }

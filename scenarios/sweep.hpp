@@ -79,8 +79,10 @@ struct Cell {
 // Returns the same cell as a run that ends when it has sent `bits`, or after kMostRounds times its rounds.
 [[nodiscard]] FL_API Cell with_budget(const Cell& cell, Against which, double bits);
 
-// All cells of a scenario file; `settings` are the texts of --set. Throws ConfigError with all problems.
-[[nodiscard]] FL_API std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings = {});
+// All cells of a scenario file; `settings` are the texts of --set. Throws ConfigError with all problems, with a catalog also those of data
+// sets and files that are not there.
+[[nodiscard]] FL_API std::vector<Cell> read_cells(const std::filesystem::path& file, const std::vector<std::string>& settings = {},
+                                                  const DataCatalog* catalog = nullptr);
 
 // The same for a text; `source` names it in errors.
 [[nodiscard]] FL_API std::vector<Cell> parse_cells(const std::string& text, const std::string& source,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "fl_core/meanings.hpp"
 #include "scenarios/toml_reader.hpp"
 
 namespace fl {
@@ -191,6 +192,31 @@ void read_exclusions(const Node& list, Sweep& sweep, ProblemList& problems) {
 
 }  // namespace
 
+namespace {
+
+// Adds a problem for each key of [sweep] that is not known. A list there is meant as an axis: the error writes it as one.
+void refuse_other_keys_of_sweep(const Node& table, ProblemList& problems) {
+  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of"};
+  for (const auto& [name, member] : table.members) {
+    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
+    std::string key = name;
+    const Node* inner = &member;
+    while (inner->kind == Node::Kind::table && inner->members.size() == 1) {
+      key += "." + inner->members.begin()->first;
+      inner = &inner->members.begin()->second;
+    }
+    const std::vector<Meaning> meanings = meanings_of(key);
+    if (!meanings.empty() && meanings.front().value.empty() && !meanings.front().key.empty())
+      key = join_path(meanings.front().table, meanings.front().key);
+    const bool is_axis = inner->kind == Node::Kind::array && !holds("sweep", key) && nearest_name(name, kKnown).empty();
+    problems.add(member.key_place,
+                 unknown_key_text("sweep", name, kKnown,
+                                  is_axis ? "; an axis is written [[sweep.axis]] with key = \"" + key + "\" and values = [...]" : ""));
+  }
+}
+
+}  // namespace
+
 // Takes [sweep] out of the tree.
 Sweep take_sweep(Node& root, ProblemList& problems) {
   Sweep sweep;
@@ -204,7 +230,7 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     problems.add(table.place, "sweep: must be a table, is " + table.shown());
     return sweep;
   }
-  refuse_other_keys(table, "sweep", {"seeds", "axis", "exclude", "tune", "to_bits_of"}, problems);
+  refuse_other_keys_of_sweep(table, problems);
   if (const Node* tune = table.find("tune")) sweep.tune = read_tune(*tune, problems);
   if (const Node* label = table.find("to_bits_of")) {
     sweep.to_bits_place = label->place;

@@ -120,8 +120,12 @@ void SweepRunner::check() {
 }
 
 void SweepRunner::check(const std::vector<std::size_t>& cells) {
-  for (const std::size_t cell : cells) {
-    const CellNeed need = runner_.check(cells_[cell]);
+  std::vector<const Cell*> asked;
+  for (const std::size_t cell : cells) asked.push_back(&cells_[cell]);
+  const std::vector<CellNeed> needs = runner_.check(asked);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t cell = cells[i];
+    const CellNeed& need = needs[i];
     add(cell, need.device);
     num_dropped_rows_ = std::max(num_dropped_rows_, need.num_dropped_rows);
     num_dropped_test_rows_ = std::max(num_dropped_test_rows_, need.num_dropped_test_rows);

@@ -59,7 +59,9 @@ class Converter {
     const std::string full = path.empty() ? name : path + "." + name;
     const Place key_place = place_of(key.source());
     if (!is_bare_key(name)) {
-      problems_.add(key_place, full + ": a key consists of letters, digits, _ and -, is " + to_string(Value{name}));
+      const bool is_axis = path == "sweep" && is_scenario_key(name);
+      problems_.add(key_place, full + ": a key consists of letters, digits, _ and -, is " + to_string(Value{name}) +
+                                   (is_axis ? "; an axis is written [[sweep.axis]] with key = \"" + name + "\" and values = [...]" : ""));
       return;
     }
     Node& member = table.members[name];

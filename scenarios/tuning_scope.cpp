@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "fl_core/meanings.hpp"
 #include "scenarios/analysis/end_point.hpp"
 #include "scenarios/scenario_reader.hpp"
 #include "scenarios/toml_reader.hpp"
@@ -43,8 +44,8 @@ void refuse_unknown_key(const std::string& key, const Place& place, const std::v
   std::set<std::string> known;
   for (const std::size_t i : firsts)
     for (std::string& one : keys_of(cells[i].scenario)) known.insert(std::move(one));
-  const std::string near = nearest_name(key, {known.begin(), known.end()});
-  problems.add(place, "sweep.tune.key: no method of this sweep has " + key + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  const std::string hint = did_you_mean(key, {known.begin(), known.end()}, Sought::key);
+  problems.add(place, "sweep.tune.key: no method of this sweep has " + key + hint);
 }
 
 void check_values(const Cell& cell, const TuneKey& key, const Place& place, ProblemList& problems) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
@@ -25,5 +28,8 @@ void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);
 void add_check_command(CLI::App& app, const Guard& guard);
 void add_completion_command(CLI::App& app, const Guard& guard);  // describes the commands that are there by then
+
+// What people call a role, and its name in the registry: the lists of `fedbits list`.
+[[nodiscard]] const std::vector<std::pair<std::string, std::string>>& listed_roles();
 
 }  // namespace fl

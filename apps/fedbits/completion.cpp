@@ -2,8 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "apps/fedbits/commands.hpp"
+#include "fl_core/registry.hpp"
+#include "scenarios/data/catalog.hpp"
 
 namespace fl {
 namespace {
@@ -71,6 +76,87 @@ std::string names_of(const std::vector<Command>& commands) {
 
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
+// ---- names of parts and data sets --------------------------------------------------------------------------------------------
+
+std::string joined_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string names_of_lists() {
+  std::vector<std::string> words;
+  for (const auto& [title, _] : listed_roles()) words.push_back(title);
+  words.emplace_back("reference");
+  return joined_words(words);
+}
+
+std::string names_of_parts(const std::string& role) { return joined_words(Registry::instance().names(role)); }
+
+std::string names_of_all_parts() {
+  std::set<std::string> names;
+  for (const auto& [_, role] : listed_roles())
+    for (const std::string& name : Registry::instance().names(role)) names.insert(name);
+  return joined_words({names.begin(), names.end()});
+}
+
+// Known data sets, those of LIBSVM by their short names too.
+std::string names_of_data() {
+  std::set<std::string> names;
+  for (const DataInfo& info : known_data()) {
+    names.insert(info.name);
+    if (info.name.starts_with("libsvm/")) names.insert(info.name.substr(std::string("libsvm/").size()));
+  }
+  return joined_words({names.begin(), names.end()});
+}
+
+constexpr const char* kDataActions = "fetch show";
+
+// The names that a command takes at the cursor, as a case of bash.
+void write_bash_names(std::ostream& out) {
+  out << "  case ${COMP_WORDS[1]}:$COMP_CWORD in\n"
+         "    list:2) names=\""
+      << names_of_lists()
+      << "\" ;;\n"
+         "    list:3)\n"
+         "      case ${COMP_WORDS[2]} in\n";
+  for (const auto& [title, role] : listed_roles()) out << "        " << title << ") names=\"" << names_of_parts(role) << "\" ;;\n";
+  out << "      esac ;;\n"
+         "    data:2) names=\""
+      << kDataActions
+      << "\" ;;\n"
+         "    data:*) names=\""
+      << names_of_data()
+      << "\" ;;\n"
+         "    check:*) names=\""
+      << names_of_all_parts() << "\" ;;\n  esac\n";
+}
+
+// The positional arguments of a command as _arguments of zsh describes them; the command itself is the first.
+void write_zsh_names(const std::string& command, std::ostream& out) {
+  if (command == "list")
+    out << "        '1:command:' '2:list:(" << names_of_lists() << ")' \"3:part:($names)\"\n";
+  else if (command == "data")
+    out << "        '1:command:' '2:action:(" << kDataActions << ")' '*:data set:(" << names_of_data() << ")'\n";
+  else if (command == "check")
+    out << "        '1:command:' '*:part:(" << names_of_all_parts() << ")'\n";
+  else
+    out << "        '*:file:_files'\n";
+}
+
+void write_fish_names(std::ostream& out) {
+  const auto offer = [&out](const std::string& when, const std::string& names) {
+    out << "complete -c fedbits -n '" << when << "' -f -a '" << names << "'\n";
+  };
+  const std::string seen = "__fish_seen_subcommand_from ", in_list = seen + "list; and ";
+  offer(in_list + "not " + seen + names_of_lists(), names_of_lists());
+  for (const auto& [title, role] : listed_roles()) offer(in_list + seen + title, names_of_parts(role));
+  const std::string in_data = seen + "data; and not " + seen + "list; and ";
+  offer(in_data + "not " + seen + kDataActions, kDataActions);
+  offer(in_data + seen + kDataActions, names_of_data());
+  offer(seen + "check", names_of_all_parts());
+}
+
 // ---- the manual page ---------------------------------------------------------------------------------------------------------
 
 // A line that begins with a point or a quote would be a request.
@@ -103,7 +189,7 @@ void write_bash_completion(const CLI::App& app, std::ostream& out) {
   const std::vector<Command> commands = commands_of(app);
   out << "# bash completion of fedbits, made by `fedbits completion bash`\n"
          "_fedbits() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} words\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} words names=\n"
          "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "    words=\""
       << names_of(commands) << " " << words_of(describe(app))
@@ -113,11 +199,13 @@ void write_bash_completion(const CLI::App& app, std::ostream& out) {
   for (const Command& command : commands) out << "      " << command.name << ") words=\"" << words_of(command) << "\" ;;\n";
   out << "    esac\n"
          "  fi\n"
-         "  COMPREPLY=()\n"
-         "  # Files, unless an option or a command is being typed.\n"
+         "  [ \"$COMP_CWORD\" -ne 1 ] || names=$words\n";
+  write_bash_names(out);
+  out << "  COMPREPLY=()\n"
+         "  # Files, unless an option, a command or a name is being typed.\n"
          "  case $word in\n"
          "    -*) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\") ;;\n"
-         "    *) [ \"$COMP_CWORD\" -ne 1 ] || mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\") ;;\n"
+         "    *) [ -z \"$names\" ] || mapfile -t COMPREPLY < <(compgen -W \"$names\" -- \"$word\") ;;\n"
          "  esac\n"
          "}\n"
          "complete -o default -F _fedbits fedbits\n";
@@ -139,12 +227,19 @@ void write_zsh_completion(const CLI::App& app, std::ostream& out) {
          "  fi\n"
          "  case $words[2] in\n";
   for (const Command& command : commands) {
-    out << "    " << command.name << ")\n      _arguments \\\n";
+    out << "    " << command.name << ")\n";
+    if (command.name == "list") {
+      out << "      local -a names=()\n      case $words[3] in\n";
+      for (const auto& [title, role] : listed_roles()) out << "        " << title << ") names=(" << names_of_parts(role) << ") ;;\n";
+      out << "      esac\n";
+    }
+    out << "      _arguments \\\n";
     for (const Flag& flag : command.flags)
       for (const std::string& name : flag.names)
         out << "        " << quoted("*" + name + "[" + text(flag.text) + "]" + (flag.value.empty() ? "" : ":" + name + ":_files"))
             << " \\\n";
-    out << "        '*:file:_files'\n      ;;\n";
+    write_zsh_names(command.name, out);
+    out << "      ;;\n";
   }
   out << "  esac\n"
          "}\n"
@@ -162,6 +257,7 @@ void write_fish_completion(const CLI::App& app, std::ostream& out) {
       for (const std::string& name : flag.names) out << (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1));
       out << (flag.value.empty() ? "" : " -r") << " -d " << quoted(flag.text) << "\n";
     }
+  write_fish_names(out);
 }
 
 void write_manual_page(const CLI::App& app, std::ostream& out) {

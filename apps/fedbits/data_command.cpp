@@ -8,6 +8,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/error.hpp"
+#include "fl_core/meanings.hpp"
 #include "fl_core/printable.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/data/fetch/fetch.hpp"
@@ -30,8 +31,7 @@ const DataInfo& need_info(const std::string& name) {
     names.push_back(info.name);
     names.push_back(info.name.substr(info.name.rfind('/') + 1));
   }
-  const std::string near = nearest_name(name, names);
-  throw ConfigError("data: there is no known data set \"" + name + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+  throw ConfigError("data: there is no known data set \"" + name + "\"" + did_you_mean(name, names, Sought::value) +
                     " (`fedbits data` lists them)");
 }
 

@@ -6,25 +6,29 @@
 #include "apps/fedbits/plugin_option.hpp"
 #include "fl_core/aliases.hpp"
 #include "fl_core/differences.hpp"
+#include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/data/catalog.hpp"
 #include "scenarios/part_facts.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
 
 namespace fl {
 
-namespace {
+const std::vector<std::pair<std::string, std::string>>& listed_roles() {
+  static const std::vector<std::pair<std::string, std::string>> roles = {{"compressors", "compressor"},
+                                                                         {"feedbacks", "feedback"},
+                                                                         {"models", "model"},
+                                                                         {"layers", "layer"},
+                                                                         {"partitioners", "partitioner"},
+                                                                         {"local-updates", "local_update"},
+                                                                         {"participations", "participation"},
+                                                                         {"servers", "server_optimizer"},
+                                                                         {"data", "data"}};
+  return roles;
+}
 
-// What people call a role, and its name in the registry.
-const std::vector<std::pair<std::string, std::string>> kRoles = {{"compressors", "compressor"},
-                                                                 {"feedbacks", "feedback"},
-                                                                 {"models", "model"},
-                                                                 {"layers", "layer"},
-                                                                 {"partitioners", "partitioner"},
-                                                                 {"local-updates", "local_update"},
-                                                                 {"participations", "participation"},
-                                                                 {"servers", "server_optimizer"},
-                                                                 {"data", "data"}};
+namespace {
 
 std::string devices_of(const std::string& role, const std::string& name) {
   std::string devices;
@@ -58,45 +62,74 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';
 }
 
-int list(const std::string& what) {
-  if (what == "reference") {
+// Returns "; did you mean 'fedbits list compressors top_k'?" for the name of a part, or a word that means one.
+std::string part_hint(const std::string& name) {
+  for (const auto& [title, role] : listed_roles())
+    if (Registry::instance().contains(role, name)) return "; did you mean 'fedbits list " + title + " " + name + "'?";
+  for (const Meaning& meaning : meanings_of(name))
+    for (const auto& [title, role] : listed_roles())
+      if (!meaning.value.empty() && (meaning.table == table_of_role(role) || meaning.key == role) &&
+          Registry::instance().contains(role, meaning.value))
+        return "; did you mean 'fedbits list " + title + " " + meaning.value + "'?";
+  return "";
+}
+
+ConfigError unknown_list(const std::string& what) {
+  std::vector<std::string> titles;
+  std::string all;
+  for (const auto& [title, _] : listed_roles()) {
+    titles.push_back(title);
+    all += title + ", ";
+  }
+  std::string hint = part_hint(what);
+  if (const std::string near = nearest_name(what, titles); hint.empty() && !near.empty()) hint = "; did you mean '" + near + "'?";
+  return ConfigError("list: there is no '" + what + "'" + hint + " (lists: " + all + "reference)");
+}
+
+int list_part(const std::string& role, const std::string& name) {
+  if (role == "data" && find_data_info(name) != nullptr)
+    throw ConfigError("list: \"" + name + "\" is a data set and no part; `fedbits data show " + name + "` tells about it");
+  const std::string part = resolve_name(role, name).part;
+  print_part(role, part, true);
+  std::cout << "      example: " << example_of_part(role, part) << '\n';
+  return 0;
+}
+
+int list(const std::string& what, const std::string& name) {
+  if (what == "reference" && name.empty()) {
     std::cout << scenario_reference();
     return 0;
   }
   bool found = false;
-  for (const auto& [title, role] : kRoles) {
+  for (const auto& [title, role] : listed_roles()) {
     if (!what.empty() && what != title && what != role) continue;
+    if (!name.empty()) return list_part(role, name);
     found = true;
     std::cout << title << '\n';
-    for (const std::string& name : Registry::instance().names(role)) print_part(role, name, !what.empty());
+    for (const std::string& part : Registry::instance().names(role)) print_part(role, part, !what.empty());
   }
-  if (found) return 0;
-  std::vector<std::string> titles;
-  for (const auto& [title, _] : kRoles) titles.push_back(title);
-  const std::string near = nearest_name(what, titles);
-  std::string all;
-  for (const std::string& title : titles) all += (all.empty() ? "" : ", ") + title;
-  throw ConfigError("list: there is no '" + what + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " (lists: " + all +
-                    ", reference)");
+  if (!found) throw unknown_list(what);
+  return 0;
 }
 
 }  // namespace
 
 void add_list_command(CLI::App& app, const Guard& guard) {
   struct Arguments {
-    std::string what;
+    std::string what, name;
     std::vector<std::string> plugins;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
   command->add_option("WHAT", arguments->what,
-                      "compressors, feedbacks, models, partitioners, local-updates, participations, servers, data or reference");
-  command->footer("Example: fedbits list compressors");
+                      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data or reference");
+  command->add_option("NAME", arguments->name, "one part of these, with an example");
+  command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k");
   add_plugin_option(*command, arguments->plugins);
   command->callback([arguments, guard] {
     guard([&] {
       static_cast<void>(load_plugins(arguments->plugins));
-      return list(arguments->what);
+      return list(arguments->what, arguments->name);
     });
   });
 }

@@ -196,8 +196,9 @@ void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
 }
 
 int show_splits(const PlanArguments& arguments) {
+  const DataCatalog catalog(arguments.data);
   const std::vector<SplitStatistics> splits =
-      split_statistics(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), kMostShownSplits);
+      split_statistics(read_cells(arguments.file, arguments.settings, &catalog), catalog, kMostShownSplits);
   for (const SplitStatistics& split : splits) {
     if (!arguments.split) break;
     draw(split, std::cout);
@@ -213,7 +214,8 @@ int show_splits(const PlanArguments& arguments) {
 }
 
 int write_split_file(const PlanArguments& arguments) {
-  const SplitFile split = only_split(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data));
+  const DataCatalog catalog(arguments.data);
+  const SplitFile split = only_split(read_cells(arguments.file, arguments.settings, &catalog), catalog);
   OutputFile file(arguments.split_file);
   write_split(split, file.stream());
   file.close();
@@ -234,7 +236,8 @@ int plan(const PlanArguments& arguments) {
   settings.workers = jobs;
   settings.threads = arguments.threads;
   settings.paging = paging_of(arguments.state_memory, "");
-  SweepRunner runner(read_cells(arguments.file, arguments.settings), DataCatalog(arguments.data), settings);
+  const DataCatalog catalog(arguments.data);
+  SweepRunner runner(read_cells(arguments.file, arguments.settings, &catalog), catalog, settings);
   catch_signals();
   const StudyPlan plan =
       plan_study(runner, {.workers = jobs, .seconds = arguments.seconds, .most = arguments.most, .signal = caught_signal});

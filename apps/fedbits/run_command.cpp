@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <thread>
@@ -106,11 +107,22 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
 int run_study(RunArguments arguments, JsonLog& log) {
   const Device device = choose_device(arguments.device);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  const DataCatalog catalog(arguments.data);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
   const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
+  // A scenario that is refused makes no folder, which tuning would.
+  const auto check_all = [&cells](CellRunner& runner) {
+    std::vector<const Cell*> all;
+    for (const Cell& cell : cells) all.push_back(&cell);
+    static_cast<void>(runner.check(all));
+  };
+  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
+    CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
+    check_all(untuned);
+  }
   tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   RoundTimes times;
@@ -122,7 +134,7 @@ int run_study(RunArguments arguments, JsonLog& log) {
                                                   .models = arguments.models,
                                                   .samples = arguments.samples,
                                                   .times = arguments.verbose > 0 ? &times : nullptr});
-  for (const Cell& cell : cells) runner.check(cell);
+  check_all(runner);
 
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(store);

@@ -152,7 +152,8 @@ int suggest(SuggestArguments arguments) {
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   std::optional<Cell> cell;
   if (!arguments.file.empty()) {
-    cell = read_cells(arguments.file, arguments.settings).front();
+    const DataCatalog catalog(arguments.data);
+    cell = read_cells(arguments.file, arguments.settings, &catalog).front();
     take_facts(*cell, arguments);
   }
   check(arguments);

@@ -263,11 +263,22 @@ void put_together(const SweepArguments& arguments, std::vector<Cell> cells, cons
   runner->check();
 }
 
+// Puts every combination together with the values of the file, which tuning has yet to replace, and forgets it: tuning makes a folder.
+void check_before_tuning(const std::vector<Cell>& cells, const SweepArguments& arguments, const MachineShare& share, Device device) {
+  SweepSettings settings;
+  settings.workers = share.jobs;
+  settings.threads = share.threads;
+  settings.device = device;
+  settings.paging = share.paging;
+  SweepRunner(cells, DataCatalog(arguments.data, share.data_memory), settings).check();
+}
+
 int sweep_study(SweepArguments arguments, JsonLog& log) {
   const Device device = choose_device(arguments.device);
   const SweepShard shard = arguments.shard ? parse_shard(*arguments.shard) : SweepShard{};
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings);
+  const DataCatalog catalog(arguments.data);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   if (arguments.list) return list_cells(arguments, shard, std::move(cells));
   const std::string folder = folder_of(arguments, shard);
@@ -275,8 +286,11 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   catch_signals();
   const bool is_known = std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
   std::optional<SweepRunner> runner;
-  // A sweep that is refused makes no folder, unless it has to be tuned first.
-  if (is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
+  // A sweep that is refused makes no folder.
+  if (is_known)
+    put_together(arguments, std::move(cells), shard, folder, share, device, runner);
+  else
+    check_before_tuning(cells, arguments, share, device);
   RunStore store = RunStore::open(folder, RunStore::Mode::create);
   tell_rescue(store);
   store.probe_writable();

@@ -150,6 +150,7 @@ std::string nearest_number(const Field& field, const Value& value, const DataNam
     known.push_back(name);
     all += (all.empty() ? "" : ", ") + name;
   }
+  if (*word == "vocabulary") return "; the data have no vocabulary, which text has (numbers of the data: " + all + ")";
   const std::string near = nearest_name(*word, known);
   return (near.empty() ? "" : "; did you mean \"" + near + "\"?") + (" (numbers of the data: " + all + ")");
 }

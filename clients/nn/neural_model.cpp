@@ -12,6 +12,13 @@ namespace {
 constexpr std::size_t kPieceEntries = 1 << 17;  // of the largest activation; more leaves the second-level cache
 constexpr std::size_t kLeastPiece = 8;
 
+// Whether the layers begin with one that multiplies features by weights, without an embedding anywhere.
+bool reads_numbers(const std::vector<std::string>& layers) {
+  const auto embeds = [](const std::string& layer) { return layer.find("embedding") != std::string::npos; };
+  if (layers.empty() || std::ranges::any_of(layers, embeds)) return false;
+  return layers.front().starts_with("dense") || layers.front().starts_with("flatten");
+}
+
 }  // namespace
 
 template <class T>
@@ -33,6 +40,10 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   if (loss_ != Loss::softmax_cross_entropy && !has_targets) refuse("has no targets (data.labels = \"target\")");
   if (loss_ != Loss::softmax_cross_entropy && data.labels_per_row() > 1)
     refuse("has a label at every position, which softmax cross-entropy alone takes");
+  if (data.vocabulary > 0 && data.num_users == 0 && reads_numbers(texts_))
+    throw key_error(key_, "data set \"" + data.name + "\" is text, whose features are the numbers of characters or words; \"" +
+                              texts_.front() +
+                              "\" would take them for quantities: begin with \"embedding(vocabulary, 8)\", or use kind = \"char_lstm\"");
   try {
     network_ = Network<T>(texts_, input, names);
   } catch (const ConfigError& error) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "fl_core/error.hpp"
+#include "fl_core/meanings.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
 #include "scenarios/data/find_file.hpp"
@@ -20,6 +21,16 @@ constexpr const char* kPrefix = "libsvm/";
 std::string long_name(const std::string& name) { return name.starts_with(kPrefix) ? name : kPrefix + name; }
 
 bool names_a_file(const std::string& name) { return name.starts_with("/") || name.starts_with("./") || name.starts_with("../"); }
+
+// The names of known data sets, those of LIBSVM without their prefix too.
+std::vector<std::string> short_names() {
+  std::vector<std::string> names;
+  for (const DataInfo& info : known_data()) {
+    names.push_back(info.name);
+    if (info.name.starts_with(kPrefix)) names.push_back(info.name.substr(std::string(kPrefix).size()));
+  }
+  return names;
+}
 
 std::string checksum(const DataLocation& location) {
   const std::string text = location.file.empty() ? unpack_data(location.embedded, location.where()) : read_data_file(location.file);
@@ -114,16 +125,28 @@ DataLocation DataCatalog::find(const std::string& name) const {
   if (names_a_file(name)) throw ConfigError(message + ": there is no such file, neither plain nor with .gz");
   message += folders_.empty() ? ": there is no data folder (--data, FEDBITS_DATA or ./data)" : "; looked in";
   for (const fs::path& folder : folders_) message += (folder == folders_.front() ? " " : ", ") + folder.string();
-  std::vector<std::string> names;
-  for (const DataInfo& info : known_data()) {
-    names.push_back(info.name);
-    if (info.name.starts_with(kPrefix)) names.push_back(info.name.substr(std::string(kPrefix).size()));
-  }
-  const std::string near = nearest_name(name, names);
+  const std::string hint = did_you_mean(name, short_names(), Sought::value);
   if (find_data_info(name) != nullptr)
     message += "; `fedbits data fetch " + name + " --data DIR` gets it from its publisher, then pass --data DIR";
-  else if (!near.empty())
-    message += "; did you mean \"" + near + "\"?";
+  else
+    message += hint;
+  throw ConfigError(message + " (`fedbits data` shows what is there)");
+}
+
+DataLocation DataCatalog::find_path(const std::string& path, const fs::path& folder) const {
+  if (path.empty()) throw ConfigError("the path of the data set is empty");
+  const std::vector<fs::path> places = places_of_input(path, folder, folders_);
+  for (const fs::path& place : places) {
+    if (is_folder(place) && format_of_folder(place).has_value()) return {path, place, {}};
+    if (const auto file = find_plain_or_packed(place)) return {path, *file, {}};
+  }
+  if (!names_a_file(path) && (find_folder(path) || try_find(path))) return find(path);
+  std::string message = "there is no data file or folder \"" + path + "\"; looked for " + text_of_places(places) + ", each also with .gz";
+  const std::string hint = did_you_mean(path, short_names(), Sought::value);
+  if (find_data_info(path) != nullptr)
+    message += "; a known data set is written name = \"" + path + "\"";
+  else
+    message += hint;
   throw ConfigError(message + " (`fedbits data` shows what is there)");
 }
 

@@ -1,8 +1,9 @@
 // Finds data sets by name: in the folder given with --data, in FEDBITS_DATA, in ./data, and at last inside the binary.
 //
 // A name is looked for in each folder as it is, below libsvm/, and each with .gz appended. An absolute path, or one that starts with a
-// dot, names a file directly. A file's test set is the file of the same name with `.t` appended. A folder that holds a set of several files
-// (images, text, tables) is found by its name in the same way, before any file.
+// dot, names a file directly. A path is looked for beside the scenario file and in the working folder before (find_path). A file's test set
+// is the file of the same name with `.t` appended. A folder that holds a set of several files (images, text, tables) is found by its name
+// in the same way, before any file.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +74,9 @@ class FL_API DataCatalog {
   [[nodiscard]] const MemoryLimit& memory() const { return memory_; }
   // Throws ConfigError with the places looked at and the nearest known name.
   [[nodiscard]] DataLocation find(const std::string& name) const;
+  // Finds what a path of the scenario names, of a file or of a folder that holds a data set: beside the scenario file, whose folder is
+  // `folder`, in the working folder, then as find() does. Throws ConfigError with all places.
+  [[nodiscard]] DataLocation find_path(const std::string& path, const std::filesystem::path& folder) const;
   // A file of that name; none where there is no such.
   [[nodiscard]] std::optional<DataLocation> try_find(const std::string& name) const;
   [[nodiscard]] std::optional<DataLocation> find_test(const DataLocation& train) const;

@@ -15,7 +15,7 @@ namespace {
 
 // The test set that the scenario names.
 DataLocation find_test_set(const FileDataOptions& options, const DataCatalog& catalog) {
-  return about_key("data.test", [&] { return catalog.find(options.test); });
+  return about_key("data.test", [&] { return catalog.find_path(options.test, options.folder); });
 }
 
 std::optional<DataLocation> locate_test(const FileDataOptions& options, const DataCatalog& catalog, const DataLocation& train) {
@@ -133,7 +133,7 @@ template <class T>
 LoadedData<T> load_data(const FileDataOptions& asked, const DataCatalog& catalog) {
   FileDataOptions options = asked;
   options.memory = catalog.memory();
-  const DataLocation train = catalog.find(options.name);
+  const DataLocation train = options.is_path ? catalog.find_path(options.name, options.folder) : catalog.find(options.name);
   const DataFormat format = format_at(options, train);
   require_useful(options, format);
   LoadedData<T> data = load_as<T>(format, options, catalog, train);

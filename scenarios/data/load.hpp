@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -19,7 +20,9 @@
 namespace fl {
 
 struct FileDataOptions {
-  std::string name;
+  std::string name;                   // of a data set, or a path
+  bool is_path = false;               // then it is looked for beside the scenario file first
+  std::filesystem::path folder = {};  // the scenario file's
   std::string test = "auto";
   std::int64_t rows = 0;
   std::int64_t features = 0;

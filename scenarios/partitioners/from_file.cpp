@@ -14,7 +14,7 @@ void describe(Schema& schema, FromFileOptions& options) {
   schema
       .field(
           "path", options.path,
-          "CSV with a line row,client for each training row (`fedbits plan --split-file` writes one); beside the scenario file or absolute")
+          "CSV with a line row,client for each training row (`fedbits plan --split-file` writes one); looked for as data.path is")
       .required();
 }
 

@@ -21,7 +21,9 @@ namespace {
 struct TraceOptions {
   std::string path;
 };
-void describe(Schema& s, TraceOptions& o) { s.field("path", o.path, "CSV: a line per round and client that takes part in it").required(); }
+void describe(Schema& s, TraceOptions& o) {
+  s.field("path", o.path, "CSV: a line per round and client that takes part in it; looked for as data.path is").required();
+}
 
 struct TraceLine {
   std::uint32_t round = 0, client = 0;

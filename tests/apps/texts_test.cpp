@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "fl_core/registry.hpp"
 #include "server/run_store.hpp"
 #include "tests/support/binary.hpp"
 
@@ -96,12 +97,35 @@ TEST_F(TextsTest, BashCompletes) {
   EXPECT_EQ(read("answer"), "export explain\n--plugin\n\n\n");
 }
 
+// Parts and data sets come from the registry and the list of known data.
+TEST_F(TextsTest, BashCompletesPartsAndDataSets) {
+  write("fedbits.bash", fedbits({"completion", "bash"}).out);
+  ASSERT_EQ(in_shell("bash",
+                     "source fedbits.bash\n"
+                     "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _fedbits; echo \"${COMPREPLY[@]}\"; }\n"
+                     "ask fedbits list comp\nask fedbits list compressors top\nask fedbits list feedbacks ef21\nask fedbits list data syn\n"
+                     "ask fedbits data f\nask fedbits data fetch fash\nask fedbits data show mnist cifar\nask fedbits check top\n"
+                     "ask fedbits list servers ''\n"),
+            0);
+  std::string servers;
+  for (const std::string& name : Registry::instance().names("server_optimizer")) servers += (servers.empty() ? "" : " ") + name;
+  EXPECT_EQ(
+      read("answer"),
+      "compressors\ntop_k\nef21 ef21_normalised ef21_p ef21_plus ef21_sgdm\nsynthetic\nfetch\nfashion-mnist\ncifar10 cifar100\ntop_k\n" +
+          servers + "\n");
+}
+
 TEST_F(TextsTest, FishAndZshAcceptTheirs) {
   write("fedbits.fish", fedbits({"completion", "fish"}).out);
   const int fish = in_shell("fish", "source fedbits.fish; complete -C'fedbits run --plu'");
   if (fish >= 0) {
     EXPECT_EQ(fish, 0);
     EXPECT_THAT(read("answer"), HasSubstr("--plugin\t"));
+    EXPECT_EQ(in_shell("fish",
+                       "source fedbits.fish; complete -C'fedbits list compressors top'; complete -C'fedbits data fetch fash'; "
+                       "complete -C'fedbits list feedb'"),
+              0);
+    EXPECT_EQ(read("answer"), "top_k\nfashion-mnist\nfeedbacks\n");
   }
   write("_fedbits", fedbits({"completion", "zsh"}).out);
   const int zsh = in_shell("zsh", "zsh -n _fedbits && print -r parsed");

@@ -443,6 +443,7 @@ TEST_F(MeasuresOfFiles, RankingNeedsOneScore) {
   s.partition = "kind = 'natural'\nclients = 0";
   s.model = "kind = 'neural_network'\nlayers = ['embedding(vocabulary, 2)', 'flatten', 'dense(classes)']";
   s.evaluate = "ranking_every = 1";
+  s.local = "kind = 'gradient'\nlearning_rate = 0.1";
   EXPECT_THAT(refusal_of(s.str()), HasSubstr("a model with one score for a row"));
   s.model = "kind = 'ncf'";
   EXPECT_THAT(refusal_of(s.str()), HasSubstr("set data.labels = \"target\""));

@@ -1,0 +1,40 @@
+// What can be said about a scenario before its data are read: whether its data sets and files are there, and whether its model has the
+// constants that its rules name. These problems are reported together with those of the file itself.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "scenarios/config_tree.hpp"
+#include "scenarios/key_places.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace fl {
+
+// Where inputs are looked for; without a catalog they are not.
+struct InputSearch {
+  std::filesystem::path folder{};  // of the scenario file
+  const DataCatalog* catalog = nullptr;
+};
+
+// Returns why a rule that names L, L_max, mu or theory has no value for a model without a known smoothness, and what to write instead.
+[[nodiscard]] std::string needs_smoothness_text(const Expression& rule, const std::string& key, const std::string& model);
+[[nodiscard]] bool needs_smoothness(const Expression& rule);
+
+// Checks scenario after scenario; what was found in order is not looked at again.
+class EarlyChecks {
+ public:
+  explicit EarlyChecks(InputSearch search) : search_(std::move(search)) {}
+  // Adds problems at the places of their keys.
+  void check(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
+
+ private:
+  void check_rules(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
+  void check_inputs(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
+
+  InputSearch search_;
+  std::set<std::string> good_;
+};
+
+}  // namespace fl
