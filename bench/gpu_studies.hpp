@@ -18,6 +18,7 @@ struct Study {
   double goal_us = 0;
   std::string products = "full";
   double operations = 0;           // of a client's step: matrix products forward and backward, none for the gradient of the images
+  double outputs = 0;              // numbers of all layers' outputs for one example
   bool steps_in_a_kernel = false;  // parameters stay on the chip for a round
 };
 
@@ -60,11 +61,12 @@ class Open {
   const std::string images = "name = 'fashion-mnist'\ntest = 'none'\nrows = " + std::to_string(std::max<std::uint32_t>(40 * clients, 80));
   std::vector<Study> studies = {
       {"perceptron 784-200-10", images, "kind = 'mlp'\nhidden = [200]", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01", "",
-       clients, clients, 20, 1.2, "full", 64.0 * (2 * 784 * 200 + 3 * 200 * 10)},
+       clients, clients, 20, 1.2, "full", 64.0 * (2 * 784 * 200 + 3 * 200 * 10), 200 + 10},
       {"softmax regression 784-10", images, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01",
-       "", clients, clients, 20, 0.1, "full", 64.0 * 2 * 784 * 10, true},
+       "", clients, clients, 20, 0.1, "full", 64.0 * 2 * 784 * 10, 0, true},
       {"CNN of McMahan, 1.66M", images, "kind = 'cnn_mcmahan'", "kind = 'sgd'\nbatch = 32\nsteps = 5\nlearning_rate = 0.01", "", clients,
-       clients, 5, 25, "full", 64.0 * (2 * 784 * 25 * 32 + 3 * (196 * 25 * 32 * 64 + 3136 * 512 + 512 * 10))},
+       clients, 5, 25, "full", 64.0 * (2 * 784 * 25 * 32 + 3 * (196 * 25 * 32 * 64 + 3136 * 512 + 512 * 10)),
+       32 * (784 + 196) + 64 * (196 + 49) + 512 + 10},
   };
   for (const std::string products : {"tf32", "bf16"})
     for (const std::size_t of : {0, 2}) {

@@ -117,43 +117,65 @@ void aggregation() {
   }
 }
 
-// Of a step: parameters are read and written, images are read. Rounded products read what full ones read, and rows of theirs differ in the
-// peak alone: tensor cores take the emulator hours.
+// What a round of a study moves, `steps` of its local steps long.
+std::map<std::string, Traffic> round_of(bench::Study study, std::uint32_t steps, std::uint32_t warm) {
+  const std::string given = "steps = " + std::to_string(study.steps);
+  study.local.replace(study.local.find(given), given.size(), "steps = " + std::to_string(steps));
+  bench::Open run(bench::text_of(study, 100));
+  run.play(1, warm);
+  cuda::synchronise();
+  (void)emulator::take_traffic();
+  run.play(1 + warm, 1);
+  cuda::synchronise();
+  return emulator::take_traffic();
+}
+
+// A round of `steps` steps out of one of a single step and one of two: each further step moves the same.
+std::map<std::string, Traffic> round_of_more(const std::map<std::string, Traffic>& one, std::map<std::string, Traffic> two,
+                                             std::uint32_t steps) {
+  for (auto& [name, traffic] : two) {
+    const auto found = one.find(name);
+    const Traffic first = found == one.end() ? Traffic{} : found->second;
+    const auto more = [steps](std::uint64_t& x, std::uint64_t of_one) { x = of_one + (steps - 1) * (x - of_one); };
+    more(traffic.launches, first.launches);
+    more(traffic.requested_read, first.requested_read);
+    more(traffic.requested_written, first.requested_written);
+    more(traffic.moved_read, first.moved_read);
+    more(traffic.moved_written, first.moved_written);
+    more(traffic.distinct_read, first.distinct_read);
+    more(traffic.distinct_written, first.distinct_written);
+  }
+  return two;
+}
+
+// Of a client's step: parameters are read and written, images are read, outputs of layers and their slopes are written and read. Where the
+// steps of a round are one kernel, parameters are moved once for all. Rounded products read what full ones read, and their rows differ in
+// the peak alone: tensor cores take the emulator hours.
 void training() {
   constexpr std::uint32_t kClients = 2, kWarm = 12;
   begin("training, batches of 32", "bytes per client and step");
-  std::vector<bench::Study> studies = bench::training_studies(kClients);
   std::map<std::string, std::map<std::string, Traffic>> by_model;
-  for (bench::Study& study : studies) {
+  for (const bench::Study& study : bench::training_studies(kClients)) {
     if (!is_asked(study.label)) continue;
-    const bool is_large = study.operations > 1e9;
-    const std::string steps = "steps = " + std::to_string(study.steps);
-    if (is_large) study.local.replace(study.local.find(steps), steps.size(), "steps = 1");
-    const std::uint32_t counted = is_large ? 1 : study.steps;
-    bench::Study full = study;
-    full.products = "full";
-    bench::Open run(bench::text_of(full, 100));
+    std::map<std::string, Traffic>& traffic = by_model[study.model];
     if (study.products == "full") {
-      const std::uint32_t warm = is_large ? 1 : kWarm;
-      run.play(1, warm);
-      cuda::synchronise();
-      (void)emulator::take_traffic();
-      run.play(1 + warm, 1);
-      cuda::synchronise();
-      by_model[study.model] = emulator::take_traffic();
+      if (study.operations > 1e9)
+        traffic = round_of_more(round_of(study, 1, 1), round_of(study, 2, 1), study.steps);
+      else
+        traffic = round_of(study, study.steps, kWarm);
     }
-    const double parameters = 8.0 * static_cast<double>(run.P()) / (study.steps_in_a_kernel ? counted : 1);
+    const double P = static_cast<double>(bench::Open(bench::text_of(study, 100)).P());
+    const double floor = 8 * P / (study.steps_in_a_kernel ? study.steps : 1) + 4.0 * 32 * (784 + 4 * study.outputs);
     const auto products = study.products == "tf32"   ? bench::Products::tf32
                           : study.products == "bf16" ? bench::Products::bf16
                                                      : bench::Products::full;
-    say({"training", study.label, parameters + 32 * 784 * 4, 0, 0, study.operations, products}, by_model[study.model],
-        static_cast<double>(kClients) * counted);
+    say({"training", study.label, floor, 0, 0, study.operations, products}, traffic, static_cast<double>(kClients) * study.steps);
   }
 }
 
 void write(const std::string& file) {
   std::ofstream out(file);
-  out << "// Written by gpu_traffic; see there. Stage, row, floor, moved, distinct, operations, products.\n";
+  out << "// Written by gpu_traffic, which says how. Stage, row, floor, moved, distinct, operations, products.\n";
   constexpr const char* kNames[] = {"full", "tf32", "bf16"};
   for (const Line& line : lines) {
     char text[400];

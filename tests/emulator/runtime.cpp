@@ -349,20 +349,32 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph_exec) {
   return cudaSuccess;
 }
 
-// ---- events: a clock that goes on by another number of milliseconds whenever it is asked ----
+// ---- events: a clock that goes on by another number of milliseconds whenever it is asked, or with the bytes that are moved ----
 
-struct cudaEvent_st {};
+struct cudaEvent_st {
+  std::uint64_t moved = 0;
+};
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new cudaEvent_st;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return cudaEventCreate(event); }
-cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaEventRecord([[maybe_unused]] cudaEvent_t event, cudaStream_t /*stream*/) {
+#if defined(FL_CUDA_COUNT_BYTES)
+  event->moved = fl::emulator::moved_in_all();
+#endif
+  return cudaSuccess;
+}
 cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return taken().holds_streams ? cudaErrorNotReady : cudaSuccess; }
 cudaError_t cudaEventSynchronize(cudaEvent_t /*event*/) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t /*start*/, cudaEvent_t /*end*/) {
+cudaError_t cudaEventElapsedTime(float* milliseconds, [[maybe_unused]] cudaEvent_t start, [[maybe_unused]] cudaEvent_t end) {
+#if defined(FL_CUDA_COUNT_BYTES)
+  constexpr double kBytesPerMillisecond = 1e9;
+  *milliseconds = static_cast<float>((1 + static_cast<double>(end->moved - start->moved)) / kBytesPerMillisecond);
+#else
   static std::atomic<unsigned> asked{0};
   *milliseconds = static_cast<float>(1 + asked++ * 2654435761u % 97);
+#endif
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {

@@ -28,7 +28,8 @@ struct Counting {
   std::mutex names;   // guards by_name and memories
   std::mutex kernel;  // held while one runs
   std::uint32_t block = 0, number = 0;
-  std::size_t touched = 0;  // sectors, since the block's cache was empty
+  std::uint64_t before = 0, in_all = 0;  // bytes moved: by this kernel's name until it began, and by all that has ended
+  std::size_t touched = 0;               // sectors, since the block's cache was empty
 };
 
 Counting& counting() {
@@ -97,6 +98,11 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
+std::uint64_t moved_in_all() {
+  const std::lock_guard lock(counting().names);
+  return counting().in_all;
+}
+
 std::map<std::string, Traffic> take_traffic() {
   const std::lock_guard lock(counting().names);
   return std::exchange(counting().by_name, {});
@@ -116,12 +122,14 @@ void count_read(const char* name, const void* from, std::size_t bytes, std::size
   const std::lock_guard lock(counting().names);
   if (memory_of(reinterpret_cast<std::uintptr_t>(from)) == nullptr) return;
   const std::uint64_t moved = in_sectors(from, bytes) * times;
+  counting().in_all += moved;
   counting().by_name[name] += {0, bytes * times, 0, moved, 0, moved, 0};
 }
 void count_written(const char* name, const void* to, std::size_t bytes, std::size_t times) {
   const std::lock_guard lock(counting().names);
   if (memory_of(reinterpret_cast<std::uintptr_t>(to)) == nullptr) return;
   const std::uint64_t moved = in_sectors(to, bytes) * times;
+  counting().in_all += moved;
   counting().by_name[name] += {1, 0, bytes * times, 0, moved, 0, moved};
 }
 
@@ -131,8 +139,13 @@ CountedKernel::CountedKernel(const char* name) {
   const std::lock_guard lock(counting().names);
   counted = &counting().by_name[name];
   ++counted->launches;
+  counting().before = counted->moved();
 }
 CountedKernel::~CountedKernel() {
+  {
+    const std::lock_guard lock(counting().names);
+    counting().in_all += counted->moved() - counting().before;
+  }
   counted = nullptr;
   counting().kernel.unlock();
 }

@@ -32,6 +32,9 @@ struct Traffic {
 // By the names that Launch is given, with "cudaMemcpyAsync", "cudaMemsetAsync" and CUB's functions: what moved since the last call.
 std::map<std::string, Traffic> take_traffic();
 
+// Bytes that were moved since the process began: the clock of events, so that what chooses by time chooses what moves least.
+[[nodiscard]] std::uint64_t moved_in_all();
+
 // ---- what the emulator calls ----
 
 // Declares addresses as memory of the GPU, for the life of the process.
