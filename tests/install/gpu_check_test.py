@@ -247,8 +247,12 @@ def scenarios():
         for name, text in gpu_check.REPEATED.items():
             scenario = pathlib.Path(folder) / "repeated.toml"
             scenario.write_text(text)
-            done = subprocess.run([str(BINARY), "run", str(scenario), "--out", str(pathlib.Path(folder) / "out"), "-q"], capture_output=True, text=True)
+            out = str(pathlib.Path(folder) / "out")
+            done = subprocess.run([str(BINARY), "run", str(scenario), "--out", out, "-q"], capture_output=True, text=True)
             expect(done.returncode == 0 or "was not found" in done.stderr, f"the repeated run \"{name}\" ends with {done.returncode}: {done.stderr}")
+            if done.returncode == 0:
+                columns = subprocess.run([str(BINARY), "export", out, "--runs", "/dev/stdout"], capture_output=True, text=True).stdout.split("\n")[0]
+                expect("checksum" in columns.split(","), f"fedbits export --runs has no column with the checksum: {columns}")
 
 
 def table_of_the_page():
