@@ -12,6 +12,9 @@
 //   rounds       CIFAR-10: 1,000 users of 50 images (fewer users where the training set was cut), 50 in a round, 5 steps of 10 images, a
 //   CNN of 1.6M parameters
 //
+// Beside what is measured stands what follows from the bytes that kernels move, as counted on an emulator (gpu_counts.hpp), and from the
+// speed of the copy: "predicted", in the unit of the value ("predicted_ms" in JSON where that is a millisecond).
+//
 //   gpu_bench [all | copy | operators | aggregation | latency | training | rounds] [scale = 1] [--json]
 //
 // scale < 1: fewer clients and smaller vectors, to try it out. --json: a line of JSON for each row, for bench/gpu_check.py, instead of
@@ -23,6 +26,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gpu_cohort.hpp"
+#include "bench/gpu_counts.hpp"
+#include "bench/gpu_studies.hpp"
 #include "bench/timing.hpp"
 #include "compressors/compressor.hpp"
 #include "fl_core/buffer.hpp"
@@ -42,6 +47,7 @@ using bench::median;
 using Clock = std::chrono::steady_clock;
 
 double scale = 1;
+bench::Ceilings ceilings{};
 std::size_t scaled(double full, double least) { return static_cast<std::size_t>(std::max(least, full * scale)); }
 
 // ---- rows ---------------------------------------------------------------------------------------------------------------------
@@ -57,6 +63,7 @@ struct Row {
   double floor_bytes = 0;  // that have to be read and written at the least; 0: not known
   double share = 0;        // of `value`: what the floor takes at the speed of the copy; 0: not known
   std::string note{};
+  double predicted = 0;  // in the unit of `value`, from counted bytes and the speed of the copy; 0: nothing was counted
 };
 
 void begin_table(const char* name, const std::string& heading) {
@@ -70,10 +77,12 @@ void say(const Row& row) {
     if (row.goal > 0) line["goal"] = row.goal;
     if (row.floor_bytes > 0) line["floor_bytes"] = row.floor_bytes;
     if (row.share > 0) line["share"] = row.share;
+    if (row.predicted > 0) line[row.unit == "ms" ? "predicted_ms" : "predicted"] = row.predicted;
     if (!row.note.empty()) line["note"] = row.note;
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("%-34s %10.3f %-14s", row.name.c_str(), row.value, row.unit.c_str());
+    if (row.predicted > 0) std::printf(" predicted %10.3f", row.predicted);
     if (row.share > 0) std::printf(" share %5.2f", row.share);
     if (row.goal > 0) std::printf("  goal %g", row.goal);
     std::printf("%s%s\n", row.note.empty() ? "" : "  ", row.note.c_str());
@@ -90,9 +99,11 @@ void say_why(const std::string& name, const std::string& why) {
   std::fflush(stdout);
 }
 
-// Says a time in milliseconds as a share of what `bytes` take at the speed of the copy.
-void say_share(const std::string& name, double seconds, double bytes, double bytes_per_second, double goal) {
-  say({name, 1e3 * seconds, "ms", goal, bytes, bytes / bytes_per_second / seconds});
+// Says the time of a row of `entries` parameters, in milliseconds, as a share of what its floor takes at the speed of the copy.
+void say_share(const bench::Operator& one, double seconds, double entries, double bytes_per_second) {
+  const double bytes = one.bytes * entries;
+  say({one.label, 1e3 * seconds, "ms", one.goal, bytes, bytes / bytes_per_second / seconds, "",
+       1e3 * bench::predicted_seconds(stage, one.label, entries, ceilings)});
 }
 
 // Seconds of work(), until the GPU has done it; the median of some after one that does not count.
@@ -129,7 +140,7 @@ void operators(double bytes_per_second) {
     cohort.restore();
     try {
       const double s = seconds_of(7, [&] { cohort.compress(*op, scope); });
-      say_share(one.label, s, one.bytes * cohort.entries(), bytes_per_second, one.goal);
+      say_share(one, s, cohort.entries(), bytes_per_second);
     } catch (const Error& error) {
       say_why(one.label, error.what());
     }
@@ -154,7 +165,7 @@ void aggregation(double bytes_per_second) {
       bool is_summed = true;
       const double s = seconds_of(7, [&] { is_summed = sums->sum(messages, weights, scope, sum) && is_summed; });
       if (is_summed)
-        say_share(one.label, s, one.bytes * cohort.entries(), bytes_per_second, one.goal);
+        say_share(one, s, cohort.entries(), bytes_per_second);
       else
         say_why(one.label, "has no form on the GPU");
     } catch (const Error& error) {
@@ -165,74 +176,19 @@ void aggregation(double bytes_per_second) {
 
 // ---- training -------------------------------------------------------------------------------------------------------------------
 
-struct Study {
-  std::string label, data, model, local, more;
-  std::uint32_t clients, cohort, steps;
-  double goal_us = 0;
-  std::string products = "full";
-};
 constexpr std::uint32_t kWarmRounds = 12;  // until waves and ways are chosen and steps are recorded
-
-DataCatalog catalog() {
-  const char* folder = std::getenv("FEDBITS_DATA");
-  return DataCatalog(folder == nullptr ? "" : folder);
-}
-
-// A run with its parts in the open.
-class Open {
- public:
-  explicit Open(const std::string& text)
-      : cell_(parse_cells(text, "gpu_bench.toml").at(0)),
-        pool_(static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))),
-        problem_(cell_.scenario, catalog(), pool_),
-        experiment_(cell_, problem_, pool_, {.threads = pool_.num_threads(), .device = Device::cuda}) {}
-  void play(std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t r = first; r < first + count; ++r) experiment_.round().play(r, false);
-  }
-  [[nodiscard]] std::size_t P() const { return problem_.P(); }
-
- private:
-  Cell cell_;
-  ThreadPool pool_;
-  FederatedProblem<float> problem_;
-  Experiment<float> experiment_;
-};
-
-std::string text_of(const Study& study, std::uint32_t rounds) {
-  const std::string clients = std::to_string(study.clients);
-  return "name = 'bench'\nmatrix_products = '" + study.products + "'\nrounds = " + std::to_string(rounds) + "\n[data]\n" + study.data +
-         "\n[partition]\nkind = 'shuffled'\nclients = " + clients + "\n[model]\n" + study.model + "\n[local]\n" + study.local +
-         "\n[evaluate]\nevery = 1000000\ntrain_loss = false\ngradient = 'never'\noptimum = false\n" +
-         (study.cohort < study.clients ? "[participation]\nkind = 'uniform'\nclients = " + std::to_string(study.cohort) + "\n" : "") +
-         study.more;
-}
 
 void training() {
   const auto clients = static_cast<std::uint32_t>(scaled(256, 2));
-  const std::string images = "name = 'fashion-mnist'\ntest = 'none'\nrows = " + std::to_string(std::max<std::uint32_t>(40 * clients, 80));
-  std::vector<Study> studies = {
-      {"perceptron 784-200-10", images, "kind = 'mlp'\nhidden = [200]", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01", "",
-       clients, clients, 20, 1.2},
-      {"softmax regression 784-10", images, "kind = 'logistic_regression'", "kind = 'sgd'\nbatch = 32\nsteps = 20\nlearning_rate = 0.01",
-       "", clients, clients, 20, 0.1},
-      {"CNN of McMahan, 1.66M", images, "kind = 'cnn_mcmahan'", "kind = 'sgd'\nbatch = 32\nsteps = 5\nlearning_rate = 0.01", "", clients,
-       clients, 5, 25},
-  };
-  for (const std::string products : {"tf32", "bf16"})
-    for (const std::size_t of : {0, 2}) {
-      studies.push_back(studies[of]);
-      studies.back().products = products;
-      studies.back().label += ", " + products;
-    }
   begin_table("training", "training, " + std::to_string(clients) + " clients, batch 32");
-  for (const Study& study : studies) {
+  for (const bench::Study& study : bench::training_studies(clients)) {
     try {
-      Open run(text_of(study, 100));
+      bench::Open run(bench::text_of(study, 100));
       std::uint32_t round = 1 + kWarmRounds;
       run.play(1, kWarmRounds);
       const double s = seconds_of(5, [&] { run.play(round++, 1); });
       say({study.label, 1e6 * s / study.clients / study.steps, "us/client-step", study.goal_us, 0, 0,
-           std::to_string(run.P()) + " parameters"});
+           std::to_string(run.P()) + " parameters", 1e6 * bench::predicted_seconds(stage, study.label, 1, ceilings)});
     } catch (const Error& error) {
       say_why(study.label, error.what());
     }
@@ -252,16 +208,16 @@ void latency() {
   });
   begin_table("latency", "latency");
   say({"buffers of a message", 1e6 * s / kMessages, "us"});
-  const Study study = {"",
-                       "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
-                       "kind = 'mlp'\nhidden = [8]",
-                       "kind = 'sgd'\nbatch = 4\nsteps = 1\nlearning_rate = 0.01",
-                       "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
-                       10,
-                       10,
-                       1};
+  const bench::Study study = {"",
+                              "kind = 'synthetic'\nclients = 10\nfeatures = 20\nclasses = 2",
+                              "kind = 'mlp'\nhidden = [8]",
+                              "kind = 'sgd'\nbatch = 4\nsteps = 1\nlearning_rate = 0.01",
+                              "[compressor.up]\nkind = 'top_k'\nratio = 0.1\n[feedback.up]\nkind = 'ef14'\n",
+                              10,
+                              10,
+                              1};
   try {
-    Open run(text_of(study, 1000));
+    bench::Open run(bench::text_of(study, 1000));
     run.play(1, 10);
     std::uint32_t round = 11;
     const double each = seconds_of(5, [&] {
@@ -278,7 +234,7 @@ constexpr std::uint32_t kImages = 50;  // of a user
 
 void rounds(const std::string& products, std::uint32_t users) {
   const auto cohort = static_cast<std::uint32_t>(scaled(50, 2)), count = static_cast<std::uint32_t>(scaled(1500, 2));
-  const Study study = {
+  const bench::Study study = {
       "1,500 rounds, products " + products,
       "name = 'cifar10'\ntest = 'none'\nrows = " + std::to_string(kImages * users),
       "kind = 'neural_network'\nlayers = ['conv2d(32, 3, padding=1)', 'relu', 'max_pool(2)', 'conv2d(64, 3, padding=1)', 'relu', "
@@ -291,7 +247,7 @@ void rounds(const std::string& products, std::uint32_t users) {
       20,
       products};
   constexpr double kMost = 10;  // seconds; the time of all rounds is then that of those that were played, times as many
-  Open run(text_of(study, count + kWarmRounds));
+  bench::Open run(bench::text_of(study, count + kWarmRounds));
   run.play(1, kWarmRounds);
   const auto start = Clock::now();
   double s = 0;
@@ -310,7 +266,7 @@ void rounds(const std::string& products, std::uint32_t users) {
 
 // Users of a run on CIFAR-10: as many as the training set that is here has images for. A round does the same work whatever their number.
 std::uint32_t users_of_cifar() {
-  const std::size_t rows = load_data<float>({.name = "cifar10", .test = "none"}, catalog()).train.num_rows;
+  const std::size_t rows = load_data<float>({.name = "cifar10", .test = "none"}, bench::catalog()).train.num_rows;
   return static_cast<std::uint32_t>(std::min<std::size_t>(scaled(1000, 4), std::max<std::size_t>(1, rows / kImages)));
 }
 
@@ -340,6 +296,7 @@ int main(int argc, char** argv) {
     return 3;
   }
   const double speed = copy_speed();
+  ceilings = bench::ceilings_of(cuda::device_name(), speed);
   const auto is_asked = [&what](const char* name) { return what == "all" || what == name; };
   begin_table("copy", cuda::device_name());
   if (is_asked("copy") || !as_json) say({"copy on the device", speed / 1e9, "GB/s", 0, 0, 0, "read and written"});

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 
 namespace fl::bench {
 
@@ -43,11 +45,25 @@ struct Ceilings {
 // NVIDIA's data sheets of H100 SXM and H200: dense products, without sparsity. gpu_bench puts the speed of its own copy in.
 inline constexpr Ceilings kH100{3.35e12, 67e12, 494.7e12, 989.4e12}, kH200{4.8e12, 67e12, 494.7e12, 989.4e12};
 
+// Of the GPU that is here: the speed of its copy is measured, its peaks are published where they are known. Elsewhere bytes alone count.
+[[nodiscard]] inline Ceilings ceilings_of(const std::string& device, double bytes_per_second) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  Ceilings gpu{bytes_per_second, kUnknown, kUnknown, kUnknown};
+  for (const auto& [name, known] : {std::pair{"H100", kH100}, std::pair{"H200", kH200}})
+    if (device.find(name) != std::string::npos) gpu = {bytes_per_second, known.operations, known.tf32, known.bf16};
+  return gpu;
+}
+
 // Clients' steps share what the second-level cache holds, parameters of a client above all; operators read everything once.
 [[nodiscard]] inline double predicted_seconds(const CountedRow& row, double times, const Ceilings& gpu) {
   const double bytes = row.operations > 0 ? row.distinct : row.moved;
   const double peak = row.products == Products::tf32 ? gpu.tf32 : row.products == Products::bf16 ? gpu.bf16 : gpu.operations;
   return times * std::max(bytes / gpu.bytes, row.operations / peak);
+}
+// The same of the row with this name, `times` a parameter or a client's step; 0 where nothing was counted.
+[[nodiscard]] inline double predicted_seconds(const std::string& stage, const std::string& name, double times, const Ceilings& gpu) {
+  const CountedRow* row = counted_row(stage, name);
+  return row == nullptr ? 0 : predicted_seconds(*row, times, gpu);
 }
 
 }  // namespace fl::bench

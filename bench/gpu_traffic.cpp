@@ -1,9 +1,10 @@
 // The bytes that kernels move for the rows of gpu_bench, counted on the emulator (preset emulator-count), with the time that they take on
 // GPUs of published speed. Nothing is timed here.
 //
-//   gpu_traffic [all | operators | aggregation | training] [--kernels] [--counts FILE]
+//   gpu_traffic [all | operators | aggregation | training] [--only TEXT] [--kernels] [--counts FILE]
 //
-// --kernels: what each kernel moves. --counts: writes the rows that gpu_bench predicts from, which are in the source tree:
+// --only: rows whose names hold the text. --kernels: what each kernel moves. --counts: writes the rows that gpu_bench predicts from, which
+// are in the source tree:
 //   cmake --preset emulator-count && cmake --build --preset emulator-count
 //   FEDBITS_DATA=DIR build-emulator-count/bench/gpu_traffic all --counts bench/gpu_counts.inc
 // Clients are few and their vectors as long as in gpu_bench, since bytes are counted per parameter.
@@ -14,6 +15,7 @@
 
 #include "bench/gpu_cohort.hpp"
 #include "bench/gpu_counts.hpp"
+#include "bench/gpu_studies.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/error.hpp"
 #include "server/device_aggregation.hpp"
@@ -25,6 +27,8 @@ using namespace fl;
 using emulator::Traffic;
 
 bool with_kernels = false;
+std::string only;
+bool is_asked(const std::string& name) { return name.find(only) != std::string::npos; }
 
 struct Line {
   std::string stage, name;
@@ -77,6 +81,7 @@ void operators() {
   bench::Cohort cohort(4, 1000000);
   begin("operators, " + cohort.text(), "bytes per parameter");
   for (const bench::Operator& one : bench::compressed_rows()) {
+    if (!is_asked(one.label)) continue;
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
@@ -91,22 +96,58 @@ void operators() {
 }
 
 void aggregation() {
-  bench::Cohort cohort(kSumGroup, 200000);
+  bench::Cohort cohort(4 * kSumGroup, 100000);
   begin("aggregation, " + cohort.text(), "bytes per parameter");
   const auto sums = make_device_aggregation<float>();
   const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
   std::vector<double> sum(cohort.P);
   for (const bench::Operator& one : bench::summed_rows()) {
+    if (!is_asked(one.label)) continue;
     const auto op = bench::make(one);
     const Scope scope = bench::scope_of(*op, one, cohort.P);
     cohort.restore();
     cohort.compress(*op, scope);
     const std::vector<const Payload<float>*> messages = cohort.messages();
     cuda::synchronise();
+    for (int warm = 0; warm < 3; ++warm) (void)sums->sum(messages, weights, scope, sum);  // what is set up once
     (void)emulator::take_traffic();
     if (!sums->sum(messages, weights, scope, sum)) throw std::runtime_error(one.label + " has no form on the GPU");
-    const double group = sizeof(double) / static_cast<double>(kSumGroup);  // sums of a group are written once
-    say({"aggregation", one.label, bytes_of(cohort) + group}, emulator::take_traffic(), cohort.entries());
+    const double sums_bytes = 2.0 * sizeof(double) / cohort.K;  // written, and read by the copy to the host
+    say({"aggregation", one.label, bytes_of(cohort) + sums_bytes}, emulator::take_traffic(), cohort.entries());
+  }
+}
+
+// Of a step: parameters are read and written, images are read. Rounded products read what full ones read, and rows of theirs differ in the
+// peak alone: tensor cores take the emulator hours.
+void training() {
+  constexpr std::uint32_t kClients = 2, kWarm = 12;
+  begin("training, batches of 32", "bytes per client and step");
+  std::vector<bench::Study> studies = bench::training_studies(kClients);
+  std::map<std::string, std::map<std::string, Traffic>> by_model;
+  for (bench::Study& study : studies) {
+    if (!is_asked(study.label)) continue;
+    const bool is_large = study.operations > 1e9;
+    const std::string steps = "steps = " + std::to_string(study.steps);
+    if (is_large) study.local.replace(study.local.find(steps), steps.size(), "steps = 1");
+    const std::uint32_t counted = is_large ? 1 : study.steps;
+    bench::Study full = study;
+    full.products = "full";
+    bench::Open run(bench::text_of(full, 100));
+    if (study.products == "full") {
+      const std::uint32_t warm = is_large ? 1 : kWarm;
+      run.play(1, warm);
+      cuda::synchronise();
+      (void)emulator::take_traffic();
+      run.play(1 + warm, 1);
+      cuda::synchronise();
+      by_model[study.model] = emulator::take_traffic();
+    }
+    const double parameters = 8.0 * static_cast<double>(run.P()) / (study.steps_in_a_kernel ? counted : 1);
+    const auto products = study.products == "tf32"   ? bench::Products::tf32
+                          : study.products == "bf16" ? bench::Products::bf16
+                                                     : bench::Products::full;
+    say({"training", study.label, parameters + 32 * 784 * 4, 0, 0, study.operations, products}, by_model[study.model],
+        static_cast<double>(kClients) * counted);
   }
 }
 
@@ -131,17 +172,20 @@ int main(int argc, char** argv) try {
     const std::string word = argv[i];
     if (word == "--kernels")
       with_kernels = true;
+    else if (word == "--only" && i + 1 < argc)
+      only = argv[++i];
     else if (word == "--counts" && i + 1 < argc)
       file = argv[++i];
     else if (word == "all" || word == "operators" || word == "aggregation" || word == "training")
       what = word;
     else {
-      std::fprintf(stderr, "usage: gpu_traffic [all | operators | aggregation | training] [--kernels] [--counts FILE]\n");
+      std::fprintf(stderr, "usage: gpu_traffic [all | operators | aggregation | training] [--only TEXT] [--kernels] [--counts FILE]\n");
       return 2;
     }
   }
   if (what == "all" || what == "operators") operators();
   if (what == "all" || what == "aggregation") aggregation();
+  if (what == "all" || what == "training") training();
   if (!file.empty()) write(file);
   return 0;
 } catch (const std::exception& error) {
