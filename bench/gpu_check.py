@@ -85,7 +85,7 @@ class Check:
         row.update({key: told for key, told in more.items() if told not in (None, "")})
         self.rows.append(row)
         shown = "" if value is None else f"{value:.4g} {unit}"
-        extra = "".join(f"  {key} {row[key]:.3g}" for key in ("share", "goal", "predicted_ms") if key in row)
+        extra = "".join(f"  {key} {row[key]:.3g}" for key in ("share", "goal", "predicted_ms", "predicted") if key in row)
         note = row.get("note", "")
         print(f"{self.stage:<12} {name:<62} {verdict:<9} {shown:<22}{extra}{'  ' + note if note else ''}".rstrip(), flush=True)
 
