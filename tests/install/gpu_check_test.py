@@ -1,7 +1,7 @@
 """bench/gpu_check.py against programs that pass, fail, crash, hang and leave the GPU broken: every stage is there, every test has its row, and
-nothing is left running.
+nothing is left running. Its scenarios are tried on the CPU.
 
-    python3 tests/install/gpu_check_test.py SOURCE
+    python3 tests/install/gpu_check_test.py BINARY SOURCE
 """
 import json
 import os
@@ -12,7 +12,10 @@ import sys
 import tempfile
 import time
 
-SOURCE = pathlib.Path(sys.argv[1]).resolve()
+BINARY, SOURCE = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+sys.path.insert(0, str(SOURCE / "bench"))
+import gpu_check  # noqa: E402  (it lies in bench/)
+
 failed = []
 
 # What each fake does is a file beside it: "tests" has lines NAME BEHAVIOUR, "mode" words.
@@ -238,6 +241,20 @@ def interrupted():
         expect(any(row["name"] == "GpuTopK.A" for row in rows), "interrupted: the rows before are not in the JSON file")
 
 
+def scenarios():
+    """The runs that are repeated are valid: data sets may be missing here."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in gpu_check.REPEATED.items():
+            scenario = pathlib.Path(folder) / "repeated.toml"
+            scenario.write_text(text)
+            out = str(pathlib.Path(folder) / "out")
+            done = subprocess.run([str(BINARY), "run", str(scenario), "--out", out, "-q"], capture_output=True, text=True)
+            expect(done.returncode == 0 or "was not found" in done.stderr, f"the repeated run \"{name}\" ends with {done.returncode}: {done.stderr}")
+            if done.returncode == 0:
+                columns = subprocess.run([str(BINARY), "export", out, "--runs", "/dev/stdout"], capture_output=True, text=True).stdout.split("\n")[0]
+                expect("checksum" in columns.split(","), f"fedbits export --runs has no column with the checksum: {columns}")
+
+
 def table_of_the_page():
     page = (SOURCE / "docs" / "benchmarks.md").read_text()
     drawn = subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "gpu_table.py")], capture_output=True, text=True, check=True).stdout
@@ -247,7 +264,7 @@ def table_of_the_page():
             expect(tuple(line.split("|")[1:3]) in there, f"docs/benchmarks.md lacks the row {line!r} of scripts/gpu_table.py")
 
 
-for test in (broken_programs, whole_programs, no_gpu, interrupted, table_of_the_page):
+for test in (broken_programs, whole_programs, no_gpu, interrupted, scenarios, table_of_the_page):
     test()
 for line in failed:
     print(f"FAILED: {line}")
