@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 """Local SGD of many clients on one GPU by other means, for the table of bench/gpu_check.sh: microseconds per client and step.
 
-  loop    PyTorch, one client after another
-  vmap    torch.func.vmap over the clients' gradients, weights stacked
-  jax     jax.vmap of the same, jitted, all steps in one call
+  ceilings  PyTorch: TFLOP/s of a matrix product of 8192 x 8192 in float32, TF32 and BF16
+  loop      PyTorch, one client after another
+  vmap      torch.func.vmap over the clients' gradients, weights stacked
+  compile   torch.compile of a step of the same
+  jax       jax.vmap of the same, jitted, all steps in one call
 
 Random images of 784 numbers in 10 classes, a minibatch of 32 for every client and step, already on the GPU: neither drawing nor gathering is
-counted here, both are in ours. Also the rates that a matrix product of 8192 x 8192 reaches, in float32 and TF32.
+counted here, both are in ours.
 
-  rivals_gpu.py [clients = 256] [steps = 5]      prints one line per model and rival; what cannot run says why
+  rivals_gpu.py [all | PART] [clients = 256] [steps = 5] [--json]      prints a row per model and rival; what cannot run says why
 """
+import json
 import sys
 import time
 
-CLIENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 256
-STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+WORDS = [word for word in sys.argv[1:] if word != "--json"]
+AS_JSON = "--json" in sys.argv
+PART = WORDS.pop(0) if WORDS and not WORDS[0].isdigit() else "all"
+CLIENTS = int(WORDS[0]) if WORDS else 256
+STEPS = int(WORDS[1]) if len(WORDS) > 1 else 5
 BATCH, RATE = 32, 0.01
+UNIT = "us/client-step"
 
 
 def median_seconds(work, wait, repeats=5):
@@ -30,8 +37,16 @@ def median_seconds(work, wait, repeats=5):
     return sorted(times)[len(times) // 2]
 
 
-def say(model, rival, seconds, clients):
-    print(f"{model:<28} {rival:<6} {1e6 * seconds / clients / STEPS:12.2f} us/client-step", flush=True)
+def say(name, value=None, unit=UNIT, why="", note=""):
+    if AS_JSON:
+        told = {"why": why} if value is None else {"value": value, "unit": unit}
+        print(json.dumps({"name": name, **told, **({"note": note} if note else {})}), flush=True)
+    else:
+        print(f"{name:<44} " + (why if value is None else f"{value:12.2f} {unit}") + (f"  {note}" if note else ""), flush=True)
+
+
+def per_step(seconds, clients):
+    return 1e6 * seconds / clients / STEPS
 
 
 def torch_models(torch):
@@ -45,67 +60,85 @@ def torch_models(torch):
     }
 
 
-def with_torch():
+def torch_place(torch):
+    """Returns (device, a function that waits for it, a note)."""
+    if torch.cuda.is_available():
+        return "cuda", torch.cuda.synchronize, ""
+    return "cpu", lambda: None, "on the CPU: PyTorch sees no GPU"
+
+
+def ceilings():
     import torch
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    wait = torch.cuda.synchronize if device == "cuda" else (lambda: None)
-    if device == "cuda":
-        side = 8192
-        a, b = torch.randn(side, side, device=device), torch.randn(side, side, device=device)
-        for name, tf32 in (("float32", False), ("TF32", True)):
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            print(f"matrix product, {name}: {2e-12 * side**3 / median_seconds(lambda: a @ b, wait):.1f} TFLOP/s", flush=True)
+    device, wait, note = torch_place(torch)
+    side = 8192 if device == "cuda" else 256
+    for name, kind, tf32 in (("float32", torch.float32, False), ("TF32", torch.float32, True), ("BF16", torch.bfloat16, False)):
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        a, b = (torch.randn(side, side, device=device).to(kind) for _ in range(2))
+        say(f"matrix product, {name}", 2e-12 * side**3 / median_seconds(lambda: a @ b, wait), "TFLOP/s", note=note)
+
+
+def with_torch(rival):
+    import torch
+
+    device, wait, note = torch_place(torch)
     for tf32 in (False, True):
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
         for name, make in torch_models(torch).items():
             if tf32 and not name.startswith("CNN"):
                 continue
-            torch_model(torch, name + (", TF32" if tf32 else ""), make, device, wait)
+            label = f"{rival}: {name}" + (", tf32" if tf32 else "")
+            try:
+                say(label, torch_seconds(torch, rival, make, device, wait), note=note)
+            except Exception as error:  # the other models may do
+                say(label, why=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"[:300])
 
 
-def torch_model(torch, name, make, device, wait):
-    few = min(CLIENTS, 16)  # one after another: the time of a client does not depend on how many there are
+def torch_seconds(torch, rival, make, device, wait):
+    """Returns microseconds per client and step."""
     x = torch.randn(STEPS, CLIENTS, BATCH, 1, 28, 28, device=device)
     y = torch.randint(0, 10, (STEPS, CLIENTS, BATCH), device=device)
     model = make().to(device)
-    start = {key: value.clone() for key, value in model.state_dict().items()}
     loss = torch.nn.CrossEntropyLoss()
+    if rival == "loop":
+        few = min(CLIENTS, 16)  # one after another: the time of a client does not depend on how many there are
+        return per_step(median_seconds(lambda: torch_loop(torch, model, loss, x, y, few), wait), few)
+    from torch.func import functional_call, grad, vmap
 
-    def loop():
-        for k in range(few):
-            model.load_state_dict(start)
-            optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-            for step in range(STEPS):
-                optimizer.zero_grad(set_to_none=True)
-                loss(model(x[step, k]), y[step, k]).backward()
-                optimizer.step()
-
-    say(name, "loop", median_seconds(loop, wait), few)
-    try:
-        from torch.func import functional_call, grad, vmap
-    except ImportError:
-        print(f"{name:<28} vmap   torch.func is missing in {torch.__version__}")
-        return
-    weights = {key: value.detach() for key, value in model.named_parameters()}
+    start = {key: value.detach() for key, value in model.named_parameters()}
     gradient = vmap(grad(lambda w, a, b: loss(functional_call(model, w, (a,)), b)))
 
-    def stacked():
-        w = {key: value.expand(CLIENTS, *value.shape).clone() for key, value in weights.items()}
-        for step in range(STEPS):
-            g = gradient(w, x[step], y[step])
-            w = {key: value - RATE * g[key] for key, value in w.items()}
+    def step(w, a, b):
+        g = gradient(w, a, b)
+        return {key: value - RATE * g[key] for key, value in w.items()}
 
-    try:
-        say(name, "vmap", median_seconds(stacked, wait), CLIENTS)
-    except RuntimeError as error:
-        print(f"{name:<28} vmap   {str(error).splitlines()[0]}")
+    if rival == "compile":
+        step = torch.compile(step)
+
+    def stacked():
+        w = {key: value.expand(CLIENTS, *value.shape).clone() for key, value in start.items()}
+        for t in range(STEPS):
+            w = step(w, x[t], y[t])
+
+    return per_step(median_seconds(stacked, wait), CLIENTS)
+
+
+def torch_loop(torch, model, loss, x, y, clients):
+    start = {key: value.clone() for key, value in model.state_dict().items()}
+    for k in range(clients):
+        model.load_state_dict(start)
+        optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+        for t in range(STEPS):
+            optimizer.zero_grad(set_to_none=True)
+            loss(model(x[t, k]), y[t, k]).backward()
+            optimizer.step()
 
 
 def with_jax():
     import jax
     import jax.numpy as jnp
 
+    note = "" if jax.default_backend() == "gpu" else "on the CPU: JAX sees no GPU"
     key = jax.random.PRNGKey(0)
     x = jax.random.normal(key, (STEPS, CLIENTS, BATCH, 28, 28, 1))
     y = jax.random.randint(key, (STEPS, CLIENTS, BATCH), 0, 10)
@@ -161,11 +194,20 @@ def with_jax():
         def wait():
             jax.block_until_ready(result)
 
-        say(name, "jax", median_seconds(work, wait), CLIENTS)
+        try:
+            say(f"jax: {name}", per_step(median_seconds(work, wait), CLIENTS), note=note)
+        except Exception as error:  # the other models may do
+            say(f"jax: {name}", why=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"[:300])
 
 
-for run in (with_torch, with_jax):
+PARTS = {"ceilings": ceilings, "loop": lambda: with_torch("loop"), "vmap": lambda: with_torch("vmap"),
+         "compile": lambda: with_torch("compile"), "jax": with_jax}
+if PART != "all" and PART not in PARTS:
+    sys.exit(f"rivals_gpu.py: there is no part \"{PART}\"; all, {', '.join(PARTS)}")
+for part, run in PARTS.items():
+    if PART not in ("all", part):
+        continue
     try:
         run()
     except ImportError as error:
-        print(f"{run.__name__}: {error}")
+        say(part, why=str(error))

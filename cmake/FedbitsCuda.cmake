@@ -31,7 +31,7 @@ add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
   set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
   target_link_libraries(fedbits_cuda PRIVATE fedbits_flags)
-  target_compile_options(fedbits_cuda PRIVATE -O1)  # for the compiler's speed
+  target_compile_options(fedbits_cuda PRIVATE -O1 ${FL_CUDA_COUNTING})  # -O1 for the compiler's speed
 endif()
 set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
@@ -53,10 +53,18 @@ if(GTest_FOUND)
     target_compile_options(${target} PRIVATE -O1 -ffp-contract=off)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endfunction()
-  fedbits_gpu_test(fedbits_gpu_parity tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
+  set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
     tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
     tests/gpu/top_k_test.cpp)
+  list(TRANSFORM FL_GPU_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  if(NOT FL_BUNDLE)
+    fedbits_gpu_test(fedbits_gpu_parity ${FL_GPU_TESTS})
+  endif()
   if(FL_CUDA_EMULATOR)
-    fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp)
+    fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp tests/emulator/counts_test.cpp)
+    if(FL_CUDA_COUNT_BYTES)
+      target_sources(fedbits_emulator_test PRIVATE tests/emulator/traffic_test.cpp)
+      set_source_files_properties(tests/emulator/traffic_test.cpp PROPERTIES COMPILE_OPTIONS "${FL_CUDA_COUNTING}")
+    endif()
   endif()
 endif()

@@ -92,13 +92,17 @@ struct CorrectThreshold {
   }
 };
 
-// No threshold is above the largest magnitude.
+// No threshold is above the largest magnitude, nor lets zeros through.
 template <class T>
 struct LimitThreshold {
-  const double* largest;  // [S]
+  const double* largest;  // [S], or null where none is
   T smallest;
   T* threshold;  // [S]
   FL_HD void operator()(std::size_t s) const {
+    if (largest == nullptr) {
+      threshold[s] = positive_threshold(threshold[s], smallest);
+      return;
+    }
     const T top = largest[s] > 0 ? static_cast<T>(largest[s]) : T(0);
     threshold[s] = positive_threshold(threshold[s] < top ? threshold[s] : top, smallest);
   }
@@ -154,8 +158,10 @@ class DgcSampled final : public Compressor<T> {
       for_each(exec, S, CorrectThreshold<T>{reduced, placed, options_.tolerance, threshold, moved});
       copy_bytes(any.data(), Device::cpu, moved, kThisDevice, S * sizeof(std::uint32_t), exec.stream);
     }
-    reduce_rows(exec, p, scope, MagnitudeOf{}, Reduce::max, reduced);
-    for_each(exec, S, LimitThreshold<T>{reduced, kSmallest, threshold});
+    // Where the last count left all thresholds as they were, something reaches each of them, so none is above the largest magnitude.
+    const bool is_limited = options_.rounds > 0 && std::ranges::count(any, 1U) == 0;
+    if (!is_limited) reduce_rows(exec, p, scope, MagnitudeOf{}, Reduce::max, reduced);
+    for_each(exec, S, LimitThreshold<T>{is_limited ? nullptr : reduced, kSmallest, threshold});
   }
 
   DgcSampledOptions options_;

@@ -41,6 +41,12 @@ template <class T>
 
 namespace FL_DEVICE_NS {
 
+// Signs of one bit of the words, and a factor.
+template <class T>
+[[nodiscard]] FL_HD T flipped(T x, std::uint32_t word, unsigned bit, T factor) {
+  const T turned = factor * x;
+  return (word >> bit & 1U) != 0 ? -turned : turned;
+}
 template <class T>
 struct FlipSigns {
   T* x;
@@ -48,23 +54,37 @@ struct FlipSigns {
   std::size_t begin;  // parameter of x[0]
   unsigned bit;
   T factor;
-  FL_HD void operator()(std::size_t j) const {
-    const T turned = factor * x[j];
-    x[j] = (stream.bits(begin + j) >> bit & 1U) != 0 ? -turned : turned;
-  }
+  FL_HD void operator()(std::size_t j) const { x[j] = flipped(x[j], stream.bits(begin + j), bit, factor); }
 };
 
-// B, its own inverse
+// D_0 B D_2 where n > N, or its inverse D_2 B D_0 (without H_N's 1/sqrt(N), which goes with D_0 both times). B is its own inverse. For i
+// below ceil(n/2): where n is odd the last one has no partner, and B leaves it.
 template <class T>
 struct MixHalves {
   T* x;
-  std::size_t distance;
+  RandomStream stream;
+  std::size_t begin, n, N;
+  T factor;
+  bool inverse;
   FL_HD void operator()(std::size_t i) const {
     constexpr T kRoot = static_cast<T>(0.70710678118654752);
-    const T a = x[i], b = x[i + distance];
-    x[i] = kRoot * (a + b);
-    x[i + distance] = kRoot * (a - b);
+    const std::size_t distance = n - n / 2, j = i + distance;
+    const std::uint32_t word = stream.bits(begin + i);
+    if (i == n / 2) {
+      x[i] = after(before(x[i], word, i), word, i);
+      return;
+    }
+    const std::uint32_t other = stream.bits(begin + j);
+    const T a = before(x[i], word, i), b = before(x[j], other, j);
+    x[i] = after(kRoot * (a + b), word, i);
+    x[j] = after(kRoot * (a - b), other, j);
   }
+
+ private:
+  [[nodiscard]] FL_HD T all(T y, std::uint32_t word) const { return flipped(y, word, 2, T(1)); }
+  [[nodiscard]] FL_HD T first(T y, std::uint32_t word, std::size_t i) const { return i < N ? flipped(y, word, 0, factor) : y; }
+  [[nodiscard]] FL_HD T before(T y, std::uint32_t word, std::size_t i) const { return inverse ? first(y, word, i) : all(y, word); }
+  [[nodiscard]] FL_HD T after(T y, std::uint32_t word, std::size_t i) const { return inverse ? all(y, word) : first(y, word, i); }
 };
 
 // R and its inverse on the n numbers of a segment that starts at parameter `begin`, in place.
@@ -80,32 +100,30 @@ class Rotation {
         factor_(T(1) / std::sqrt(static_cast<T>(N_))) {}
 
   void forward(T* x) const {
-    if (n_ > N_) {
-      flip(x, begin_, n_, 2, T(1));
-      for_each(exec_, n_ / 2, MixHalves<T>{x, n_ - n_ / 2});
-    }
-    flip(x, begin_, N_, 0, factor_);
+    if (n_ > N_)
+      mix(x, false);
+    else
+      flip(x, begin_, 0);
     hadamard_rows(exec_, x, 1, N_);
     if (n_ == N_) return;
-    flip(x + (n_ - N_), begin_ + (n_ - N_), N_, 1, factor_);
+    flip(x + (n_ - N_), begin_ + (n_ - N_), 1);
     hadamard_rows(exec_, x + (n_ - N_), 1, N_);
   }
   void inverse(T* x) const {
     if (n_ > N_) {
       hadamard_rows(exec_, x + (n_ - N_), 1, N_);
-      flip(x + (n_ - N_), begin_ + (n_ - N_), N_, 1, factor_);
+      flip(x + (n_ - N_), begin_ + (n_ - N_), 1);
     }
     hadamard_rows(exec_, x, 1, N_);
-    flip(x, begin_, N_, 0, factor_);
-    if (n_ == N_) return;
-    for_each(exec_, n_ / 2, MixHalves<T>{x, n_ - n_ / 2});
-    flip(x, begin_, n_, 2, T(1));
+    if (n_ > N_)
+      mix(x, true);
+    else
+      flip(x, begin_, 0);
   }
 
  private:
-  void flip(T* x, std::size_t begin, std::size_t count, unsigned bit, T factor) const {
-    for_each(exec_, count, FlipSigns<T>{x, stream_, begin, bit, factor});
-  }
+  void flip(T* x, std::size_t begin, unsigned bit) const { for_each(exec_, N_, FlipSigns<T>{x, stream_, begin, bit, factor_}); }
+  void mix(T* x, bool inverse) const { for_each(exec_, n_ - n_ / 2, MixHalves<T>{x, stream_, begin_, n_, N_, factor_, inverse}); }
   const Exec& exec_;
   RandomStream stream_;
   std::size_t begin_, n_, N_;

@@ -87,7 +87,9 @@ void send_above_thresholds(const Exec& exec, const Affine<T>& input, const Scope
   for (std::uint32_t k = 0; k < messages.size(); ++k) {
     for_each(exec, scope.P, LoadInput<T>{input, k, p});
     find(k, p, threshold);
-    select_rows(exec, input.slice(k, 1), scope, ReachesThreshold<T>{threshold}, kNativeWire<T>, state.slice(k, 1), messages.subspan(k, 1));
+    // p, which is one vector to read, instead of the input's terms.
+    select_rows(exec, vector_input(static_cast<const T*>(p), scope.P), scope, ReachesThreshold<T>{threshold}, kNativeWire<T>,
+                state.slice(k, 1), messages.subspan(k, 1));
   }
 }
 

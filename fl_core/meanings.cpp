@@ -106,8 +106,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   const std::string near = nearest_name(word, candidates);
   const bool is_slip = !near.empty() && (near.starts_with(word) || word.starts_with(near));
   const auto other = std::ranges::find_if(meanings, is_sought);
-  if (!meanings.empty() && !is_slip)
-    return "; did you mean " + elsewhere(other != meanings.end() ? *other : meanings.front()) + "?";
+  if (!meanings.empty() && !is_slip) return "; did you mean " + elsewhere(other != meanings.end() ? *other : meanings.front()) + "?";
   return near.empty() ? "" : "; did you mean " + quoted(near) + "?";
 }
 

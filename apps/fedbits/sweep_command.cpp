@@ -278,7 +278,8 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   const SweepShard shard = arguments.shard ? parse_shard(*arguments.shard) : SweepShard{};
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
+  const bool needs_data = !arguments.list;
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, needs_data ? &catalog : nullptr);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
   if (arguments.list) return list_cells(arguments, shard, std::move(cells));
   const std::string folder = folder_of(arguments, shard);

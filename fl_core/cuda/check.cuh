@@ -48,7 +48,7 @@ class Launch {
     constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
     const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
 #if defined(FL_CUDA_EMULATOR)
-    emulator::launch(kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
+    emulator::launch_named(name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
 #else
     constexpr std::size_t kWithoutAsking = 32 * 1024;  // of 48 KiB, which hold what the kernel declares as well
     if (shared_bytes_ > kWithoutAsking)

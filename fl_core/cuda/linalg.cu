@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "fl_core/cuda/check.cuh"
@@ -194,14 +196,30 @@ __global__ void solve_normal(const double* N, std::size_t r, double* X, std::siz
   }
 }
 
-// One stage of the transform: pairs at distance `half`, a power of two.
+// Several stages of butterflies on what a block holds in shared memory: kHeldNumbers of x, as a matrix of `columns` neighbours in each row
+// and rows that are `stride` apart. A butterfly joins two rows, so that a stage of distance d in the matrix is one of d / columns * stride
+// in x. Where columns = stride = 1 the matrix is a stretch of x, which may hold several vectors, the last of them not whole.
+constexpr std::size_t kHeldNumbers = 4096;
 template <class T>
-__global__ void butterflies(T* x, std::size_t pairs, std::size_t half) {
-  for (std::size_t i = thread_index(); i < pairs; i += num_threads()) {
-    T* low = x + i / half * 2 * half + i % half;
-    const T a = low[0], b = low[half];
-    low[0] = a + b;
-    low[half] = a - b;
+__global__ void butterflies(T* x, std::size_t total, std::size_t stride, std::size_t columns, std::size_t end) {
+  __shared__ T held[kHeldNumbers];
+  const std::size_t rows = kHeldNumbers / columns, across = stride / columns, pieces = (total + kHeldNumbers - 1) / kHeldNumbers;
+  for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    T* first = x + piece / across * rows * stride + piece % across * columns;
+    const std::size_t left = total - piece * kHeldNumbers, count = left < kHeldNumbers ? left : kHeldNumbers;
+    for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) held[i] = first[i / columns * stride + i % columns];
+    __syncthreads();
+    for (std::size_t distance = columns; distance < end; distance *= 2) {
+      for (std::size_t i = threadIdx.x; i < count / 2; i += blockDim.x) {
+        const std::size_t low = i / distance * 2 * distance + i % distance;
+        const T a = held[low], b = held[low + distance];
+        held[low] = a + b;
+        held[low + distance] = a - b;
+      }
+      __syncthreads();
+    }
+    for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) first[i / columns * stride + i % columns] = held[i];
+    __syncthreads();  // before the next piece comes into the same memory
   }
 }
 
@@ -246,8 +264,22 @@ void ridge_least_squares(const Exec& exec, Transpose transpose_a, std::size_t m,
 
 template <class T>
 void hadamard_rows(const Exec& exec, T* x, std::size_t K, std::size_t n) {
-  const std::size_t pairs = K * (n / 2);
-  for (std::size_t half = 1; half < n; half *= 2) Launch(exec, "hadamard_rows", blocks_for(pairs))(butterflies<T>, x, pairs, half);
+  if (K == 0 || n < 2) return;
+  const std::size_t total = K * n, blocks = (total + kHeldNumbers - 1) / kHeldNumbers;
+  const auto pass = [&](std::size_t stride, std::size_t columns, std::size_t end) {
+    Launch(exec, "hadamard_rows", blocks)(butterflies<T>, x, total, stride, columns, end);
+  };
+  pass(1, 1, std::min(n, kHeldNumbers));
+  // As few passes over the rest as there can be with rows of 8 numbers at the least.
+  constexpr int kMostStages = 9;
+  static_assert(kHeldNumbers >> kMostStages == 8);
+  std::size_t stride = kHeldNumbers;
+  for (int left = std::bit_width(n) - std::bit_width(kHeldNumbers); left > 0;) {
+    const int passes = (left + kMostStages - 1) / kMostStages, stages = (left + passes - 1) / passes;
+    pass(stride, kHeldNumbers >> stages, kHeldNumbers);
+    stride <<= stages;
+    left -= stages;
+  }
 }
 
 #define FL_INSTANTIATE(T)                                                                                                        \

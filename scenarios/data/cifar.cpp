@@ -100,7 +100,7 @@ std::vector<std::string> class_names(const fs::path& folder, const CifarRecords&
   return names;
 }
 
-std::vector<DataReader> open(const std::vector<fs::path>& files, const MemoryLimit& memory) {
+std::vector<DataReader> open_all(const std::vector<fs::path>& files, const MemoryLimit& memory) {
   std::vector<DataReader> readers;
   for (const fs::path& file : files) readers.emplace_back(file, memory);
   return readers;
@@ -132,12 +132,13 @@ template <class T>
 LoadedData<T> load_cifar(const fs::path& folder, const FileDataOptions& options) {
   const CifarRecords records = records_of(folder, options.formats.table.label);
   LoadedData<T> data;
-  data.train = read_cifar<T>(open(training_files(folder), options.memory), records, static_cast<std::size_t>(options.rows), options.name);
+  data.train =
+      read_cifar<T>(open_all(training_files(folder), options.memory), records, static_cast<std::size_t>(options.rows), options.name);
   data.train.class_names = class_names(folder, records, options.memory);
   data.train_where = folder.string();
   if (options.test == "none") return data;
   const fs::path test = folder / (records.num_labels == 1 ? "test_batch.bin" : "test.bin");
-  data.test = read_cifar<T>(open({need_plain_or_packed(test)}, options.memory), records, 0, options.name + ".t");
+  data.test = read_cifar<T>(open_all({need_plain_or_packed(test)}, options.memory), records, 0, options.name + ".t");
   data.test->class_names = data.train.class_names;
   data.test_where = folder.string();
   return data;

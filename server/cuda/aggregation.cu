@@ -1,8 +1,8 @@
 // A block owns a part of a tile of positions and goes through the clients in their order. A thread owns two quads of positions: numbers for
 // all positions are added there in registers, several clients' numbers being on their way at a time. A list's entries are shared out
 // among the threads, which add them to the sums in shared memory: no two of one client meet, and the block waits between clients; what
-// the next ones bring is loaded before. Where a part's entries begin in each list is found by binary search, for a group of clients at a
-// time.
+// the next ones bring is loaded before. Where a part's entries begin in each list is searched for from where they would be if all were
+// spread evenly, for a group of clients at a time.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -55,15 +55,20 @@ struct Cohort {
 struct Place {
   std::size_t segment, begin, count;
   bool is_excluded;
-  std::size_t first;  // entry of the first position, in messages that send all
+  std::size_t first;   // entry of the first position, in messages that send all
+  std::size_t length;  // of all segments
 };
 
 [[nodiscard]] __device__ Place place_at(const ScopePlan& plan, std::size_t num_segments, std::size_t num_compressed, std::size_t part) {
   const Tile tile = tile_at(plan, part / kParts);
   const std::size_t before = part % kParts * kPositions, left = tile.count > before ? tile.count - before : 0;
   const bool is_excluded = tile.segment >= num_segments;
-  return {tile.segment, tile.begin + before, left < kPositions ? left : kPositions, is_excluded,
-          tile.offset + before - (is_excluded ? num_compressed : 0)};
+  return {tile.segment,
+          tile.begin + before,
+          left < kPositions ? left : kPositions,
+          is_excluded,
+          tile.offset + before - (is_excluded ? num_compressed : 0),
+          plan.total};
 }
 
 // What one client of a group brings to a part.
@@ -83,6 +88,35 @@ struct Group {
   unsigned present[kSumGroup], num_present;  // those that bring something, in order
 };
 
+// The first of `count` ascending positions that is not below `bound`, looked for from `guess` on in steps that double: a guess that is near
+// reads little of the list.
+[[nodiscard]] __device__ std::size_t first_near(const std::uint32_t* index, std::size_t count, std::size_t bound, std::size_t guess) {
+  std::size_t low = 0, high = count, step = 8;  // numbers of a sector of memory
+  if (guess < count && index[guess] < bound) {
+    low = guess + 1;
+    for (std::size_t at = guess + step; at < count; at += step) {
+      if (index[at] >= bound) {
+        high = at;
+        break;
+      }
+      low = at + 1;
+      step *= 2;
+    }
+  } else {
+    high = guess < count ? guess : count;
+    while (high > 0) {
+      const std::size_t at = high > step ? high - step : 0;
+      if (index[at] < bound) {
+        low = at + 1;
+        break;
+      }
+      high = at;
+      step *= 2;
+    }
+  }
+  return low + first_from(index + low, high - low, bound);
+}
+
 template <class T>
 [[nodiscard]] __device__ Incoming<T> incoming_from(const SentMessage<T>& message, const Place& place) {
   Incoming<T> in{};
@@ -95,8 +129,9 @@ template <class T>
   }
   if (in.form != Form::list) in.scale = message.scale + place.segment * scales_per_segment(message.format);
   if (in.form == Form::list || in.form == Form::level_list) {
-    in.first = first_from(message.index, message.num_sent, place.begin);
-    in.last = in.first + first_from(message.index + in.first, message.num_sent - in.first, place.begin + place.count);
+    // Entries are spread about evenly for most operators, and a part has few of them.
+    in.first = first_near(message.index, message.num_sent, place.begin, message.num_sent * place.begin / place.length);
+    in.last = first_near(message.index, message.num_sent, place.begin + place.count, in.first);
     if (in.first == in.last) in.form = Form::nothing;
     return in;
   }

@@ -222,7 +222,7 @@ class Interruptions : public FaultTest, public testing::WithParamInterface<std::
 TEST_P(Interruptions, KeepFinishedCellsAndTheOneThatWasRunning) {
   const auto [signal, code] = GetParam();
   write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 3000000, 6]\n");
-  Process process(folder_, {"run", "small.toml", "--out", "out", "--set", "evaluate.every=1000000"});
+  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--set", "evaluate.every=1000000"});
   ASSERT_TRUE(process.wait_for_lines(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   process.signal(signal);
@@ -260,7 +260,7 @@ TEST_F(FaultTest, KilledProcessesLeaveWholeRuns) {
         "name = 'many'\nrounds = 40\n[data]\nkind = 'quadratics'\nclients = 3\n[partition]\nkind = 'natural'\nclients = 3\n"
         "[model]\nkind = 'quadratic'\n[sweep]\nseeds = " +
             std::to_string(kSeeds) + "\n[[sweep.axis]]\nkey = 'precision'\nvalues = ['float64']\n");
-  const std::vector<std::string> run = {"run", "many.toml", "--out", "out", "--threads", "1"};
+  const std::vector<std::string> run = {"run", "many.toml", "--out", "out", "--threads", "1", "--verbose"};
   std::size_t stored = 0, kills = 0;
   for (const std::size_t more : {1, 5, 9, 20, 2, 13}) {
     Process process(folder_, run);

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "tests/support/sanitized.hpp"
+#if defined(FL_CUDA_COUNT_BYTES)
+#include "tests/emulator/traffic.hpp"
+#endif
 
 #if FL_SANITIZED
 #include <sanitizer/asan_interface.h>
@@ -122,6 +125,9 @@ class Machine {
   [[nodiscard]] unsigned in_order(unsigned i, unsigned count) const { return order == Order::ascending ? i : count - 1 - i; }
 
   void run_block(unsigned threads) {
+#if defined(FL_CUDA_COUNT_BYTES)
+    count_block();
+#endif
     threads_.assign(threads, {});
     given_.assign((threads + kWarpLanes - 1) / kWarpLanes * kWarpLanes, 0);
     for (unsigned ended = 0; ended < threads;) {
@@ -145,6 +151,9 @@ class Machine {
       if (thread.waits == Waits::warp) fail("some threads of a block wait for their warp, others for the block or for nothing any more");
     for (Thread& thread : threads_)
       if (thread.waits == Waits::block) thread.waits = Waits::nothing;
+#if defined(FL_CUDA_COUNT_BYTES)
+    count_barrier();
+#endif
   }
 
   // The lanes that thread t waits for, if they are all there.
@@ -270,11 +279,15 @@ class BlockMemory {
 
 }  // namespace
 
-void run_blocks(unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument) {
+void run_blocks([[maybe_unused]] const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*),
+                const void* argument) {
   constexpr std::size_t kMostShared = 227 * 1024;  // of a block, on sm_90
   if (shared > kMostShared) throw Fault("a block asks for more shared memory than there is");
   const DeviceAccess access;
   const BlockMemory memory(shared);
+#if defined(FL_CUDA_COUNT_BYTES)
+  const CountedKernel counted(name);
+#endif
   Machine::here().run(blocks, threads, thread, argument);
 }
 void* block_memory() { return memory_of_block; }

@@ -34,7 +34,7 @@ class Fault : public std::runtime_error {
 
 // Calls thread(argument) for every thread of every block, one block after another; each finds `shared` bytes of block_memory(). Throws
 // Fault.
-void run_blocks(unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
+void run_blocks(const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
 [[nodiscard]] void* block_memory();
 
 // What is recorded for a graph instead of being done (cudaStreamBeginCapture), by this thread.
@@ -43,13 +43,19 @@ using Recording = std::vector<std::function<void()>>;
 void set_recording(Recording* recording);
 void do_or_record(std::function<void()> work);
 
+// `name`, which lives as long as the process: of the kernel, where its bytes are counted (traffic.hpp).
 template <class... P>
-void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared, const std::type_identity_t<P>&... arguments) {
+void launch_named(const char* name, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared,
+                  const std::type_identity_t<P>&... arguments) {
   do_or_record([=] {
     const auto body = [&] { kernel(arguments...); };
     run_blocks(
-        blocks, threads, shared, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
+        name, blocks, threads, shared, [](const void* f) { (*static_cast<const decltype(body)*>(f))(); }, &body);
   });
+}
+template <class... P>
+void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t shared, const std::type_identity_t<P>&... arguments) {
+  launch_named("kernel", kernel, blocks, threads, shared, arguments...);
 }
 
 // While one of these lives, device memory may be touched: kernels and copies hold one.

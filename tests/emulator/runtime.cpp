@@ -10,6 +10,9 @@
 #include "tests/emulator/card.hpp"
 #include "tests/emulator/cuda_runtime.h"
 #include "tests/support/sanitized.hpp"
+#if defined(FL_CUDA_COUNT_BYTES)
+#include "tests/emulator/traffic.hpp"
+#endif
 
 namespace {
 
@@ -32,12 +35,16 @@ struct DeviceMemory {
 #else
 
 // A stretch of addresses of its own, which can be touched while a kernel or a copy is under way; a host that follows a pointer into it
-// at another time is killed by SIGSEGV.
+// at another time is killed by SIGSEGV, unless it is shared with the host.
 class DeviceMemory {
  public:
-  DeviceMemory()
-      : base_(static_cast<std::byte*>(mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-  }  // never given back
+  explicit DeviceMemory(bool is_shared = false)
+      : base_(static_cast<std::byte*>(mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))),
+        open_(is_shared ? 1 : 0) {  // never given back
+#if defined(FL_CUDA_COUNT_BYTES)
+    fl::emulator::count_memory(base_, kReserved);
+#endif
+  }
 
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -102,6 +109,13 @@ DeviceMemory& device_memory() {
   static auto* memory = new DeviceMemory;  // outlives whoever gives back last
   return *memory;
 }
+#if defined(FL_CUDA_COUNT_BYTES)
+// Managed memory, which is the host's heap where nothing is counted.
+DeviceMemory& managed_memory() {
+  static auto* memory = new DeviceMemory(true);
+  return *memory;
+}
+#endif
 
 // What is taken of the GPU's memory, by whom.
 class Taken {
@@ -185,7 +199,13 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 }
 // The host's heap: both may touch it. As much as is asked for.
 cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned /*flags*/) {
+#if defined(FL_CUDA_COUNT_BYTES)
+  ++taken().allocations;
+  *memory = managed_memory().take(bytes);
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+#else
   if (take_of_host(memory, bytes) != cudaSuccess) return cudaErrorMemoryAllocation;
+#endif
   taken().add(*memory, bytes);
   return cudaSuccess;
 }
@@ -194,8 +214,11 @@ cudaError_t cudaFree(void* memory) {
 #if FL_SANITIZED
   device_memory().give_back(memory);
 #else
-  if (device_memory().owns(memory))
-    device_memory().give_back(memory);
+  if (device_memory().owns(memory)) device_memory().give_back(memory);
+#if defined(FL_CUDA_COUNT_BYTES)
+  else if (managed_memory().owns(memory))
+    managed_memory().give_back(memory);
+#endif
   else
     std::free(memory);
 #endif
@@ -254,6 +277,9 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   fl::emulator::do_or_record([=] {
     const fl::emulator::DeviceAccess access;
     if (bytes > 0) std::memset(to, value, bytes);
+#if defined(FL_CUDA_COUNT_BYTES)
+    fl::emulator::count_written("cudaMemsetAsync", to, bytes);
+#endif
   });
   return cudaSuccess;
 }
@@ -264,6 +290,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   fl::emulator::do_or_record([=] {
     const fl::emulator::DeviceAccess access;
     if (bytes > 0) std::memcpy(to, from, bytes);
+#if defined(FL_CUDA_COUNT_BYTES)
+    fl::emulator::count_read("cudaMemcpyAsync", from, bytes);
+    fl::emulator::count_written("cudaMemcpyAsync", to, bytes);
+#endif
   });
   return cudaSuccess;
 }
@@ -319,20 +349,32 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph_exec) {
   return cudaSuccess;
 }
 
-// ---- events: a clock that goes on by another number of milliseconds whenever it is asked ----
+// ---- events: a clock that goes on by another number of milliseconds whenever it is asked, or with the bytes that are moved ----
 
-struct cudaEvent_st {};
+struct cudaEvent_st {
+  std::uint64_t moved = 0;
+};
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new cudaEvent_st;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) { return cudaEventCreate(event); }
-cudaError_t cudaEventRecord(cudaEvent_t /*event*/, cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaEventRecord([[maybe_unused]] cudaEvent_t event, cudaStream_t /*stream*/) {
+#if defined(FL_CUDA_COUNT_BYTES)
+  event->moved = fl::emulator::moved_in_all();
+#endif
+  return cudaSuccess;
+}
 cudaError_t cudaEventQuery(cudaEvent_t /*event*/) { return taken().holds_streams ? cudaErrorNotReady : cudaSuccess; }
 cudaError_t cudaEventSynchronize(cudaEvent_t /*event*/) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t /*start*/, cudaEvent_t /*end*/) {
+cudaError_t cudaEventElapsedTime(float* milliseconds, [[maybe_unused]] cudaEvent_t start, [[maybe_unused]] cudaEvent_t end) {
+#if defined(FL_CUDA_COUNT_BYTES)
+  constexpr double kBytesPerMillisecond = 1e9;
+  *milliseconds = static_cast<float>((1 + static_cast<double>(end->moved - start->moved)) / kBytesPerMillisecond);
+#else
   static std::atomic<unsigned> asked{0};
   *milliseconds = static_cast<float>(1 + asked++ * 2654435761u % 97);
+#endif
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#if defined(FL_CUDA_COUNT_BYTES)
+#include "tests/emulator/traffic.hpp"
+#endif
 
 #include <algorithm>
 
@@ -19,6 +22,11 @@ struct DeviceRadixSort {
     const fl::emulator::DeviceAccess access;
     std::copy_n(in, n, out);
     std::sort(out, out + n, [](T a, T b) { return radix_key(a) < radix_key(b); });
+#if defined(FL_CUDA_COUNT_BYTES)
+    constexpr std::size_t kPasses = sizeof(T);  // of 8 bits, after one that counts the digits
+    fl::emulator::count_read("cub::DeviceRadixSort", in, n * sizeof(T), kPasses + 1);
+    fl::emulator::count_written("cub::DeviceRadixSort", out, n * sizeof(T), kPasses);
+#endif
     return cudaSuccess;
   }
 

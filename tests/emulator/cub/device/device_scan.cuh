@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#if defined(FL_CUDA_COUNT_BYTES)
+#include "tests/emulator/traffic.hpp"
+#endif
 
 #include <numeric>
 
@@ -16,6 +19,10 @@ struct DeviceScan {
     }
     const fl::emulator::DeviceAccess access;
     std::exclusive_scan(in, in + n, out, T(0));
+#if defined(FL_CUDA_COUNT_BYTES)
+    fl::emulator::count_read("cub::DeviceScan", in, n * sizeof(T));
+    fl::emulator::count_written("cub::DeviceScan", out, n * sizeof(T));
+#endif
     return cudaSuccess;
   }
 };

@@ -1,0 +1,126 @@
+// The rows of operators and of sums of messages that gpu_bench times and gpu_traffic counts, and what they work on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compressors/compressor.hpp"
+#include "fl_core/buffer.hpp"
+#include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
+
+namespace fl::bench {
+
+struct Operator {
+  std::string label, kind;
+  std::vector<std::pair<std::string, Value>> settings{};
+  std::size_t bucket = 0;  // 0: whole vectors
+  double bytes = 12;       // per parameter that are read and written at the least, but for the message
+  double goal = 0;         // share of that
+};
+
+// p = e + gamma g compressed, the residual written over e: both are read and one is written, 12 bytes. These take more:
+//   ef_sign, three_lc   both are read once more, as the scale of all of p comes first: 20
+//   dgc_sampled         both are read once more, as what reaches the threshold of a sample is counted before it is sent: 20
+//   drive               a rotation and its inverse are two Walsh-Hadamard transforms each, over the largest power of two that is no more
+//   than
+//                       P; a block holds 4,096 numbers, so each takes two passes that read and write: 12 + 8 * 8 * 2^19 / 10^6
+[[nodiscard]] inline std::vector<Operator> compressed_rows() {
+  return {
+      {"hard_threshold, about 1%", "hard_threshold", {{"threshold", Value{1.6}}}, 0, 12, 0.8},
+      {"random_k 0.1%", "random_k", {{"ratio", Value{0.001}}}, 0, 12, 0.8},
+      {"qsgd 127, buckets of 512", "qsgd", {}, 512, 12, 0.8},
+      {"top_k 1%, segments of 100,000", "top_k", {{"ratio", Value{0.01}}}, 100000, 12, 0.7},
+      {"top_k 1%, whole vectors", "top_k", {{"ratio", Value{0.01}}}, 0, 12, 0.5},
+      {"ef_sign, whole vectors", "ef_sign", {}, 0, 20, 0.7},
+      {"natural, stochastic", "natural", {}, 0, 12, 0},
+      {"stc 1%", "stc", {{"ratio", Value{0.01}}}, 0, 12, 0},
+      {"three_lc", "three_lc", {}, 0, 20, 0},
+      {"drive", "drive", {}, 0, 45.6, 0},
+      {"dgc_sampled 1%", "dgc_sampled", {{"ratio", Value{0.01}}}, 0, 20, 0},
+  };
+}
+
+// Messages that are summed: what they hold is read.
+[[nodiscard]] inline std::vector<Operator> summed_rows() {
+  return {
+      {"all values", "identity", {}, 0, 4, 0.8},
+      {"random_k 1%", "random_k", {{"ratio", Value{0.01}}}, 0, 0.08, 0},
+      {"top_k 1%, segments of 100,000", "top_k", {{"ratio", Value{0.01}}}, 100000, 0.08, 0},
+      {"qsgd 127, buckets of 512", "qsgd", {}, 512, 1, 0},
+  };
+}
+
+class Cohort {
+ public:
+  Cohort(std::uint32_t clients, std::size_t parameters)
+      : K(clients),
+        P(parameters),
+        workspace_(Device::cuda),
+        stream_(Device::cuda),
+        error_(K * P, Device::cuda),
+        gradient_(K * P, Device::cuda),
+        messages_(K) {
+    std::vector<float> row(P);
+    for (std::uint32_t k = 0; k < K; ++k) {
+      for (std::size_t j = 0; j < P; ++j) {
+        const std::uint64_t bits = hash64(k, j);  // about normal: the sum of four uniform numbers
+        row[j] = static_cast<float>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48)) * 0x1p-16f - 2;
+      }
+      copy_bytes(gradient_.data() + k * P, Device::cuda, row.data(), Device::cpu, P * sizeof(float), nullptr);
+      ids_.push_back(k);
+      rows_.push_back(&messages_[k]);
+      messages_[k].place_on(Device::managed);
+    }
+    exec_.device = Device::cuda;
+    exec_.stream = stream_.get();
+    exec_.workspace = &workspace_;
+  }
+  void restore() { copy_bytes(error_.data(), Device::cuda, gradient_.data(), Device::cuda, K * P * sizeof(float), stream_.get()); }
+  void compress(Compressor<float>& op, const Scope& scope) {
+    for (Payload<float>& message : messages_) message.clear(P);
+    CompressContext<float> context;
+    context.round = ++round_;
+    context.random_key = 42;
+    context.clients = ids_;
+    const BatchView<float> e{error_.data(), nullptr, K, P, P}, g{gradient_.data(), nullptr, K, P, P};
+    Affine<float> input;
+    input.add(1.0f, BatchView<const float>{e.data, nullptr, K, P, P}).add(0.1f, BatchView<const float>{g.data, nullptr, K, P, P});
+    op.compress(exec_, context, input, scope, {StateRule::residual, e}, rows_);
+  }
+  [[nodiscard]] double entries() const { return static_cast<double>(K) * static_cast<double>(P); }
+  [[nodiscard]] std::string text() const { return std::to_string(K) + " clients x " + std::to_string(P) + " float32 parameters"; }
+  [[nodiscard]] std::vector<const Payload<float>*> messages() const { return {rows_.begin(), rows_.end()}; }
+  const std::uint32_t K;
+  const std::size_t P;
+
+ private:
+  Workspace workspace_;
+  DeviceStream stream_;
+  Exec exec_;
+  Buffer<float> error_, gradient_;
+  std::vector<Payload<float>> messages_;
+  std::vector<Payload<float>*> rows_;
+  std::vector<std::uint32_t> ids_;
+  std::uint32_t round_ = 0;
+};
+
+inline std::unique_ptr<Compressor<float>> make(const Operator& one) {
+  Options options = Registry::instance().default_options("compressor", one.kind);
+  Schema schema = options.schema();
+  for (const auto& [key, value] : one.settings)
+    if (Field* field = schema.find(key)) (void)field->assign(value);
+  return make_part<Compressor<float>>("compressor", one.kind, options, Device::cuda, Precision::float32);
+}
+
+inline Scope scope_of(const Compressor<float>& op, const Operator& one, std::size_t P) {
+  LayerTable table;
+  table.layers.push_back({"all", 0, P, 1});
+  const auto bucket = static_cast<std::int64_t>(std::min(one.bucket, P));
+  return op.adapt(make_scope(table, one.bucket == 0 ? ScopeKind::model : ScopeKind::bucket, bucket, {}));
+}
+
+}  // namespace fl::bench
