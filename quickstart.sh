@@ -2,7 +2,15 @@
 # From a fresh clone to the first comparison and its report: packages, build, run, report.
 #
 #   ./quickstart.sh [option of `fedbits run` ...]     e.g. ./quickstart.sh --set rounds=50 --again
+#
+# FEDBITS_JOBS=N builds with N compilers at a time (default: one per core).
 set -euo pipefail
+case ${1:-} in
+  -h | --help)
+    sed -n '2,/^set /{/^set /!p}' "${BASH_SOURCE[0]}" | sed 's/^# \?//'
+    exit 0
+    ;;
+esac
 source "$(dirname "${BASH_SOURCE[0]}")/scripts/steps.sh"
 
 # The tests of a folder that is configured already stay on.

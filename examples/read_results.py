@@ -195,7 +195,10 @@ def label_axes(axes, against, measure, log_x, log_y):
 
 def draw(panels, title, against, measure, picture):
     """Draws the panels with one legend on their right. Returns the figure."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit(f"{picture} is not drawn: Python has no matplotlib here (apt-get install python3-matplotlib, or pip install matplotlib)")
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"font.size": 9, "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False})
     from matplotlib import lines, pyplot

@@ -13,6 +13,7 @@
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/workspace.hpp"
+#include "scenarios/axis_table.hpp"
 
 namespace fl {
 namespace {
@@ -309,6 +310,13 @@ std::vector<const Field*> example_fields(Schema& schema) {
 }
 
 }  // namespace
+
+std::string keys_beside_options(const std::string& role) {
+  const std::string table = table_of_role(role);
+  std::string keys;
+  for (const std::string& key : keys_of_table(table)) keys += (keys.empty() ? "" : ", ") + key;
+  return keys.empty() ? "" : keys + " in [" + table + "] (`fedbits list reference` describes them)";
+}
 
 std::string example_of_part(const std::string& role, const std::string& name) {
   Options options = Registry::instance().default_options(role, name);

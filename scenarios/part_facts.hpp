@@ -22,4 +22,8 @@ namespace fl {
 // `compressor.up = { kind = "top_k", ratio = 0.01 }`, and of a layer `model = { kind = "neural_network", layers = ["relu"] }`.
 [[nodiscard]] FL_API std::string example_of_part(const std::string& role, const std::string& name);
 
+// Returns the keys that stand in a part's table beside its own options: `bucket, exclude, scope, unit in [compressor.up] (...)`. Empty for
+// a role without such keys.
+[[nodiscard]] FL_API std::string keys_beside_options(const std::string& role);
+
 }  // namespace fl

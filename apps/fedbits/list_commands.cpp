@@ -91,6 +91,7 @@ int list_part(const std::string& role, const std::string& name) {
     throw ConfigError("list: \"" + name + "\" is a data set and no part; `fedbits data show " + name + "` tells about it");
   const std::string part = resolve_name(role, name).part;
   print_part(role, part, true);
+  if (const std::string keys = keys_beside_options(role); !keys.empty()) std::cout << "      beside its options: " << keys << '\n';
   std::cout << "      example: " << example_of_part(role, part) << '\n';
   return 0;
 }

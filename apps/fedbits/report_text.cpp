@@ -123,8 +123,8 @@ void print_equal_bits(const Study& study, std::size_t measure, Against against, 
 
 void print_shares(const Study& study, std::size_t measure, Against against, std::ostream& out) {
   out << study.measures[measure] << " at 25, 50 and 100% of the " << to_string(against) << " of " << one_line(study.methods[study.baseline])
-      << " (one family, Holm)\nin brackets: evaluations in the last " << std::lround(100 * study.window)
-      << "% of the bits where a claim needs " << kLeastEvaluations << "; methods that lose nothing are references\n\n";
+      << " (one family, Holm)\nin brackets: evaluations in the last " << std::lround(100 * study.window) << "% of the bits, fewer than the "
+      << kLeastEvaluations << " that a claim needs; methods that lose nothing are references\n\n";
   print(shares_table(study, compare_at_shares(study, measure, against)), out);
   out << '\n';
 }

@@ -67,8 +67,10 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("--device", arguments.device, "cpu, cuda or auto")->capture_default_str();
   command.add_flag("--resume", arguments.checkpoints.resume, "go on: finished runs are kept, begun ones continue from their checkpoints");
   command.add_flag("--again", arguments.again, "repeat runs that are stored")->excludes("--resume");
-  command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every so many rounds");
-  command.add_option("--checkpoint-minutes", arguments.checkpoints.minutes, "write a checkpoint every so many minutes; 0 = never")
+  command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every N rounds");
+  command
+      .add_option("--checkpoint-minutes", arguments.checkpoints.minutes,
+                  "write a checkpoint after this many minutes, again and again; 0 = never")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
   command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");

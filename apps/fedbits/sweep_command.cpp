@@ -110,6 +110,11 @@ int list_cells(const SweepArguments& arguments, const SweepShard& shard, std::ve
   return 0;
 }
 
+// Returns true for a run that was interrupted: its checkpoint would be lost if it began anew.
+bool is_begun(const RunStore& store, const std::string& run) {
+  return store.holds(run) && store.record(run).status == RunStatus::interrupted;
+}
+
 // The cells that are still to be run. A study that is finished has none; it is shown.
 std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store,
                                     const std::string& folder) {
@@ -117,9 +122,13 @@ std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (arguments.again || !has_everything(store, to_hex(cells[i].hash), arguments.models)) pending.push_back(i);
   const std::size_t finished = cells.size() - pending.size();
-  if (finished > 0 && !pending.empty() && !arguments.checkpoints.resume)
+  if (arguments.again || arguments.checkpoints.resume || pending.empty()) return pending;
+  if (finished > 0)
     throw ConfigError(folder + " holds " + std::to_string(finished) + " of the " + std::to_string(cells.size()) +
                       " runs already: --resume runs the others, --again repeats all of them");
+  if (const auto begun = std::ranges::count_if(cells, [&](const Cell& cell) { return is_begun(store, to_hex(cell.hash)); }); begun > 0)
+    throw ConfigError(folder + " holds " + std::to_string(begun) + " of the " + std::to_string(cells.size()) +
+                      " runs unfinished: --resume goes on with them, --again begins all of them anew");
   return pending;
 }
 

@@ -62,6 +62,21 @@ TEST_F(SweepTest, AsksBeforeItGoesOnWithAStudyThatIsHalfDone) {
   EXPECT_EQ(stored("out"), 6u);
 }
 
+// Of a study without a finished run as well: what its checkpoints hold is not thrown away by a second `sweep`.
+TEST_F(SweepTest, AsksBeforeItBeginsUnfinishedRunsAnew) {
+  write_study(2, 200000);
+  Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "7"});
+  const std::filesystem::path checkpoints = folder_ / "out" / "checkpoints";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while ((!exists("out/checkpoints") || std::filesystem::is_empty(checkpoints)) && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  const Outcome more = sweep({});
+  EXPECT_EQ(more.code, 2);
+  EXPECT_THAT(more.err, testing::AllOf(HasSubstr(" of the 4 runs unfinished: --resume goes on with them"), HasSubstr("--again")));
+}
+
 TEST_F(SweepTest, ShowsASingleFinishedRun) {
   write_small();
   const std::vector<std::string> command = {"sweep", "small.toml", "--out", "out"};

@@ -190,6 +190,7 @@ TEST_F(MistakesTest, ListShowsOnePart) {
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, AllOf(HasSubstr("  top_k ["), HasSubstr("ratio = 0.01"), HasSubstr("promises at d = 1000: contraction"),
                              HasSubstr("sends of them: "), HasSubstr("source: "),
+                             HasSubstr("      beside its options: bucket, exclude, scope, unit in [compressor.up] ("),
                              HasSubstr("example: compressor.up = { kind = \"top_k\", ratio = 0.01")));
   EXPECT_THAT(one.out, Not(HasSubstr("random_k")));
   EXPECT_THAT(fedbits({"list", "servers", "fedavg"}).out, HasSubstr("  sgd ["));

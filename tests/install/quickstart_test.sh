@@ -42,6 +42,9 @@ try() {
 }
 
 cd "$work"
+"$work/clone/quickstart.sh" --help >help.txt
+grep -q 'FEDBITS_JOBS=N' help.txt || fail "--help does not name FEDBITS_JOBS"
+! grep -q '^== ' help.txt || fail "--help builds"
 try "$work/clone/fedbits-out/quickstart" --set rounds=12 --set sweep.seeds=2
 try "$work/clone/mine" --set rounds=12 --out mine --set sweep.seeds=2
 try "$work/elsewhere" --out="$work/elsewhere" --set rounds=12 --set sweep.seeds=2 --set name=other

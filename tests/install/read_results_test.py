@@ -139,6 +139,9 @@ def check_printed():
     assert pathlib.Path("two.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     wrong = subprocess.run(EXAMPLE + tables + ["no.png", "--where", "name=three"], capture_output=True, text=True)
     assert wrong.returncode == 1 and "there are two" in wrong.stderr, wrong.stderr
+    without = "import runpy, sys; sys.modules['matplotlib'] = None; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    missing = subprocess.run([sys.executable, "-B", "-c", without, EXAMPLE[-1]] + tables + ["no.png"], capture_output=True, text=True)
+    assert missing.returncode == 1 and missing.stderr.startswith("no.png is not drawn: Python has no matplotlib"), missing.stderr
     subprocess.run(EXAMPLE + tables + ["two.svg", "--against", "round"], check=True, capture_output=True)
     assert ">two</text>" in pathlib.Path("two.svg").read_text()
     return list(csv.DictReader(open(tables[1])).fieldnames)
