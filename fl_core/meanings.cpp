@@ -49,14 +49,14 @@ Meaning meaning_of(const FieldWord& line) {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
-std::string quoted(const std::string& text) { return std::string("\"").append(text).append("\""); }
+std::string in_quotes(const std::string& text) { return std::string("\"").append(text).append("\""); }
 
 // "a.b=c" as a file has it: a.b = c, with quotes around what is no number.
 std::string as_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string value = text.substr(equals + 1);
   const bool is_number = value.find_first_not_of("0123456789.") == std::string::npos;
-  return text.substr(0, equals) + " = " + (is_number ? value : quoted(value));
+  return text.substr(0, equals) + " = " + (is_number ? value : in_quotes(value));
 }
 
 std::string supplement(const Meaning& meaning) {
@@ -70,8 +70,8 @@ std::string place_of(const Meaning& meaning) { return meaning.table.empty() ? "a
 
 std::string elsewhere(const Meaning& meaning) {
   if (meaning.key.empty()) return "[" + meaning.table + "]" + supplement(meaning);
-  if (meaning.key == "layer") return "the layer " + quoted(meaning.value) + supplement(meaning);
-  const std::string what = meaning.value.empty() ? quoted(meaning.key) : meaning.key + " = " + quoted(meaning.value);
+  if (meaning.key == "layer") return "the layer " + in_quotes(meaning.value) + supplement(meaning);
+  const std::string what = meaning.value.empty() ? in_quotes(meaning.key) : meaning.key + " = " + in_quotes(meaning.value);
   return what + " (" + place_of(meaning) + ")" + supplement(meaning);
 }
 
@@ -101,13 +101,13 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   const auto is_sought = [sought](const Meaning& meaning) { return meaning.value.empty() == (sought == Sought::key); };
   const auto fits = [&](const Meaning& meaning) { return is_sought(meaning) && contains(candidates, meaning.name()); };
   if (const auto here = std::ranges::find_if(meanings, fits); here != meanings.end())
-    return "; did you mean " + quoted(here->name()) + supplement(*here) + "?";
+    return "; did you mean " + in_quotes(here->name()) + supplement(*here) + "?";
   // A word that means something else is no slip of the fingers, unless a letter is missing at its end.
   const std::string near = nearest_name(word, candidates);
   const bool is_slip = !near.empty() && (near.starts_with(word) || word.starts_with(near));
   const auto other = std::ranges::find_if(meanings, is_sought);
   if (!meanings.empty() && !is_slip) return "; did you mean " + elsewhere(other != meanings.end() ? *other : meanings.front()) + "?";
-  return near.empty() ? "" : "; did you mean " + quoted(near) + "?";
+  return near.empty() ? "" : "; did you mean " + in_quotes(near) + "?";
 }
 
 std::string meant_value(const std::string& word, const std::vector<std::string>& candidates) {

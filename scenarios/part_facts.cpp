@@ -303,7 +303,8 @@ std::vector<const Field*> example_fields(Schema& schema) {
     const bool is_plain = !std::holds_alternative<std::monostate>(value.data) && !(text != nullptr && text->empty());
     if (!field.is_required && !field.takes_tables && field.is_set() && is_plain) optional.push_back(&field);
   }
-  std::ranges::stable_partition(optional, [](const Field* field) { return std::ranges::find(kFirst, field->name) != kFirst.end(); });
+  const auto is_first = [](const Field* field) { return std::ranges::find(kFirst, field->name) != kFirst.end(); };
+  std::stable_partition(optional.begin(), optional.end(), is_first);
   optional.resize(std::min(optional.size(), kMostOptional));
   required.insert(required.end(), optional.begin(), optional.end());
   return required;

@@ -255,6 +255,14 @@ def scenarios():
                 expect("checksum" in columns.split(","), f"fedbits export --runs has no column with the checksum: {columns}")
 
 
+def limits():
+    """All stages together take less than nine minutes, and the page names their limits."""
+    expect(sum(limit_s for _, limit_s in gpu_check.STAGES.values()) < 540, "the limits of the stages add up to nine minutes or more")
+    page = (SOURCE / "docs" / "gpu.md").read_text()
+    for name, (_, limit_s) in gpu_check.STAGES.items():
+        expect(f"\n| {name} | {limit_s} |" in page, f"docs/gpu.md lacks the stage {name} with its {limit_s} s")
+
+
 def table_of_the_page():
     page = (SOURCE / "docs" / "benchmarks.md").read_text()
     drawn = subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "gpu_table.py")], capture_output=True, text=True, check=True).stdout
@@ -264,7 +272,7 @@ def table_of_the_page():
             expect(tuple(line.split("|")[1:3]) in there, f"docs/benchmarks.md lacks the row {line!r} of scripts/gpu_table.py")
 
 
-for test in (broken_programs, whole_programs, no_gpu, interrupted, scenarios, table_of_the_page):
+for test in (broken_programs, whole_programs, no_gpu, interrupted, scenarios, limits, table_of_the_page):
     test()
 for line in failed:
     print(f"FAILED: {line}")
