@@ -141,7 +141,8 @@ def main():
                 if bytes_of_stack:
                     print(f"    {r} registers, {bytes_of_stack} bytes of stack: {full[:160]}")
     spilled = [one for all_of in kernels.values() for one in all_of if one[1] > 0]
-    print(f"{len(found)} instances of {len(kernels)} kernels, {len(spilled)} with a stack, the largest {max((o[1] for o in spilled), default=0)} bytes")
+    largest = max((one[1] for one in spilled), default=0)
+    print(f"{len(found)} instances of {len(kernels)} kernels, {len(spilled)} with a stack, the largest {largest} bytes")
 
 
 if __name__ == "__main__":
