@@ -131,7 +131,7 @@ std::string text_of(const Contract& contract) {
   if (contract.kappa) claim("absolute, kappa = " + short_number(*contract.kappa), is_mean(contract.kappa_holds));
   if (contract.delta) claim("contraction, delta = " + short_number(*contract.delta), is_mean(contract.delta_holds));
   if (contract.omega) claim("unbiased, omega = " + short_number(*contract.omega), false);
-  if (text.empty()) text = "nothing";
+  if (text.empty()) text = "none";
   if (contract.linear) text += "; linear";
   if (!contract.no_memory.empty()) text += "; no feedback keeps its error";
   return contract.domain.empty() ? text : text + "; " + contract.domain;

@@ -16,11 +16,11 @@ GROUPS = {
     "Low rank": "powersgd gradzip rank_r_svd absolute_low_rank atomo",
     "Hybrids, and operators around operators": "qsparse stc induced schedule accordion lgreco",
 }
-FACT = r"      (differs|promises|sends|operators|units|local updates|participation|downlink|server|also called)"
+FACT = r"      (differs|bound on its error|its message|operators|units|local updates|participation|downlink|server|also called)"
 INTRO = """# Compressors and feedbacks
 
-What each method computes, what it promises and what it sends. Written by `scripts/compressor_docs.py` from the head of each part's file and
-from `fedbits list`, which asks the parts themselves: promises and messages are those of 1,000 parameters (40 x 25) with the default options,
+What each method computes, how large its error can be and what it sends. Written by `scripts/compressor_docs.py` from the head of each part's file and
+from `fedbits list`, which asks the parts themselves: bounds and messages are those of 1,000 parameters (40 x 25) with the default options,
 messages of normal numbers in float32. Options with their defaults are in [scenario-reference.md](scenario-reference.md), the wire format in
 compressors/codec/codec.hpp, classes and notation in [maths.md](maths.md).
 """

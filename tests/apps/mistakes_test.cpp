@@ -188,8 +188,8 @@ TEST_F(MistakesTest, TheHashDoesNotKnowWhereAFileWasFound) {
 TEST_F(MistakesTest, ListShowsOnePart) {
   const Outcome one = fedbits({"list", "compressors", "top_k"});
   EXPECT_EQ(one.code, 0);
-  EXPECT_THAT(one.out, AllOf(HasSubstr("  top_k ["), HasSubstr("ratio = 0.01"), HasSubstr("promises at d = 1000: contraction"),
-                             HasSubstr("sends of them: "), HasSubstr("source: "),
+  EXPECT_THAT(one.out, AllOf(HasSubstr("  top_k ["), HasSubstr("ratio = 0.01"), HasSubstr("bound on its error at d = 1,000: contraction"),
+                             HasSubstr("its message at d = 1,000: "), HasSubstr("source: "),
                              HasSubstr("      beside its options: bucket, exclude, scope, unit in [compressor.up] ("),
                              HasSubstr("example: compressor.up = { kind = \"top_k\", ratio = 0.01")));
   EXPECT_THAT(one.out, Not(HasSubstr("random_k")));
