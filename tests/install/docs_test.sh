@@ -35,8 +35,17 @@ check_excerpts() {
   done < <(blocks "$page" cpp)
 }
 
-draws=1
-python3 -c 'import matplotlib' 2>/dev/null || draws=0
+# The first Python on the path need not be Debian's, which may have matplotlib where that one has not.
+draws=0
+for candidate in ${PYTHON:+"$PYTHON"} python3 /usr/bin/python3; do
+  "$candidate" -c 'import matplotlib' 2>/dev/null || continue
+  draws=1
+  mkdir "$work/python"
+  printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$candidate")" >"$work/python/python3"
+  chmod +x "$work/python/python3"
+  PATH="$work/python:$PATH"
+  break
+done
 
 # Types the blocks of shell in a folder that has the files of the page.
 type_page() {
