@@ -139,6 +139,7 @@ int run_study(RunArguments arguments, JsonLog& log) {
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(store);
   store.probe_writable();
+  if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, arguments.out);
   remove_leftover_pages(checkpoint_folder(arguments.out), pages_folder(arguments, checkpoint_folder(arguments.out)));
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;

@@ -232,4 +232,15 @@ StatePaging paging_of(const std::string& memory, const std::string& folder) {
   return paging;
 }
 
+void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out) {
+  const auto begun = std::ranges::count_if(cells, [&store](const Cell& cell) {
+    const std::string run = to_hex(cell.hash);
+    return store.holds(run) && store.record(run).status == RunStatus::interrupted;
+  });
+  if (begun == 0) return;
+  if (cells.size() == 1) throw ConfigError(out + " holds this run unfinished: --resume goes on with it, --again begins it anew");
+  throw ConfigError(out + " holds " + std::to_string(begun) + " of the " + std::to_string(cells.size()) +
+                    " runs unfinished: --resume goes on with them, --again begins all of them anew");
+}
+
 }  // namespace fl

@@ -76,6 +76,9 @@ inline constexpr const char* kResultsFolder = "fedbits-out";
 void add_state_memory_option(CLI::App& command, std::string& memory);
 [[nodiscard]] StatePaging paging_of(const std::string& memory, const std::string& folder);
 
+// Throws ConfigError where the store holds some of the cells' runs as interrupted: their checkpoints would be lost if they began anew.
+void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out);
+
 [[nodiscard]] std::filesystem::path tuning_folder(const std::string& out);
 
 // The runs at a time when `asked` is 0: as many as there are cores for, each with so many threads.

@@ -110,11 +110,6 @@ int list_cells(const SweepArguments& arguments, const SweepShard& shard, std::ve
   return 0;
 }
 
-// Returns true for a run that was interrupted: its checkpoint would be lost if it began anew.
-bool is_begun(const RunStore& store, const std::string& run) {
-  return store.holds(run) && store.record(run).status == RunStatus::interrupted;
-}
-
 // The cells that are still to be run. A study that is finished has none; it is shown.
 std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store,
                                     const std::string& folder) {
@@ -126,9 +121,7 @@ std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::
   if (finished > 0)
     throw ConfigError(folder + " holds " + std::to_string(finished) + " of the " + std::to_string(cells.size()) +
                       " runs already: --resume runs the others, --again repeats all of them");
-  if (const auto begun = std::ranges::count_if(cells, [&](const Cell& cell) { return is_begun(store, to_hex(cell.hash)); }); begun > 0)
-    throw ConfigError(folder + " holds " + std::to_string(begun) + " of the " + std::to_string(cells.size()) +
-                      " runs unfinished: --resume goes on with them, --again begins all of them anew");
+  refuse_begun_runs(store, cells, folder);
   return pending;
 }
 
