@@ -54,7 +54,8 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
               << (constraint.empty() ? "" : "  (" + constraint + ")") << "  " << field.doc << '\n';
   }
   if (const std::string promise = role == "compressor" ? promise_of_compressor(name) : ""; !promise.empty())
-    std::cout << "      bound on its error at d = 1,000: " << promise << "\n      its message at d = 1,000: " << message_of_compressor(name) << '\n';
+    std::cout << "      bound on its error at d = 1,000: " << promise << "\n      its message at d = 1,000: " << message_of_compressor(name)
+              << '\n';
   if (role == "feedback")
     for (const std::string& need : needs_of_feedback(name)) std::cout << "      " << need << '\n';
   for (const Alias& alias : aliases_of(role, name))
