@@ -597,6 +597,14 @@ void invert(std::span<const std::uint32_t> others, const Segment& segment, std::
   for (; next < segment.end; ++next) *index++ = static_cast<std::uint32_t>(next);
 }
 
+// Reads the positions that are not sent, where these are fewer.
+std::string read_complement(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
+  Buffer<std::uint32_t> others(segment.size() - count);
+  if (std::string wrong = others.empty() ? "" : read_list(reader, segment, others.size(), others.data()); !wrong.empty()) return wrong;
+  invert(others.span(), segment, index);
+  return "";
+}
+
 }  // namespace
 
 std::string read_count(BitReader& reader, const Segment& segment, std::size_t& count) {
@@ -613,11 +621,7 @@ std::string read_count(BitReader& reader, const Segment& segment, std::size_t& c
 
 std::string read_positions(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
   if (count == 0) return "";
-  if (!is_complement(count, segment)) return read_list(reader, segment, count, index);
-  Buffer<std::uint32_t> others(segment.size() - count);
-  if (std::string wrong = others.empty() ? "" : read_list(reader, segment, others.size(), others.data()); !wrong.empty()) return wrong;
-  invert(others.span(), segment, index);
-  return "";
+  return is_complement(count, segment) ? read_complement(reader, segment, count, index) : read_list(reader, segment, count, index);
 }
 
 }  // namespace fl::codec
