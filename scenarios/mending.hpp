@@ -11,7 +11,7 @@ namespace fl {
 // Sets the keys that the problems name to values that fit every scenario. Returns false if one of them has none, such as a model.
 [[nodiscard]] bool mend(Scenario& scenario, const Problems& problems);
 
-// Returns the problems of a scenario, of which `first` are known, with those that `attempt` throws as ConfigError for the mended scenario.
+// Returns the problems of a scenario: `first`, which are known, and those that `attempt` throws as ConfigError for the mended scenario.
 // Problems come in the order in which they were found, each once.
 [[nodiscard]] Problems all_problems(const Scenario& scenario, const Problems& first, const std::function<void(const Scenario&)>& attempt);
 

@@ -1,7 +1,7 @@
 // Contracts that a run's operator broke, as they are recorded and told.
 //
 // A run that broke the contract of its operator has constants such as broken_delta_round, broken_delta_measured and broken_delta_stated in
-// its record; other runs have none of them, and neither have runs of earlier versions, of which nothing is claimed.
+// its record; other runs have none of them, and neither have runs of earlier versions. Nothing is claimed about those.
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,7 @@ TEST_F(TrafficTest, CopiesAndClearingCountAndTheHostsMemoryDoesNot) {
   EXPECT_EQ(counted["cudaMemsetAsync"].moved_written, 4 * kCounted);
 }
 
-// The stages of a transform of 65,536 numbers go together in two passes, each of which reads and writes all of them.
+// The stages of a transform of 65,536 numbers go together in two passes. Each pass reads and writes all numbers.
 TEST_F(TrafficTest, AWalshHadamardTransformTakesFewPasses) {
   constexpr std::size_t n = 1 << 16;
   Buffer<float> x(n, Device::cuda);
