@@ -60,6 +60,7 @@ class Cser final : public Feedback<T> {
   }
 
   // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
+  [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model and adds it up between resets"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
     Send<T> send;

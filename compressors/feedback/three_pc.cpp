@@ -114,6 +114,7 @@ class ThreePc final : public Feedback<T> {
     context.coin = context.round == 1 || stream.template uniform<double>(0) < options_.p;
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "computes the vector that every client keeps"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
     Send<T> send;
