@@ -96,7 +96,7 @@ class Cser final : public Feedback<T> {
 
 FL_REGISTER_PART(Feedback, Cser, CserOptions,
                  (PartInfo{"feedback", "cser",
-                           "error reset: clients compute at models of their own, which are brought together now and then",
+                           "error reset: clients compute at models of their own, which are synchronised every few rounds",
                            "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
 
 }  // namespace FL_DEVICE_NS

@@ -41,7 +41,7 @@ class FedDyn final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, FedDyn, NoOptions,
-                 (PartInfo{"feedback", "feddyn", "sums of what was sent, which FedDyn's clients and server take into account",
+                 (PartInfo{"feedback", "feddyn", "sums of the sent updates, which FedDyn's clients and server use",
                            "Acar et al., ICLR 2021"}));
 
 }  // namespace fl::FL_DEVICE_NS

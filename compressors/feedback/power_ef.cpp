@@ -88,7 +88,7 @@ class PowerEf final : public ErrorMemory<T> {
 };
 
 FL_REGISTER_PART(Feedback, PowerEf, PowerEfOptions,
-                 (PartInfo{"feedback", "power_ef", "error feedback that compresses what was dropped again, p times; perturbed gradients",
+                 (PartInfo{"feedback", "power_ef", "error feedback that compresses the remaining error again, p times; perturbed gradients",
                            "Chen, Li, Chi, AISTATS 2024"}));
 const bool kPowerEfDiffers = add_difference({"feedback", "power_ef",
                                              "the whole recursion of the publication was not at hand; here its repeated compression and "

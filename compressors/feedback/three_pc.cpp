@@ -223,7 +223,7 @@ class ThreePc final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, ThreePc, ThreePcOptions,
-                 (PartInfo{"feedback", "three_pc", "three point compressors: EF21, lazy aggregation and what lies between",
+                 (PartInfo{"feedback", "three_pc", "three point compressors: EF21, lazy aggregation and methods between them",
                            "Richtarik, Sokolov, Fatkhullin, Gasanov, Li, Gorbunov, ICML 2022; Makarenko et al., 2022"}));
 
 const bool kClag =
