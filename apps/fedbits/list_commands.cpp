@@ -24,7 +24,8 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"local-updates", "local_update"},
                                                                          {"participations", "participation"},
                                                                          {"servers", "server_optimizer"},
-                                                                         {"data", "data"}};
+                                                                         {"data", "data"},
+                                                                         {"measures", "measure"}};
   return roles;
 }
 
@@ -123,8 +124,9 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
-  command->add_option("WHAT", arguments->what,
-                      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data or reference");
+  command->add_option(
+      "WHAT", arguments->what,
+      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data, measures or reference");
   command->add_option("NAME", arguments->name, "one part of these, with an example");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k");
   add_plugin_option(*command, arguments->plugins);
