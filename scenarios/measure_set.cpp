@@ -93,6 +93,23 @@ std::vector<MeasureColumn> columns_of_measures(const std::vector<NamedPart>& mea
   return columns;
 }
 
+MeasureFacts measure_facts(const std::string& name) {
+  const auto measure = make_measure<double>(with_default_options(name));
+  const StandardMeasure* standard = find_standard_measure(name);
+  const auto due = [&]() -> std::string {
+    if (standard != nullptr) return standard->key.empty() ? "in each round" : "with `" + std::string(standard->key) + "`";
+    switch (measure->when()) {
+      case MeasureTimes::each_round: return "in each round, or with `every`";
+      case MeasureTimes::evaluations: return "with `evaluate.every`, or with `every`";
+      case MeasureTimes::messages: return "with `evaluate.measure_every`, or with `every`";
+      case MeasureTimes::start: return "at the start, or with `every`";
+      case MeasureTimes::end: return "at the end, or with `every`";
+    }
+    return "";
+  };
+  return {due(), text_of(measure->cost()), measure->columns()};
+}
+
 void check_measures(const std::vector<NamedPart>& measures, Problems& problems) {
   constexpr std::size_t kMost = kMostMeasures - kStandardMeasures.size();
   if (measures.size() > kMost)

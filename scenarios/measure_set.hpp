@@ -40,6 +40,12 @@ inline constexpr auto kStandardMeasures = std::to_array<StandardMeasure>({
 [[nodiscard]] FL_API std::vector<MeasureColumn> columns_of_measure(const NamedPart& measure);
 // Returns the columns that the measures of evaluate.measures add to a run's rows.
 [[nodiscard]] FL_API std::vector<MeasureColumn> columns_of_measures(const std::vector<NamedPart>& measures);
+// What a measure with default options is: when it is due ("with `evaluate.every`"), what it costs, and its columns.
+struct MeasureFacts {
+  std::string due, cost;
+  std::vector<MeasureColumn> columns;
+};
+[[nodiscard]] FL_API MeasureFacts measure_facts(const std::string& name);
 // Adds problems about evaluate.measures: standard measures, and columns that are faulty or taken. No data are looked at.
 FL_API void check_measures(const std::vector<NamedPart>& measures, Problems& problems);
 

@@ -18,6 +18,9 @@ namespace fl {
 // The lines under a feedback's name: operators, units, local updates; and what else it asks for.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 
+// Returns the lines under a measure's name: when it is due, what it costs, and its columns with unit and definition.
+[[nodiscard]] FL_API std::vector<std::string> facts_of_measure(const std::string& name);
+
 // Returns a line that names the part in a scenario, with a few of its options and all that it requires:
 // `compressor.up = { kind = "top_k", ratio = 0.01 }`, and of a layer `model = { kind = "neural_network", layers = ["relu"] }`.
 [[nodiscard]] FL_API std::string example_of_part(const std::string& role, const std::string& name);

@@ -9,6 +9,7 @@
 #include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/part_facts.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
@@ -49,6 +50,7 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (!with_options) return;
   Options options = Registry::instance().default_options(role, name);
   Schema schema = options.schema();
+  if (role == "measure" && find_standard_measure(name) != nullptr) schema.fields().clear();  // keys of [evaluate] set them
   for (const Field& field : schema.fields()) {
     const std::string constraint = field.constraint();
     std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
@@ -57,6 +59,8 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (const std::string promise = role == "compressor" ? promise_of_compressor(name) : ""; !promise.empty())
     std::cout << "      bound on its error at d = 1,000: " << promise << "\n      its message at d = 1,000: " << message_of_compressor(name)
               << '\n';
+  if (role == "measure")
+    for (const std::string& fact : facts_of_measure(name)) std::cout << "      " << fact << '\n';
   if (role == "feedback")
     for (const std::string& need : needs_of_feedback(name)) std::cout << "      " << need << '\n';
   for (const Alias& alias : aliases_of(role, name))
