@@ -59,8 +59,8 @@ constexpr Problem kProblems[] = {
      "data = { kind = 'quadratics', clients = 5 }\nmodel = { kind = 'quadratic' }\npartition = { kind = 'natural', clients = 5 }\n"
      "participation = { kind = 'poisson', p = 0.4 }\nevaluate = { every = 2, updates_every = 2 }\n"},
     {"ratings",
-     "data = { path = 'u.data', leave_one_out = true }\nmodel = { kind = 'ncf' }\npartition = { kind = 'natural', clients = 0 }\n"
-     "local = { kind = 'sgd', learning_rate = 0.1, batch = 4, negatives = 1 }\nevaluate = { every = 2, ranking_every = 2, optimum = false "
+     "data = { path = 'u.data', leave_one_out = true }\nmodel = { kind = 'ncf', negatives = 1 }\npartition = { kind = 'natural', clients = 0 }\n"
+     "local = { kind = 'sgd', learning_rate = 0.1, batch = 4 }\nevaluate = { every = 2, ranking_every = 2, optimum = false "
      "}\n"},
 };
 

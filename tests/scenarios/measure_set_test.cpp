@@ -151,7 +151,8 @@ TEST(MeasureSet, ValuesAreThoseOfTheModelAndNothingElseChanges) {
   OneRun<double> run(small_problem("['model_path', {kind='probe', every=1, messages=true, updates=true}]").str());
   std::vector<test::Vector> models;
   const RunResult result = run->run([&](const RoundRow&) {
-    models.emplace_back(run.model().begin(), run.model().end());
+    const std::vector<double> x = run.model();
+    models.emplace_back(x.begin(), x.end());
     return true;
   });
   const test::Vector zero(models[0].size(), 0.0);

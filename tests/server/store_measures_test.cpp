@@ -132,7 +132,7 @@ TEST_F(StoreMeasuresTest, DamageOfColumnsAndValuesIsFound) {
         "UPDATE measure_columns SET definition='else' WHERE position=0", "DELETE FROM measure_columns WHERE position=1",
         "DELETE FROM measure_columns", "DELETE FROM measure_values", "UPDATE measure_columns SET name='alpha' WHERE position=1",
         "UPDATE measure_columns SET name='train_loss' WHERE position=1", "UPDATE measure_columns SET shown='loudly'",
-        "UPDATE measure_columns SET compared=1", "UPDATE measure_columns SET position=position+1"}) {
+        "UPDATE measure_columns SET compared=1", "UPDATE measure_columns SET position=position+2"}) {
     RunStore store = open();
     const StoredRun run = run_with("b1", two_columns()), other = run_with("c2", {});
     store.append(run.record, run.rows);
