@@ -20,12 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kStop = 4;  // round after which a run is interrupted
+constexpr std::uint64_t kStopRound = 4;  // round after which a run is interrupted
 
 // A folder that is there as long as this is; with a file of ratings, which recommendations are measured on.
-class Folder {
+class RunFolder {
  public:
-  Folder() {
+  RunFolder() {
     std::string name = (fs::temp_directory_path() / "fedbits_check_XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw Error("cannot make a folder in " + fs::temp_directory_path().string());
     path_ = name;
@@ -33,9 +33,9 @@ class Folder {
     for (int user = 1; user <= 6; ++user)
       for (int item = 0; item < 12; ++item) ratings << user << '\t' << (7 * user + 5 * item) % 40 << "\t1\t" << item << '\n';
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  ~RunFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
@@ -45,12 +45,12 @@ class Folder {
   fs::path path_;
 };
 
-struct Problem {
+struct SmallRun {
   const char* name;
   const char* text;
 };
 // Classes with a test set and error feedback; quadratics without either, of which not all clients take part; ratings.
-constexpr Problem kProblems[] = {
+constexpr SmallRun kSmallRuns[] = {
     {"mushrooms",
      "data = { name = 'mushrooms', rows = 120, test_fraction = 0.2 }\nmodel = { kind = 'logistic_regression', l2 = 0.01 }\n"
      "partition = { kind = 'shuffled', clients = 4 }\ncompressor.up = { kind = 'top_k', k = 5 }\nfeedback.up = { kind = 'ef14' }\n"
@@ -59,12 +59,13 @@ constexpr Problem kProblems[] = {
      "data = { kind = 'quadratics', clients = 5 }\nmodel = { kind = 'quadratic' }\npartition = { kind = 'natural', clients = 5 }\n"
      "participation = { kind = 'poisson', p = 0.4 }\nevaluate = { every = 2, updates_every = 2 }\n"},
     {"ratings",
-     "data = { path = 'u.data', leave_one_out = true }\nmodel = { kind = 'ncf', negatives = 1 }\npartition = { kind = 'natural', clients = 0 }\n"
+     "data = { path = 'u.data', leave_one_out = true }\nmodel = { kind = 'ncf', negatives = 1 }\npartition = { kind = 'natural', clients = "
+     "0 }\n"
      "local = { kind = 'sgd', learning_rate = 0.1, batch = 4 }\nevaluate = { every = 2, ranking_every = 2, optimum = false "
      "}\n"},
 };
 
-Cell cell_of(const Problem& problem, const Folder& folder, const std::string& part, const char* precision) {
+Cell cell_of(const SmallRun& problem, const RunFolder& folder, const std::string& part, const char* precision) {
   const std::string text = "name = 'check'\nrounds = 7\nprecision = '" + std::string(precision) + "'\n" + problem.text;
   Cell cell = parse_cells(text, "check").at(0);
   cell.folder = folder.path();
@@ -86,11 +87,11 @@ bool same_rows(const std::vector<RoundRow>& a, const std::vector<RoundRow>& b) {
 // Calls check(cell, its run, place) for each problem that the measure accepts, in both precisions.
 template <class F>
 void in_problems(const std::string& part, Findings& findings, const F& check) {
-  const Folder folder;
+  const RunFolder folder;
   Place outside(findings, part);
   std::string refusals;
   int num_run = 0;
-  for (const Problem& problem : kProblems)
+  for (const SmallRun& problem : kSmallRuns)
     for (const char* precision : {"float32", "float64"}) {
       Place place = outside.inside(std::string(problem.name) + ", " + precision);
       const Cell cell = cell_of(problem, folder, part, precision);
@@ -109,7 +110,7 @@ void in_problems(const std::string& part, Findings& findings, const F& check) {
   if (num_run == 0) outside.fail("it refuses every problem" + refusals);
 }
 
-void columns(const std::string& part, Findings& findings) {
+void measure_columns(const std::string& part, Findings& findings) {
   Place place(findings, part);
   place.guard([&] {
     const NamedPart named{part, Registry::instance().default_options("measure", part)};
@@ -119,16 +120,16 @@ void columns(const std::string& part, Findings& findings) {
     const auto single = make_part<Measure<float>>("measure", part, named.options, Device::cpu, Precision::float32);
     place.expect(single->columns() == declared, "it has other columns in float32 than in float64");
     if (find_standard_measure(part) != nullptr) return;
-    Problems problems;
+    fl::Problems problems;
     check_measures({named}, problems);
     for (const auto& problem : problems) place.fail(problem.message);
   });
 }
 
-void values(const std::string& part, Findings& findings) {
+void measure_values(const std::string& part, Findings& findings) {
   std::vector<MeasureColumn> declared;
   std::vector<bool> met;
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const Folder&, Place& place) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, Place& place) {
     declared = result.record.columns;
     met.resize(declared.size());
     for (const RoundRow& row : result.rows)
@@ -141,11 +142,11 @@ void values(const std::string& part, Findings& findings) {
     if (!met[c]) outside.fail("column \"" + declared[c].name + "\" has a value in no round of any problem");
 }
 
-void resumed(const std::string& part, Findings& findings) {
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const Folder& folder, Place& place) {
+void measure_resumed(const std::string& part, Findings& findings) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder& folder, Place& place) {
     CheckpointPlan plan;
     plan.file = folder.path() / "run.checkpoint";
-    place.expect(run_cell(cell, {}, kStop, plan).record.status == RunStatus::interrupted, "the run could not be interrupted");
+    place.expect(run_cell(cell, {}, kStopRound, plan).record.status == RunStatus::interrupted, "the run could not be interrupted");
     plan.resume = true;
     place.expect(same_rows(run_cell(cell, {}, 0, plan).rows, result.rows), "a run that goes on from a checkpoint has other values");
     std::error_code ignored;
@@ -153,8 +154,8 @@ void resumed(const std::string& part, Findings& findings) {
   });
 }
 
-void untouched(const std::string& part, Findings& findings) {
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const Folder&, Place& place) {
+void measure_untouched(const std::string& part, Findings& findings) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, Place& place) {
     Cell without = cell;
     without.scenario.evaluate.measures.clear();
     const RunResult plain = run_cell(without, {});
@@ -168,10 +169,10 @@ void untouched(const std::string& part, Findings& findings) {
 
 const std::vector<Check>& measure_checks() {
   static const std::vector<Check> checks = {
-      {"columns", "its columns have names and descriptions that tables and pages can hold", columns},
-      {"values", "its values do not depend on threads and blocks, and each column is measured somewhere", values},
-      {"resumed", "a run that goes on from a checkpoint has the same values", resumed},
-      {"untouched", "the run and its other columns are what they are without it", untouched},
+      {"columns", "its columns have names and descriptions that tables and pages can hold", measure_columns},
+      {"values", "its values do not depend on threads and blocks, and each column is measured somewhere", measure_values},
+      {"resumed", "a run that goes on from a checkpoint has the same values", measure_resumed},
+      {"untouched", "the run and its other columns are what they are without it", measure_untouched},
   };
   return checks;
 }

@@ -9,8 +9,8 @@
 namespace fl {
 namespace {
 
-constexpr const char* kKey = "evaluate.measures";
-constexpr std::uint64_t kMostCount = std::uint64_t{1} << 53;  // that a double holds exactly
+constexpr const char* kMeasuresKey = "evaluate.measures";
+constexpr std::uint64_t kMostMeasuredCount = std::uint64_t{1} << 53;  // that a double holds exactly
 
 template <class T>
 std::unique_ptr<Measure<T>> make_measure(const NamedPart& measure) {
@@ -41,9 +41,9 @@ std::string owner_of(const std::string& name) {
 }
 
 // Tells of columns that are faulty or that others have.
-void check_columns(const std::string& measure, const std::vector<MeasureColumn>& columns, std::vector<MeasureColumn>& taken,
-                   Problems& problems) {
-  const auto refuse = [&](const std::string& why) { problems.push_back({kKey, "measure \"" + measure + "\": " + why}); };
+void check_columns_of(const std::string& measure, const std::vector<MeasureColumn>& columns, std::vector<MeasureColumn>& taken,
+                      Problems& problems) {
+  const auto refuse = [&](const std::string& why) { problems.push_back({kMeasuresKey, "measure \"" + measure + "\": " + why}); };
   if (columns.empty()) refuse("it has no columns");
   for (const MeasureColumn& column : columns) {
     if (const std::string fault = fault_of(column); !fault.empty())
@@ -113,29 +113,29 @@ MeasureFacts measure_facts(const std::string& name) {
 void check_measures(const std::vector<NamedPart>& measures, Problems& problems) {
   constexpr std::size_t kMost = kMostMeasures - kStandardMeasures.size();
   if (measures.size() > kMost)
-    problems.push_back({kKey, "has " + std::to_string(measures.size()) + " measures, and a run takes " + std::to_string(kMost)});
+    problems.push_back({kMeasuresKey, "has " + std::to_string(measures.size()) + " measures, and a run takes " + std::to_string(kMost)});
   std::vector<MeasureColumn> taken;
   for (const NamedPart& measure : measures) {
     if (const StandardMeasure* standard = find_standard_measure(measure.part); standard != nullptr) {
-      problems.push_back({kKey, "\"" + measure.part + "\" need not be asked for: every run has its columns" +
-                                    (standard->key.empty() ? "" : ", as " + std::string(standard->key) + " says") + "; drop it"});
+      problems.push_back({kMeasuresKey, "\"" + measure.part + "\" need not be asked for: every run has its columns" +
+                                            (standard->key.empty() ? "" : ", as " + std::string(standard->key) + " says") + "; drop it"});
       continue;
     }
     try {
-      check_columns(measure.part, columns_of_measure(measure), taken, problems);
+      check_columns_of(measure.part, columns_of_measure(measure), taken, problems);
     } catch (const ConfigError& error) {
-      problems.push_back({kKey, "measure \"" + measure.part + "\": " + error.what()});
+      problems.push_back({kMeasuresKey, "measure \"" + measure.part + "\": " + error.what()});
     }
   }
   if (taken.size() > kMostMeasureColumns)
-    problems.push_back({kKey, "the measures have " + std::to_string(taken.size()) + " columns, and a run may have " +
-                                  std::to_string(kMostMeasureColumns)});
+    problems.push_back({kMeasuresKey, "the measures have " + std::to_string(taken.size()) + " columns, and a run may have " +
+                                          std::to_string(kMostMeasureColumns)});
 }
 
 template <class T>
 MeasureSet<T>::MeasureSet(const Scenario& scenario, const MeasureSchedule& schedule) : scenario_(scenario), schedule_(schedule) {
   for (const StandardMeasure& standard : kStandardMeasures) add_standard(standard);
-  for (const NamedPart& measure : scenario.evaluate.measures) about_key(kKey, [&] { add_asked(measure); });
+  for (const NamedPart& measure : scenario.evaluate.measures) about_key(kMeasuresKey, [&] { add_asked(measure); });
 }
 
 template <class T>
@@ -163,7 +163,7 @@ void MeasureSet<T>::add_asked(const NamedPart& measure) {
   entry.cost = entry.part->cost();
   entry.columns = entry.part->columns();
   entry.first = columns_.size();
-  check_columns(entry.name, entry.columns, columns_, problems);
+  check_columns_of(entry.name, entry.columns, columns_, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   entries_.push_back(std::move(entry));
 }
@@ -180,7 +180,7 @@ void MeasureSet<T>::check(const MeasureProblem<T>& problem, Problems& problems) 
     if (entry.standard != nullptr)
       problems.push_back({std::string(entry.standard->key), why});
     else
-      problems.push_back({kKey, "measure \"" + entry.name + "\" " + why});
+      problems.push_back({kMeasuresKey, "measure \"" + entry.name + "\" " + why});
   }
 }
 
@@ -314,7 +314,7 @@ void MeasureSet<T>::put(const Entry& entry, RoundRow& row) const {
         row.*std::get<double RoundRow::*>(member) = value.real;
       continue;
     }
-    if (counts && value.count > kMostCount)
+    if (counts && value.count > kMostMeasuredCount)
       throw Error("measure \"" + entry.name + "\": column \"" + entry.columns[c].name + "\" is " + std::to_string(value.count) +
                   ", above 2^53, the largest count that a column holds");
     row.more[entry.first + c] = counts ? static_cast<double>(value.count) : value.real;

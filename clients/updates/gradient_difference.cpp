@@ -26,6 +26,7 @@ class GradientDifference final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const Sample sample{.full = context.coin, .round = context.round};
     oracle.gradient(exec, shared_view(context.reference, block.K, context.P), block.clients, sample, block.vectors[0], nullptr);

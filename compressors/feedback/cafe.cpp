@@ -28,6 +28,7 @@ class Cafe final : public Feedback<T> {
     needs::contraction("cafe", around, problems);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
     const std::span<T> last = context.state->cohort("aggregate");
     Send<T> send;

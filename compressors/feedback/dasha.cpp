@@ -66,6 +66,7 @@ class Dasha final : public Feedback<T> {
   }
 
   // t_new - t - a (h - t)
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> tracker = block.stored(*context.state, "tracker");
     const T a = static_cast<T>(a_);

@@ -17,6 +17,7 @@ class EcGdStar final : public ErrorMemory<T> {
  public:
   explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
 
+  [[nodiscard]] std::string host_walks() const override { return "takes the gradient at the optimum off every gradient"; }
   [[nodiscard]] bool takes_sum() const override { return true; }
   // It is ef14 of f_i(x) - <grad f_i(x*), x>, which have the same sum and the same smoothness.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::error_feedback(facts); }

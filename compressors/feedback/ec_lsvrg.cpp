@@ -16,6 +16,7 @@ class EcLsvrg final : public ErrorMemory<T> {
  public:
   explicit EcLsvrg(const NoOptions&) : ErrorMemory<T>("ec_lsvrg") {}
 
+  [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient (local kind lsvrg)"; }
   [[nodiscard]] bool takes_sum() const override { return true; }
 
   void check(const Surroundings& around, Problems& problems) const override {

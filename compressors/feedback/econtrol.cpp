@@ -60,6 +60,7 @@ class EControl final : public Feedback<T> {
     return theory::ef21(facts, 1);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "computes every new error"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(eta_, block.stored(*context.state, "error"))

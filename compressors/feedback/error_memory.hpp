@@ -34,6 +34,7 @@ class ErrorMemory : public Feedback<T> {
     }
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);

@@ -51,6 +51,7 @@ class Marina final : public Feedback<T> {
     const RandomStream stream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round);
     context.coin = context.round == 1 || stream.uniform<double>(0) < p_;
   }
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

@@ -10,6 +10,7 @@ namespace fl::FL_DEVICE_NS {
 template <class T>
 class Memoryless : public Feedback<T> {
  public:
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
     Send<T> send;

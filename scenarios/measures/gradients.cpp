@@ -5,9 +5,9 @@ namespace fl {
 namespace {
 
 template <class T>
-class Gradients final : public Measure<T> {
+class GradientMeasure final : public Measure<T> {
  public:
-  explicit Gradients(const NoOptions&) {}
+  explicit GradientMeasure(const NoOptions&) {}
   [[nodiscard]] std::vector<MeasureColumn> columns() const override {
     return {{.name = "global_grad_norm_sq",
              .unit = "squared gradient",
@@ -38,8 +38,8 @@ class Gradients final : public Measure<T> {
   }
 };
 
-FL_REGISTER_MEASURE(Gradients, NoOptions, "gradients", "squared norm of the global gradient, and the heterogeneity of clients' gradients",
-                    "");
+FL_REGISTER_MEASURE(GradientMeasure, NoOptions, "gradients",
+                    "squared norm of the global gradient, and the heterogeneity of clients' gradients", "");
 
 }  // namespace
 }  // namespace fl
