@@ -38,12 +38,15 @@ struct BlockRunner<T>::Scratch {
 
 template <class T>
 BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
-                            const GradientOracle<T>& oracle, ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options)
+                            const GradientOracle<T>& oracle, ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared,
+                            std::size_t max_cohort, BlockRunnerOptions options)
     : local_update_(local_update),
       feedback_(feedback),
       exchange_(exchange),
       oracle_(oracle),
       pool_(pool),
+      state_(state),
+      shared_(shared),
       options_(options),
       measuring_(feedback, exchange, options.published_metrics, pool.num_threads(), max_cohort),
       device_stream_(options.device),
@@ -84,15 +87,15 @@ template <class T>
 BlockRunner<T>::~BlockRunner() = default;
 
 template <class T>
-void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
-  const auto M = static_cast<std::uint32_t>(context.cohort.size());
-  stride_ = aligned_stride<T>(context.P);
+void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
+  const auto M = static_cast<std::uint32_t>(round.order.cohort.size());
+  stride_ = aligned_stride<T>(round.P());
   const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = kBlockBytes / (context.P * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), context.P)
+    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * vector_homes_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), round.P())
                                              : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
@@ -125,36 +128,36 @@ void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, cons
 }
 
 template <class T>
-std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
-  resize_blocks(context);
-  if (phase == 0 && context.measure) measuring_.begin_round();
+std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& view, int phase) {
+  const ClientRound<T> round{view, state_, shared_};
+  resize_blocks(round);
+  if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (phase == 0) channels_[c].takes_part = feedback_.speaks(context, c);
+    if (phase == 0) channels_[c].takes_part = feedback_.speaks(round.order, c);
     channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
   }
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
-      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
+      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
 
   if (phase == 0) {
-    num_statistics_ = num_statistics(context.statistics);
-    statistics_.resize_discard(context.cohort.size() * num_statistics_);
+    num_statistics_ = num_statistics(round.run.statistics);
+    statistics_.resize_discard(round.order.cohort.size() * num_statistics_);
   }
-  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(context.cohort.size() * context.P);
+  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> block = open_block(exec, context, index);
-    RoundTimes* times = context.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
+    const ClientBlock<T> block = open_block(exec, round, index);
+    RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
     if (phase == 0) {
       const Lap lap(lap_of(times, &RoundTimes::train_s));
-      train(exec, context, block);
+      train(exec, round, block);
     }
     const Lap lap(lap_of(times, &RoundTimes::compress_s));
-    if (phase == 0 && keeps_updates_)
-      on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(context, part); });
-    send_block(exec, context, block, phase);
+    if (phase == 0 && keeps_updates_) on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(round, part); });
+    send_block(exec, round, block, phase);
   });
-  if (context.times != nullptr) add_times(*context.times);
-  return {messages_.data(), context.cohort.size()};
+  if (options_.times != nullptr) add_times(*options_.times);
+  return {messages_.data(), round.order.cohort.size()};
 }
 
 template <class T>
@@ -164,11 +167,11 @@ void BlockRunner<T>::keep_updates(bool keep) {
 }
 
 template <class T>
-void BlockRunner<T>::keep_updates_of(const RoundContext<T>& context, const ClientBlock<T>& block) {
+void BlockRunner<T>::keep_updates_of(const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
-    T* kept = kept_updates_.data() + (block.first + k) * context.P;
-    std::transform(update, update + context.P, kept, [work](T u) { return work * u; });
+    T* kept = kept_updates_.data() + (block.first + k) * round.P();
+    std::transform(update, update + round.P(), kept, [work](T u) { return work * u; });
   }
 }
 
@@ -182,20 +185,20 @@ void BlockRunner<T>::add_times(RoundTimes& times) {
 }
 
 template <class T>
-ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index) {
+ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   ClientBlock<T> block;
   block.first = index * block_size_;
-  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(context.cohort.size()) - block.first);
-  block.clients = context.cohort.subspan(block.first, block.K);
+  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
+  block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
   for (std::size_t v = 0; v < vector_homes_.size(); ++v) {
     if (!vector_homes_[v].empty()) {
-      block.vectors.push_back(context.state->shadow(vector_homes_[v], block.first, block.K));
+      block.vectors.push_back(round.state.shadow(vector_homes_[v], block.first, block.K));
     } else if (exchange_.num_phases() > 1) {
-      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, context.P, stride_});
+      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, round.P(), stride_});
     } else {
       scratch.vectors[v].resize_discard(block_size_ * stride_);
-      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, context.P, stride_});
+      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), stride_});
     }
   }
   if (num_statistics_ > 0)
@@ -207,29 +210,30 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
 
 // Fills the block's vectors, on the GPU where that can be.
 template <class T>
-void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
+void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; num_statistics_ > 0 && k < block.K; ++k) {
-    if (options_.local_statistics)
-      read_own_statistics(*context.state, block.clients[k], block.stored(*context.state, kOwnStatistics).row(k), block.statistics.row(k));
+    if (round.run.local_statistics)
+      read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
+                          block.statistics.row(k));
     else
-      gather_statistics(context.statistics, context.reference, block.statistics.row(k));
+      gather_statistics(round.run.statistics, round.reference.data(), block.statistics.row(k));
   }
-  if (training_ != nullptr && context.offset_slot.empty()) {
+  if (training_ != nullptr && round.run.offset_slot.empty()) {
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
-    training_->run(exec, pool_, context, there, std::span(refused_).subspan(block.first, block.K));
+    training_->run(exec, pool_, round, there, std::span(refused_).subspan(block.first, block.K));
     return;
   }
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, context, part); });
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
 }
 
 template <class T>
-void BlockRunner<T>::train_on_cpu(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
-  local_update_.run(exec, context, oracle_, block);
+void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+  local_update_.run(exec, round, oracle_, block);
   if (num_statistics_ > 0)
     for (const BatchView<T>& vector : block.vectors)
-      for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(context.statistics, vector.row(k));
+      for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
   refuse_non_finite(block);
 }
 
@@ -247,11 +251,11 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 }
 
 template <class T>
-void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
+    if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
   if (counter_ != nullptr) tally(block, phase);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, context, part, phase); });
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, round, part, phase); });
 }
 
 namespace {
@@ -265,38 +269,38 @@ void keep_memory(const BatchView<const T>& remembered, const BatchView<T>& remem
 }  // namespace
 
 template <class T>
-void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) {
+void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const bool last = phase == channel.num_phases() - 1;
-  const bool measured = context.measure && last && &channel == measured_channel(exchange_);
+  const bool measured = round.order.measure && last && &channel == measured_channel(exchange_);
   const Exec& host = host_exec(exec);
-  Send<T> send = feedback_.prepare(host, context, block, c);
+  Send<T> send = feedback_.prepare(host, round, block, c);
   if (!last) send.state = {};
   if (send.state.rule != StateRule::none && num_statistics_ > 0)  // operators write the state of weights alone
-    for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(context.statistics, send.state.out.row(k));
+    for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, send.state.out.row(k));
 
-  if (measured) measuring_.of_inputs(exec, host, context, block, send);
+  if (measured) measuring_.of_inputs(exec, host, round, block, send);
   for (Payload<T>* message : block.messages[c]) {
     if (exec.device != Device::cpu) message->place_on(Device::managed);
     message->clear(channel.length(phase));
   }
   const std::string &shared = channel.shared_slot, &own = channel.client_slot;
-  CompressContext<T> own_context{.round = context.round,
+  CompressContext<T> own_context{.round = round.order.round,
                                  .phase = phase,
-                                 .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+                                 .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
                                  .random_key = channel.random_key,
                                  .clients = block.clients,
-                                 .shared = shared.empty() ? nullptr : context.state->cohort(shared).data(),
+                                 .shared = shared.empty() ? nullptr : round.shared.slot(shared).data(),
                                  .remembered = {},
                                  .remember = {}};
   if (!own.empty()) {
-    own_context.remembered = block.stored(*context.state, own);
-    own_context.remember = block.shadow(*context.state, own);
+    own_context.remembered = block.stored(round.state, own);
+    own_context.remember = block.shadow(round.state, own);
     if (send.dense) keep_memory(own_context.remembered, own_context.remember);
   }
   compress(exec, channel, own_context, send, block, c);
-  if (measured) measuring_.of_messages(exec, host, context, block, c, send);
-  feedback_.after_compress(host, context, block, c, send, exchange_);
+  if (measured) measuring_.of_messages(exec, host, round, block, c, send);
+  feedback_.after_compress(host, round, block, c, send, exchange_);
   if (measured) measuring_.of_silence(block, c);
 }
 
@@ -354,12 +358,12 @@ void BlockRunner<T>::tally(const ClientBlock<T>& block, int phase) {
 }
 
 template <class T>
-void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+void BlockRunner<T>::count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   scratch.known.clear();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const ExchangeChannel<T>& channel = exchange_.channels[c];
-    scratch.known.push_back(channel.compressor->known_levels(receiving(context, block, phase, c), channel.scope));
+    scratch.known.push_back(channel.compressor->known_levels(receiving(round, block, phase, c), channel.scope));
   }
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
@@ -396,7 +400,7 @@ void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context
       if (channels_[c].speaks) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
     if (!options_.materialise) continue;
     codec::encode<T>(spoken, scratch.bytes, statistics);
-    if (tap_) tap_(context, phase, message.client, scratch.bytes);
+    if (tap_) tap_(round, phase, message.client, scratch.bytes);
     std::vector<const Scope*> scopes;
     std::vector<std::size_t> lengths;
     std::vector<MessageLevels> known;
@@ -413,7 +417,7 @@ void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context
     for (std::size_t c = 0; c < channels_.size(); ++c)
       if (channels_[c].speaks) {
         std::swap(*block.messages[c][k], *decoded[s++]);
-        reconstruct(exec, context, block, phase, c, k);
+        reconstruct(exec, round, block, phase, c, k);
       }
   }
 }
@@ -434,10 +438,10 @@ bool BlockRunner<T>::is_finite_message(const ClientBlock<T>& block, int phase, s
 
 // What the receiver of channel c knows of the round.
 template <class T>
-CompressContext<T> BlockRunner<T>::receiving(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) const {
-  return {.round = context.round,
+CompressContext<T> BlockRunner<T>::receiving(const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) const {
+  return {.round = round.order.round,
           .phase = phase,
-          .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+          .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
           .random_key = exchange_.channels[c].random_key,
           .clients = block.clients};
 }
@@ -459,10 +463,10 @@ std::span<T> BlockRunner<T>::add_statistics(const ClientBlock<T>& block, int pha
 }
 
 template <class T>
-void BlockRunner<T>::reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
+void BlockRunner<T>::reconstruct(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
                                  std::uint32_t k) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
-  CompressContext<T> own = receiving(context, block, phase, c);
+  CompressContext<T> own = receiving(round, block, phase, c);
   own.clients = block.clients.subspan(k, 1);
   const Compressor<T>& receiver = channel.receiver != nullptr ? *channel.receiver : *channel.compressor;
   receiver.reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
@@ -480,20 +484,21 @@ std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
 }
 
 template <class T>
-void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) {
+void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) {
+  const ClientRound<T> round{view, state_, shared_};
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> whole = open_block(exec, context, index);
+    const ClientBlock<T> whole = open_block(exec, round, index);
     for (const StateMove& move : feedback_.moves())
-      if (channels_[move.channel].takes_part) move_state(exec, context, whole, move, delivered);
+      if (channels_[move.channel].takes_part) move_state(exec, round, whole, move, delivered);
     on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
-        feedback_.acknowledge(context, block, k, exchange_);
+        feedback_.acknowledge(round, block, k, exchange_);
         for (std::size_t c = 0; c < channels_.size(); ++c) {
           const std::string& own = exchange_.channels[c].client_slot;
-          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) context.state->swap(own, block.first + k);
+          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);
         }
-        context.state->set_acknowledged(block.clients[k], context.round);
+        round.state.set_acknowledged(block.clients[k], round.order.round);
       }
     });
   });
@@ -501,13 +506,13 @@ void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const
 
 // state += factor c for the messages that arrived, where they lie.
 template <class T>
-void BlockRunner<T>::move_state(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const StateMove& move,
+void BlockRunner<T>::move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                                 std::span<const std::uint8_t> delivered) {
   std::vector<const Payload<T>*> arrived;
   for (std::uint32_t k = 0; k < block.K; ++k)
     arrived.push_back(delivered[block.first + k] != 0 ? block.messages[move.channel][k] : nullptr);
   const Scope& scope = exchange_.channels[move.channel].scope;
-  const BatchView<T> rows = block.stored(*context.state, move.slot);
+  const BatchView<T> rows = block.stored(round.state, move.slot);
   const std::span<const Payload<T>* const> messages(arrived);
   const bool there = std::all_of(arrived.begin(), arrived.end(), [](const Payload<T>* m) { return m == nullptr || lies_on_device(*m); });
   if (exec.device != Device::cpu && there) {

@@ -12,7 +12,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/exec.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
 
@@ -46,9 +46,9 @@ class MessageMeasures {
   // Forgets the operators' errors of the round before.
   void begin_round();
   // What an operator is about to be given. `host` keeps what it will overwrite.
-  void of_inputs(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
+  void of_inputs(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
   // What it made of channel c's input, before the feedback sees it.
-  void of_messages(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t c,
+  void of_messages(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t c,
                    const Send<T>& send);
   // Messages that the feedback silenced took away everything.
   void of_silence(const ClientBlock<T>& block, std::size_t c);
@@ -61,7 +61,7 @@ class MessageMeasures {
   struct Scratch;
   [[nodiscard]] std::span<double> norms(const Exec& exec, Affine<T> rows);
   void keep(const Exec& host, const ClientBlock<T>& block, const Send<T>& send);
-  void publish(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
+  void publish(const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
 
   const Feedback<T>& feedback_;
   const Exchange<T>& exchange_;

@@ -24,7 +24,7 @@ struct ExchangeChannel {
   Scope scope;                              // over P
   std::vector<Scope> phase_scope;           // over the message of each phase (equal to `scope` for one-phase operators)
   std::uint64_t random_key = 0;
-  std::string shared_slot;  // cohort slot of the operator's own state, "" = none
+  std::string shared_slot;  // shared slot of the operator's own state, "" = none
   std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none
 
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }

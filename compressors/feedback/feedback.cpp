@@ -15,7 +15,7 @@ std::string Feedback<T>::home_of(const std::string&) const {
 }
 
 template <class T>
-bool Feedback<T>::speaks(const RoundContext<T>&, std::size_t) const {
+bool Feedback<T>::speaks(const RoundOrder&, std::size_t) const {
   return true;
 }
 template <class T>
@@ -26,7 +26,7 @@ TheoryStep Feedback<T>::theory_step_size(const TheoryFacts&) const {
 }
 
 template <class T>
-void Feedback<T>::after_compress(const Exec&, const RoundContext<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
+void Feedback<T>::after_compress(const Exec&, const ClientRound<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
                                  const Exchange<T>&) const {}
 
 template class Feedback<float>;

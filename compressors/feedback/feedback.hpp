@@ -1,10 +1,14 @@
-// Feedback: what keeps the error. It has two halves that hold the same numbers.
+// Feedback: what keeps the error. It has two halves that hold the same numbers, and what both do alike.
 //
 //   client   prepare      the compressor's input as an affine form of the local vector and stored state, and the state rule
 //            acknowledge  stored state moves, by the decoded message only, and only when it arrived
 //   server   receive      turns the aggregated messages into an estimate, moving the server's own state alike
+//   both     toss         the coin of a round
+//            derive       moves shared slots by what both sides know, so that nobody has to send them
 //
-// A Feedback object is immutable: everything it remembers lies in declared slots of the StateTable.
+// A half gets the view of its side (fl_core/round_views.hpp), so a client's cannot name the server's state, nor the server's a client's.
+// A Feedback object is immutable: everything it remembers lies in declared slots (fl_core/slot_spec.hpp), and each process may have its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +21,7 @@
 #include "compressors/feedback/theory.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/options.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
 
@@ -80,7 +84,7 @@ class FL_API Feedback {
   // The share of it that is taken off.
   [[nodiscard]] virtual double offset_factor() const { return 1; }
   // Whether the channel is used in this round; all clients and the server know it without being told.
-  [[nodiscard]] virtual bool speaks(const RoundContext<T>& context, std::size_t channel) const;
+  [[nodiscard]] virtual bool speaks(const RoundOrder& order, std::size_t channel) const;
   // Adds a problem for each surrounding it cannot work with.
   virtual void check(const Surroundings& surroundings, Problems& problems) const;
   // The largest step size under which the method's convergence theorem holds, for learning_rate = "theory"; or why there is none.
@@ -92,20 +96,27 @@ class FL_API Feedback {
   // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.
   [[nodiscard]] virtual bool takes_sum() const { return false; }
 
-  // Tosses coins and the like, before anything is sent.
-  virtual void open_round(RoundContext<T>& context) const { (void)context; }
-  [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,
+  // Returns the coin of a round, RoundOrder::coin: a function of the run's seeds, so that every process tosses the same one.
+  [[nodiscard]] virtual bool toss(const RunSettings& run, std::uint32_t round) const {
+    (void)run, (void)round;
+    return false;
+  }
+  // Moves the shared slots of SlotSync::derived, once the round's model has arrived and before anyone computes. It runs on every replica of
+  // the shared state, those of the server and of clients that took part in the round before, and reads what both sides hold alone.
+  virtual void derive(const RoundView<T>& round, SharedState<T>& shared) const { (void)round, (void)shared; }
+
+  [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                         std::size_t channel) const = 0;
   // After the messages of a channel exist: masks, decisions to stay silent.
-  virtual void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel,
+  virtual void after_compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel,
                               const Send<T>& sent, const Exchange<T>& exchange) const;
   // What whoever drives the rounds does with messages that arrived, before acknowledge().
   [[nodiscard]] virtual std::vector<StateMove> moves() const { return {}; }
-  // The message at block position k arrived.
-  virtual void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+  // The message at block position k arrived. The round is over: shared slots of SlotSync::broadcast_at_close are those of this round.
+  virtual void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
                            const Exchange<T>& exchange) const = 0;
-  // estimate [P]: what the server steps along.
-  virtual void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const = 0;
+  // estimate [P]: what the server steps along. Shared slots that are broadcast move here, at the server's replica.
+  virtual void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const = 0;
 };
 
 }  // namespace fl

@@ -97,7 +97,7 @@ TEST_P(ServerCopy, IsWhatTheClientsHoldAfterAThousandRounds) {
     return;
   }
   const Vector mean = test::mean_state(run, p.theirs);
-  const Vector ours = p.ours.empty() ? Vector(test::kDimension, 0.0) : test::copy(run->state().server(p.ours));
+  const Vector ours = p.ours.empty() ? Vector(test::kDimension, 0.0) : test::copy(run->state().slot(p.ours));
   double largest = 0;
   for (std::uint32_t i = 0; i < kClients; ++i) largest = std::max(largest, test::norm_sq(test::state_of(run, p.theirs, i)));
   ASSERT_GT(largest, 1e-4) << "nothing was kept";
