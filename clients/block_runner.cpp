@@ -42,16 +42,18 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
                             std::size_t max_cohort, BlockRunnerOptions options)
     : local_update_(local_update),
       feedback_(feedback),
+      plan_(feedback.plan()),
       exchange_(exchange),
       oracle_(oracle),
       pool_(pool),
       state_(state),
       shared_(shared),
       options_(options),
-      measuring_(feedback, exchange, options.published_metrics, pool.num_threads(), max_cohort),
+      measuring_(plan_.error_slot, exchange, options.published_metrics, pool.num_threads(), max_cohort),
       device_stream_(options.device),
       device_workspace_(options.device) {
-  for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
+  vector_homes_.resize(local_update.vectors().size());
+  vector_homes_.front() = plan_.in_place_slot;
   const Device memory = options.device == Device::cpu ? Device::cpu : Device::managed;
   if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
     training_ = make_device_training(local_update, oracle, options.products);
@@ -133,7 +135,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   resize_blocks(round);
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (phase == 0) channels_[c].takes_part = feedback_.speaks(round.order, c);
+    if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
     channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
   }
   if (exchange_.num_phases() > 1 && phase == 0)
@@ -488,7 +490,7 @@ void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::
   const ClientRound<T> round{view, state_, shared_};
   for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> whole = open_block(exec, round, index);
-    for (const StateMove& move : feedback_.moves())
+    for (const StateMove& move : plan_.moves)
       if (channels_[move.channel].takes_part) move_state(exec, round, whole, move, delivered);
     on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {

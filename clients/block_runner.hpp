@@ -118,6 +118,7 @@ class BlockRunner final : public CohortRunner<T> {
 
   const LocalUpdate<T>& local_update_;
   const Feedback<T>& feedback_;
+  const FeedbackPlan plan_;
   const Exchange<T>& exchange_;
   const GradientOracle<T>& oracle_;
   ThreadPool& pool_;

@@ -24,9 +24,9 @@ struct MessageMeasures<T>::Scratch {
 };
 
 template <class T>
-MessageMeasures<T>::MessageMeasures(const Feedback<T>& feedback, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
+MessageMeasures<T>::MessageMeasures(std::string error_slot, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
                                     std::size_t max_cohort)
-    : feedback_(feedback), exchange_(exchange), published_(published), values_(max_cohort), operator_errors_(max_cohort) {
+    : error_slot_(std::move(error_slot)), exchange_(exchange), published_(published), values_(max_cohort), operator_errors_(max_cohort) {
   for (int thread = 0; thread < num_threads; ++thread) scratch_.push_back(std::make_unique<Scratch>());
 }
 
@@ -56,7 +56,7 @@ void MessageMeasures<T>::of_inputs(const Exec& exec, const Exec& host, const Cli
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].compensated = operator_errors_[block.first + k].input = compensated[k];
   const std::span<double> input = norms(exec, Affine<T>().add(round.input_factor(), block.vectors[0]));
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].input = input[k];
-  const std::string slot = feedback_.error_slot();
+  const std::string& slot = error_slot_;
   const std::span<double> error = slot.empty() ? std::span<double>() : norms(exec, Affine<T>().add(T(1), block.stored(round.state, slot)));
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].error = slot.empty() ? kUnknown : error[k];
   keep(host, block, send);

@@ -38,9 +38,8 @@ template <class T>
 template <class T>
 class MessageMeasures {
  public:
-  // Both outlive it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
-  MessageMeasures(const Feedback<T>& feedback, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
-                  std::size_t max_cohort);
+  // `exchange` outlives it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
+  MessageMeasures(std::string error_slot, const Exchange<T>& exchange, PublishedMetrics published, int num_threads, std::size_t max_cohort);
   ~MessageMeasures();
 
   // Forgets the operators' errors of the round before.
@@ -63,7 +62,7 @@ class MessageMeasures {
   void keep(const Exec& host, const ClientBlock<T>& block, const Send<T>& send);
   void publish(const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
 
-  const Feedback<T>& feedback_;
+  std::string error_slot_;  // "" = none
   const Exchange<T>& exchange_;
   PublishedMetrics published_;
   std::vector<ClientMeasures> values_;             // [M]

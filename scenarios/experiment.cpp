@@ -129,7 +129,7 @@ void Experiment<T>::check_parts() {
           {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind + "': " + no_memory});
   }
   method_.feedback->check(around, problems);
-  if (scenario_.participation.absent != AbsentState::keep && method_.feedback->error_slot().empty())
+  if (scenario_.participation.absent != AbsentState::keep && method_.plan.error_slot.empty())
     problems.push_back({"participation.absent", "feedback '" + scenario_.feedback_up.kind +
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});
   if (scenario_.server.average == Average::normalised && !method_.local->can_normalise())
@@ -190,7 +190,7 @@ void Experiment<T>::declare_state() {
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = shared_.get(), .server = state_.get()});
   const AbsenceRule absence{.state = scenario_.participation.absent,
                             .decay = scenario_.participation.absent_decay,
-                            .slot = method_.feedback->error_slot(),
+                            .slot = method_.plan.error_slot,
                             .statistics = num_statistics(run_.statistics)};
   if (const std::string slot = Absence<T>::mean_slot(absence); !slot.empty()) state_->declare({.name = slot, .owner = SlotOwner::server});
   const bool runs_memory_sum = !absence.slot.empty() && MemorySum<T>::pays_to_run(N, participation_->likely_cohort_size(N),
@@ -217,8 +217,8 @@ void Experiment<T>::declare_state() {
                          .local_statistics = run_.local_statistics,
                          .times = machine_.times});
   clients_->bound_memory(room_for_state());
-  round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.exchange, *runner_, *optimizer_, *downlink_,
-                                                    run_, *clients_, *shared_, *state_, pool_},
+  round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, *runner_,
+                                                    *optimizer_, *downlink_, run_, *clients_, *shared_, *state_, pool_},
                                       RoundSettings{.step_size = step_size_,
                                                     .schedule = method_.local->schedule(),
                                                     .rounds = static_cast<std::uint32_t>(scenario_.rounds),

@@ -125,7 +125,7 @@ void RunMeasures<T>::of_messages(RoundRow& row) const {
 // |mean of all clients' error| after a round: how far the virtual iterate x - mean e lies from x.
 template <class T>
 double RunMeasures<T>::virtual_drift(std::uint32_t round) {
-  const std::string slot = run_.feedback.error_slot();
+  const std::string slot = run_.feedback.plan().error_slot;
   if (slot.empty()) return kNotMeasured;
   const std::vector<double> mean = run_.round.memory_sum(round + 1);
   return std::sqrt(sum_of_squares(mean.data(), mean.size()));

@@ -13,14 +13,16 @@ RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Dev
   RunMethod<T> method;
   about_key("local.kind", [&] { method.local = make_named<LocalUpdate<T>>("local_update", scenario.local, kPrecisionOf<T>); });
   about_key("feedback.up.kind", [&] { method.feedback = make_named<Feedback<T>>("feedback", scenario.feedback_up, kPrecisionOf<T>); });
+  method.plan = method.feedback->plan();
   const std::vector<std::string> vectors = method.local->vectors();
-  for (const ChannelSpec& spec : method.feedback->channels(vectors)) {
+  for (const ChannelSpec& spec : channels_of(method.plan, vectors)) {
     const CompressorSpec& compressor = scenario.compressor_up(spec.name);
     const std::string section = scenario.up.contains(spec.name) ? "compressor.up." + spec.name : "compressor.up";
     ExchangeChannel<T> channel = about_key(section + ".kind", [&] {
       return make_channel<T>(scenario, layers, spec.name, compressor, method.exchange.channels.size(), device);
     });
     channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
+    channel.every = spec.every;
     method.exchange.channels.push_back(std::move(channel));
   }
   method.unit = scenario.compressor_up("").unit.value_or(method.local->units().front());
@@ -64,8 +66,8 @@ RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, c
           .weights = problem.weights(),
           .statistics = statistics_of(problem.layers()),
           .local_statistics = scenario.server.local_statistics(),
-          .offset_slot = method.feedback->offset_slot(),
-          .offset_factor = method.feedback->offset_factor()};
+          .offset_slot = method.plan.offset_slot,
+          .offset_factor = method.plan.offset_factor};
 }
 
 namespace {
@@ -102,7 +104,7 @@ void declare_operator(const ExchangeChannel<T>& channel, const SlotHosts<T>& hos
 template <class T>
 void declare_slots(const RunMethod<T>& method, const RunSettings& run, const SlotHosts<T>& hosts) {
   for (const SlotSpec& slot : method.local->slots()) declare(slot, hosts);
-  for (const SlotSpec& slot : method.feedback->slots()) declare(slot, hosts);
+  for (const SlotSpec& slot : method.plan.slots) declare(slot, hosts);
   for (const ExchangeChannel<T>& channel : method.exchange.channels) declare_operator(channel, hosts);
   if (!run.local_statistics) return;
   for (const SlotSpec& slot : own_statistics_slots(num_statistics(run.statistics))) declare(slot, hosts);

@@ -21,6 +21,7 @@ template <class T>
 struct RunMethod {
   std::unique_ptr<LocalUpdate<T>> local;
   std::unique_ptr<Feedback<T>> feedback;
+  FeedbackPlan plan;  // of the feedback
   Exchange<T> exchange;
   Unit unit = Unit::gradient;
 };

@@ -244,7 +244,7 @@ void Round<T>::aggregate(int phase, std::size_t c) {
   if (channel.num_phases() > 1) return absorb_mean(phase, c);
 
   const bool same = std::equal(plan_.cohort_weight.begin(), plan_.cohort_weight.end(), plan_.population_weight.begin());
-  if (same || !parts_.feedback.needs_population()) return;
+  if (same || !parts_.plan.needs_population) return;
   state_sums_[c].resize_discard(scope.P);
   aggregator_.sum(arrived, plan_.population_weight, scope, state_sums_[c].span());
   aggregates_[c].population = state_sums_[c].span();

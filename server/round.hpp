@@ -28,6 +28,7 @@ template <class T>
 struct RoundParts {
   const Participation& participation;
   const Feedback<T>& feedback;
+  const FeedbackPlan& plan;  // of it
   const Exchange<T>& exchange;
   CohortRunner<T>& runner;
   ServerOptimizer<T>& optimizer;
@@ -88,7 +89,7 @@ class Round {
   [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
   // Messages are added up where the estimate is wanted.
   [[nodiscard]] bool sums_are_estimates() const {
-    return parts_.feedback.takes_sum() && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
+    return parts_.plan.estimate_is_sum && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
   }
   [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
   void collect(int phase);

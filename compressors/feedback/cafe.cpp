@@ -19,8 +19,8 @@ class Cafe final : public Feedback<T> {
  public:
   explicit Cafe(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("cafe", around, problems);

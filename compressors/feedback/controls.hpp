@@ -15,12 +15,12 @@ class Controls : public Feedback<T> {
  public:
   explicit Controls(double scale) : scale_(scale) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "control", .owner = SlotOwner::client},
-            {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-            {.name = "control_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "control", .owner = SlotOwner::client},
+                      {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "control_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "control"}}};
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 0, 1}}; }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   // c as clients know it goes into the estimate: they took the same numbers off.
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {

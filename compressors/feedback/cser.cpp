@@ -31,17 +31,12 @@ class Cser final : public Feedback<T> {
  public:
   explicit Cser(const CserOptions& o) : reset_every_(static_cast<std::uint32_t>(o.reset_every)) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"model", local_vectors.front()}, {"reset", local_vectors.front()}};
-  }
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
-  }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
-  [[nodiscard]] std::string offset_slot() const override { return "error"; }
-  [[nodiscard]] bool speaks(const RoundOrder& order, std::size_t channel) const override {
-    return channel == 0 || order.round % reset_every_ == 0;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "model"}, {.name = "reset", .every = reset_every_}},
+            .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .offset_slot = "error"};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
@@ -71,7 +66,7 @@ class Cser final : public Feedback<T> {
   }
   void after_compress(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
                       const Exchange<T>&) const override {
-    if (channel == 1 || speaks(round.order, 1)) return;
+    if (channel == 1 || resets(round.order)) return;
     const BatchView<T> stored = block.stored(round.state, "error");
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* m = stored.row(k);
@@ -84,11 +79,13 @@ class Cser final : public Feedback<T> {
   }
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
-    if (!speaks(round.order, 1)) return;
+    if (!resets(round.order)) return;
     for (std::size_t j = 0; j < estimate.size(); ++j) estimate[j] += aggregates[1].estimate[j];
   }
 
  private:
+  [[nodiscard]] bool resets(const RoundOrder& order) const { return order.round % reset_every_ == 0; }
+
   std::uint32_t reset_every_;
 };
 

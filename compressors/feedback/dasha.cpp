@@ -36,13 +36,14 @@ class Dasha final : public Feedback<T> {
  public:
   explicit Dasha(const DashaOptions& o) : a_(o.a), starts_dense_(o.init == DashaOptions::Init::dense) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "tracker", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::server},
-            {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "tracker", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::server},
+                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
+            .in_place_slot = "tracker",
+            .moves = {{.slot = "shift"}}};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "tracker"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("dasha", around, problems);
@@ -74,7 +75,6 @@ class Dasha final : public Feedback<T> {
     send.dense = starts_dense_ && round.order.round == 1;
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("tracker", block.first + k);
   }

@@ -28,17 +28,16 @@ class EcDiana final : public Feedback<T> {
   explicit EcDiana(const EcDianaOptions& o) : alpha_(o.alpha) {}
 
   // The shift comes first: the model channel writes the new error over the gradient.
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"shift", local_vectors.front()}, {"model", local_vectors.front()}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "shift"}, {.name = "model"}},
+            .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "shift_sum", .owner = SlotOwner::server}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .moves = {{.slot = "shift", .factor = alpha_}}};
   }
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-            {.name = "shift_sum", .owner = SlotOwner::server}};
-  }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.unit != Unit::step)
@@ -64,7 +63,6 @@ class EcDiana final : public Feedback<T> {
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, alpha_}}; }
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("error", block.first + k);
   }

@@ -16,7 +16,11 @@ class EcLsvrg final : public ErrorMemory<T> {
  public:
   explicit EcLsvrg(const NoOptions&) : ErrorMemory<T>("ec_lsvrg") {}
 
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
 
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);

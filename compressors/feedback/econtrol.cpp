@@ -35,13 +35,14 @@ class EControl final : public Feedback<T> {
  public:
   explicit EControl(const EControlOptions& o) : eta_(static_cast<T>(o.eta)), init_(o.init) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::server}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .moves = {{.slot = "shift"}}};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("econtrol", around, problems);
@@ -83,7 +84,6 @@ class EControl final : public Feedback<T> {
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("error", block.first + k);
   }

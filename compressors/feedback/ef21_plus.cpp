@@ -22,14 +22,12 @@ class Ef21Plus final : public Feedback<T> {
  public:
   explicit Ef21Plus(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"model", local_vectors.front()}, {"restart", local_vectors.front()}};
-  }
   // "server_shift" is the server's copy of the shifts: N P numbers in its memory and in checkpoints.
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "shift", .owner = SlotOwner::client},
-            {.name = "server_shift", .owner = SlotOwner::server_copy},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "model"}, {.name = "restart"}},
+            .slots = {{.name = "shift", .owner = SlotOwner::client},
+                      {.name = "server_shift", .owner = SlotOwner::server_copy},
+                      {.name = "shift_mean", .owner = SlotOwner::server}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("ef21_plus", around, problems);

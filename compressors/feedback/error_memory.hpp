@@ -16,11 +16,12 @@ class ErrorMemory : public Feedback<T> {
  public:
   explicit ErrorMemory(std::string name) : name_(std::move(name)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .needs_population = false};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector(name_, around, problems);
@@ -43,7 +44,6 @@ class ErrorMemory : public Feedback<T> {
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("error", block.first + k);
   }
-  [[nodiscard]] bool needs_population() const override { return false; }
   void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

@@ -24,9 +24,9 @@ class FedComGate final : public Feedback<T> {
  public:
   explicit FedComGate(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "tracker", .owner = SlotOwner::client},
-            {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
+                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("fedcomgate", "fedcomgate", around, problems);

@@ -15,8 +15,9 @@ class FedDyn final : public Feedback<T> {
  public:
   explicit FedDyn(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "moved"}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "feddyn")
@@ -28,7 +29,6 @@ class FedDyn final : public Feedback<T> {
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"moved", 0, 1}}; }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = round.state.slot("moved_sum");

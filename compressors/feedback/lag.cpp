@@ -37,11 +37,13 @@ class Lag final : public Feedback<T> {
  public:
   explicit Lag(const LagOptions& o) : xi_(o.xi), memory_(static_cast<std::size_t>(o.memory)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "last_sent", .owner = SlotOwner::client},
-            {.name = "gradient_sum", .owner = SlotOwner::server},
-            {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
-            {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {
+        .slots = {{.name = "last_sent", .owner = SlotOwner::client},
+                  {.name = "gradient_sum", .owner = SlotOwner::server},
+                  {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
+                  {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
+        .moves = {{.slot = "last_sent"}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "lag keeps one vector; this local update sends several"});
@@ -87,7 +89,6 @@ class Lag final : public Feedback<T> {
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"last_sent", 0, 1}}; }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
 
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {

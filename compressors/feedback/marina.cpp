@@ -28,9 +28,9 @@ class Marina final : public Feedback<T> {
  public:
   explicit Marina(const MarinaOptions& o) : p_(o.p) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "estimator", .owner = SlotOwner::server},
-            {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "estimator", .owner = SlotOwner::server},
+                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}}};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {

@@ -16,7 +16,7 @@ class Memoryless : public Feedback<T> {
     return send;
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  [[nodiscard]] bool needs_population() const override { return false; }
+  [[nodiscard]] FeedbackPlan plan() const override { return {.needs_population = false}; }
   void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

@@ -16,9 +16,9 @@ class MimeLite final : public Feedback<T> {
  public:
   explicit MimeLite(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-            {.name = "momentum_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "momentum_sum", .owner = SlotOwner::server}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "mime_lite")

@@ -28,12 +28,12 @@ class MomentumCorrection final : public Feedback<T> {
  public:
   explicit MomentumCorrection(const MomentumCorrectionOptions& o) : momentum_(static_cast<T>(o.momentum)), masking_(o.masking) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "momentum",
+            .error_slot = "accumulated"};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
-  [[nodiscard]] std::string error_slot() const override { return "accumulated"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1)

@@ -33,10 +33,11 @@ class PowerEf final : public ErrorMemory<T> {
  public:
   explicit PowerEf(const PowerEfOptions& o) : ErrorMemory<T>("power_ef"), steps_(o.steps), radius_(o.perturbation) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    std::vector<ChannelSpec> specs = {{"model", local_vectors.front()}};
-    for (std::int64_t s = 2; s <= steps_; ++s) specs.push_back({"power" + std::to_string(s), local_vectors.front()});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.channels = {{.name = "model"}};
+    for (std::int64_t s = 2; s <= steps_; ++s) plan.channels.push_back({.name = "power" + std::to_string(s)});
+    return plan;
   }
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);

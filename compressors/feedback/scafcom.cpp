@@ -29,12 +29,12 @@ class Scafcom final : public Controls<T> {
  public:
   explicit Scafcom(const ScafcomOptions& o) : Controls<T>(1), beta_(static_cast<T>(o.momentum)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    std::vector<SlotSpec> specs = Controls<T>::slots();
-    specs.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Controls<T>::plan();
+    plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
+    plan.in_place_slot = "momentum";
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("scafcom", "scallion", around, problems);

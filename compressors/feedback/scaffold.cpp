@@ -18,10 +18,11 @@ class Scaffold final : public Feedback<T> {
  public:
   explicit Scaffold(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "control", .owner = SlotOwner::client},
-            {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-            {.name = "control_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "control", .owner = SlotOwner::client},
+                      {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "control_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "control", .channel = 1}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "scaffold")
@@ -33,7 +34,6 @@ class Scaffold final : public Feedback<T> {
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 1, 1}}; }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = round.state.slot("control_sum");

@@ -29,12 +29,14 @@ class Shifted : public Feedback<T> {
  public:
   explicit Shifted(std::string name, ShiftRule rule) : name_(std::move(name)), rule_(rule) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    std::vector<SlotSpec> specs = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}};
-    if (rule_.has_momentum) specs.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
+                      .moves = {{.slot = "shift", .factor = rule_.lambda}}};
+    if (!rule_.has_momentum) return plan;
+    plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
+    plan.in_place_slot = "momentum";
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return rule_.has_momentum ? "momentum" : ""; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector(name_, around, problems);
@@ -53,7 +55,6 @@ class Shifted : public Feedback<T> {
     return send;
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, rule_.lambda}}; }
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     if (rule_.has_momentum) round.state.swap("momentum", block.first + k);
   }

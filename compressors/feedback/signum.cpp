@@ -27,10 +27,9 @@ class Signum final : public Feedback<T> {
  public:
   explicit Signum(const SignumOptions& o) : momentum_(o.momentum) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}}, .in_place_slot = "momentum"};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1)

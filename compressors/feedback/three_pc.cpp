@@ -69,21 +69,19 @@ class ThreePc final : public Feedback<T> {
  public:
   explicit ThreePc(const ThreePcOptions& o) : options_(o) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    std::vector<ChannelSpec> specs;
-    for (std::int64_t level = 1; level < num_levels(); ++level) specs.push_back({"level" + std::to_string(level), local_vectors.front()});
-    if (is(Variant::v2)) specs.push_back({"drift", local_vectors.front()});
-    if (is(Variant::v4)) specs.push_back({"first", local_vectors.front()});
-    specs.push_back({"model", local_vectors.front()});
-    return specs;
-  }
   // The shadow of "shift" is room for b.
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
-            {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
+                                {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
+                                {.name = "shift_mean", .owner = SlotOwner::server}},
+                      .in_place_slot = "last_gradient"};
+    for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
+    if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
+    if (is(Variant::v4)) plan.channels.push_back({.name = "first"});
+    plan.channels.push_back({.name = "model"});
+    for (std::size_t c = 0; c < plan.channels.size(); ++c) plan.moves.push_back({.slot = "shift", .channel = c});
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "last_gradient"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("three_pc", around, problems);
@@ -136,11 +134,6 @@ class ThreePc final : public Feedback<T> {
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override {
-    std::vector<StateMove> moves;
-    for (std::size_t c = 0; c < channels({""}).size(); ++c) moves.push_back({"shift", c, 1});
-    return moves;
-  }
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
     round.state.swap("last_gradient", block.first + k);
   }

@@ -212,7 +212,7 @@ class Wire final : public CohortRunner<T> {
                                      .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
                                      .clients = std::span(round.order.cohort).subspan(i, 1)};
     for (std::size_t c = 0; c < channels.size(); ++c) {
-      speaks_[c] = phase < channels[c].num_phases() && method_.feedback->speaks(round.order, c);
+      speaks_[c] = phase < channels[c].num_phases() && channels[c].is_active(round.order.round);
       if (!speaks_[c]) continue;
       CompressContext<T> own = context;
       own.random_key = channels[c].random_key;
@@ -268,8 +268,8 @@ class ServerHalf {
       gather_statistics<T>(run_.statistics, model_.data(), shared_.slot(kInitialStatistics).data());
       std::ranges::copy(shared_.slot(kInitialStatistics), state_.slot(kMeanStatistics).begin());
     }
-    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.exchange, wire_, *optimizer_, downlink_,
-                                                      run_, no_clients_, shared_, state_, pool_},
+    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_,
+                                                      *optimizer_, downlink_, run_, no_clients_, shared_, state_, pool_},
                                         RoundSettings{.step_size = step_size,
                                                       .schedule = method_.local->schedule(),
                                                       .rounds = static_cast<std::uint32_t>(scenario.rounds),

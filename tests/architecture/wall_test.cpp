@@ -23,7 +23,7 @@ bool same_bytes(std::span<const T> a, std::span<const T> b) {
 // The slots of both halves against those of a run in which nothing is apart.
 template <class T>
 void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test::ServerHalf<T>& server) {
-  std::vector<SlotSpec> slots = clients.method().feedback->slots();
+  std::vector<SlotSpec> slots = clients.method().plan.slots;
   const std::vector<SlotSpec> of_local = clients.method().local->slots();
   slots.insert(slots.end(), of_local.begin(), of_local.end());
   const auto N = static_cast<std::uint32_t>(plain.clients().num_clients());

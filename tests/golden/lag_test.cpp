@@ -142,11 +142,14 @@ TEST(Lag, AClientOfWeightZeroIsSilent) {
   constexpr std::size_t kP = 2;
   ClientState<double> clients(2, 2, kP);
   SharedState<double> shared(kP);
-  for (const SlotSpec& slot : lag->slots()) {
+  for (const SlotSpec& slot : lag->plan().slots) {
     if (slot.owner == SlotOwner::client) clients.declare(slot);
     if (slot.owner == SlotOwner::shared) shared.declare(slot);
   }
-  const RunSettings run{.num_clients = 2, .P = kP, .weights = {0.0, 1.0}};
+  RunSettings run;
+  run.num_clients = 2;
+  run.P = kP;
+  run.weights = {0.0, 1.0};
   const RoundOrder order{.round = 1, .server_step = 0.1, .cohort = {0, 1}};
   clients.open_round(order.cohort);
   const std::vector<double> reference = {0.0, 0.0};

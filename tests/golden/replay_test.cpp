@@ -219,7 +219,7 @@ class Replay {
   void receive(const ClientRound<T>& round, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
     const auto& channels = run_->exchange().channels;
     std::size_t spoken = 0;  // the last channels may be silent by schedule
-    while (spoken < channels.size() && run_->feedback().speaks(round.order, spoken)) ++spoken;
+    while (spoken < channels.size() && channels[spoken].is_active(round.order.round)) ++spoken;
     std::vector<Payload<T>> payloads(spoken);
     std::vector<Payload<T>*> targets;
     std::vector<const Scope*> scopes;

@@ -89,7 +89,7 @@ TEST_P(ServerCopy, IsWhatTheClientsHoldAfterAThousandRounds) {
   for (const double entry : run.model()) ASSERT_LT(std::fabs(entry), 100) << "diverged";
   if (p.theirs.empty()) {
     bool is_kept_by_clients = false, is_kept_by_server = false;
-    for (const SlotSpec& slot : run->feedback().slots()) {
+    for (const SlotSpec& slot : run->feedback().plan().slots) {
       is_kept_by_clients = is_kept_by_clients || slot.owner == SlotOwner::client;
       is_kept_by_server = is_kept_by_server || slot.owner != SlotOwner::client;
     }
