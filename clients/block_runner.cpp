@@ -9,12 +9,14 @@
 #include "clients/device_views.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/finite.hpp"
+#include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/excluded.hpp"
 #include "fl_core/key_error.hpp"
 #include "fl_core/message_sums.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/own_statistics.hpp"
 #include "fl_core/payload_ops.hpp"
+#include "fl_core/row_moves.hpp"
 
 namespace fl {
 
@@ -54,7 +56,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
       device_workspace_(options.device) {
   vector_homes_.resize(local_update.vectors().size());
   vector_homes_.front() = plan_.in_place_slot;
-  const Device memory = options.device == Device::cpu ? Device::cpu : Device::managed;
+  const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
   if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
     training_ = make_device_training(local_update, oracle, options.products);
   if (training_ == nullptr && options.products != MatrixProducts::full)
@@ -76,7 +78,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   messages_.resize(max_cohort);
   work_.resize(max_cohort, 1.0);
   refused_.resize(max_cohort);
-  statistics_ = Buffer<T>(0, memory);
+  statistics_ = Buffer<T>(0, is_plain() ? Device::pinned : memory);
   has_statistics_.resize(max_cohort);
   for (int thread = 0; thread < pool.num_threads(); ++thread) {
     scratch_.push_back(std::make_unique<Scratch>());
@@ -155,7 +157,8 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
       train(exec, round, block);
     }
     const Lap lap(lap_of(times, &RoundTimes::compress_s));
-    if (phase == 0 && keeps_updates_) on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(round, part); });
+    if (phase == 0 && keeps_updates_)
+      on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
     send_block(exec, round, block, phase);
   });
   if (options_.times != nullptr) add_times(*options_.times);
@@ -169,10 +172,14 @@ void BlockRunner<T>::keep_updates(bool keep) {
 }
 
 template <class T>
-void BlockRunner<T>::keep_updates_of(const ClientRound<T>& round, const ClientBlock<T>& block) {
+void BlockRunner<T>::keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
     T* kept = kept_updates_.data() + (block.first + k) * round.P();
+    if (is_plain()) {
+      copy_bytes(kept, Device::cpu, update, options_.memory, round.P() * sizeof(T), exec.stream);
+      update = kept;
+    }
     std::transform(update, update + round.P(), kept, [work](T u) { return work * u; });
   }
 }
@@ -227,7 +234,22 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
     training_->run(exec, pool_, round, there, std::span(refused_).subspan(block.first, block.K));
     return;
   }
+  if (is_plain()) return train_and_upload(exec, round, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
+}
+
+template <class T>
+void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+  trained_.resize(block.vectors.size());
+  ClientBlock<T> here = block;
+  for (std::size_t v = 0; v < here.vectors.size(); ++v) {
+    trained_[v].resize_discard(block.K * stride_);
+    here.vectors[v] = {trained_[v].data(), nullptr, block.K, round.P(), stride_};
+  }
+  on_host(exec, here, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
+  for (std::size_t v = 0; v < here.vectors.size(); ++v)
+    for (std::uint32_t k = 0; k < block.K; ++k)
+      upload_bytes(block.vectors[v].row(k), here.vectors[v].row(k), round.P() * sizeof(T), exec.stream);
 }
 
 template <class T>
@@ -257,18 +279,31 @@ void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, c
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
   if (counter_ != nullptr) tally(block, phase);
+  if (is_plain()) fetch_messages(block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, round, part, phase); });
 }
 
-namespace {
-
-// An operator that did not run remembers what it remembered.
+// Operators write the state of weights alone.
 template <class T>
-void keep_memory(const BatchView<const T>& remembered, const BatchView<T>& remember) {
-  for (std::uint32_t k = 0; k < remember.K; ++k) std::copy_n(remembered.row(k), remember.P, remember.row(k));
+void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows) {
+  const Exec& where = is_plain() ? exec : host_exec(exec);
+  Workspace::Frame frame(*where.workspace);
+  const BatchView<T> there = reachable(where, rows, frame);
+  for (const Statistic& statistic : round.run.statistics) clear_entries(where, there, statistic.begin, statistic.end);
 }
 
-}  // namespace
+// The shared state of the channel's operator, null without any. Beside the GPU's own memory it is pinned, and kernels, which read it again
+// and again, are given a copy.
+template <class T>
+const T* BlockRunner<T>::shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
+                                      Workspace::Frame& frame) const {
+  if (channel.shared_slot.empty()) return nullptr;
+  const std::span<const T> shared = round.shared.slot(channel.shared_slot);
+  if (!is_plain()) return shared.data();
+  T* there = frame.take<T>(shared.size());
+  copy_bytes(there, Device::cuda, shared.data(), Device::pinned, shared.size_bytes(), exec.stream);
+  return there;
+}
 
 template <class T>
 void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
@@ -278,27 +313,33 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   const Exec& host = host_exec(exec);
   Send<T> send = feedback_.prepare(host, round, block, c);
   if (!last) send.state = {};
-  if (send.state.rule != StateRule::none && num_statistics_ > 0)  // operators write the state of weights alone
-    for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, send.state.out.row(k));
+  if (is_plain() && send.state.rule == StateRule::zero_where_sent)
+    throw Error("a feedback that clears what was sent makes the host keep its input, so its host_walks() must say so");
+  if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
   for (Payload<T>* message : block.messages[c]) {
-    if (exec.device != Device::cpu) message->place_on(Device::managed);
+    if (exec.device != Device::cpu) message->place_on(options_.memory);
     message->clear(channel.length(phase));
   }
-  const std::string &shared = channel.shared_slot, &own = channel.client_slot;
+  Workspace::Frame frame(*exec.workspace);
+  const std::string& own = channel.client_slot;
   CompressContext<T> own_context{.round = round.order.round,
                                  .phase = phase,
                                  .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
                                  .random_key = channel.random_key,
                                  .clients = block.clients,
-                                 .shared = shared.empty() ? nullptr : round.shared.slot(shared).data(),
+                                 .shared = shared_state(exec, round, channel, frame),
                                  .remembered = {},
                                  .remember = {}};
   if (!own.empty()) {
     own_context.remembered = block.stored(round.state, own);
     own_context.remember = block.shadow(round.state, own);
-    if (send.dense) keep_memory(own_context.remembered, own_context.remember);
+    if (send.dense) {  // an operator that does not run remembers what it remembered
+      const Exec& where = is_plain() ? exec : host;
+      Workspace::Frame inner(*where.workspace);
+      copy_rows(where, reachable(where, own_context.remembered, inner), reachable(where, own_context.remember, inner));
+    }
   }
   compress(exec, channel, own_context, send, block, c);
   if (measured) measuring_.of_messages(exec, host, round, block, c, send);
@@ -360,6 +401,24 @@ void BlockRunner<T>::tally(const ClientBlock<T>& block, int phase) {
 }
 
 template <class T>
+void BlockRunner<T>::fetch_messages(const ClientBlock<T>& block) {
+  copies_.clear();
+  copies_.resize(channels_.size() * block_size_);
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    if (!channels_[c].speaks) continue;
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const Payload<T>& entries = *block.messages[c][k];
+      const bool is_read = exchange_.channels[c].compressor->published_bits_read_entries() && !entries.silent;
+      if (!is_read && !codec::needs_content(entries.on_wire(), tally_of(block.first + k, c)) &&
+          (&entries.on_wire() == &entries || !codec::needs_content(entries, tally_of_entries(block.first + k, c))))
+        continue;
+      copies_[c * block_size_ + k] = std::make_unique<Payload<T>>();
+      cuda::copy_payload(entries, *copies_[c * block_size_ + k], device_exec_.stream);
+    }
+  }
+}
+
+template <class T>
 void BlockRunner<T>::count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   scratch.known.clear();
@@ -385,7 +444,7 @@ void BlockRunner<T>::count_bits(const Exec& exec, const ClientRound<T>& round, c
     for (std::size_t c = 0; c < channels_.size(); ++c) {
       if (!channels_[c].speaks) continue;
       const ExchangeChannel<T>& channel = exchange_.channels[c];
-      const Payload<T>& payload = *block.messages[c][k];
+      const Payload<T>& payload = readable(block, c, k);
       const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
       const codec::Tally counted = tally_of(block.first + k, c);
       scratch.spoken.push_back({&payload.on_wire(), &scope, counted, scratch.known[c]});
@@ -430,7 +489,7 @@ template <class T>
 bool BlockRunner<T>::is_finite_message(const ClientBlock<T>& block, int phase, std::uint32_t k) const {
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (!channels_[c].speaks) continue;
-    const Payload<T>& entries = *block.messages[c][k];
+    const Payload<T>& entries = readable(block, c, k);
     const Scope& scope = exchange_.channels[c].phase_scope[static_cast<std::size_t>(phase)];
     if (!codec::is_finite(entries.on_wire(), scope, tally_of(block.first + k, c))) return false;
     if (&entries.on_wire() != &entries && !codec::is_finite(entries, scope, tally_of_entries(block.first + k, c))) return false;

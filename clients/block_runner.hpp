@@ -3,7 +3,9 @@
 // On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
 // themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
-// out.
+// out. Where no part of a run makes the host walk vectors (Feedback::host_walks and its kin), all of that may lie in the GPU's own memory
+// instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages of which the GPU has not counted everything,
+// are then copied, and everything else stays where it is.
 //
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.
@@ -34,6 +36,7 @@ struct BlockRunnerOptions {
   bool materialise = false;  // encode and decode every message, and go on with what was decoded
   PublishedMetrics published_metrics = PublishedMetrics::none;
   Device device = Device::cpu;                     // where clients train and operators run that can
+  Device memory = Device::managed;                 // with a GPU: of vectors, state and messages; cuda: the host follows no pointer to them
   bool trains_on_cpu = false;                      // all clients, whatever the device: the CPU's bytes
   MatrixProducts products = MatrixProducts::full;  // others need clients that train on a GPU
   bool local_statistics = false;                   // running statistics stay with the clients (fl_core/own_statistics.hpp)
@@ -91,8 +94,13 @@ class BlockRunner final : public CohortRunner<T> {
   void train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates of the block on the CPU.
   void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  // The same into rows of the host, which are then copied to the block's.
+  void train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
+  [[nodiscard]] const T* shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
+                                      Workspace::Frame& frame) const;
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
                 const ClientBlock<T>& block, std::size_t c);
@@ -104,6 +112,13 @@ class BlockRunner final : public CohortRunner<T> {
   [[nodiscard]] codec::Tally tally_of_entries(std::uint32_t position, std::size_t c) const {
     return counter_ == nullptr ? codec::Tally{} : tallies_[(channels_.size() + c) * block_size_ + position % block_size_].tally;
   }
+  // Copies the block's messages that the host has to read, beside what was counted of them, out of the GPU's own memory.
+  void fetch_messages(const ClientBlock<T>& block);
+  // The message of the block's client k where the host may read what it needs of it.
+  [[nodiscard]] const Payload<T>& readable(const ClientBlock<T>& block, std::size_t c, std::uint32_t k) const {
+    const Payload<T>* copy = copies_.empty() ? nullptr : copies_[c * block_size_ + (block.first + k) % block_size_].get();
+    return copy == nullptr ? *block.messages[c][k] : *copy;
+  }
   [[nodiscard]] bool is_finite_message(const ClientBlock<T>& block, int phase, std::uint32_t k) const;
   void count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   std::span<T> add_statistics(const ClientBlock<T>& block, int phase, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
@@ -114,7 +129,8 @@ class BlockRunner final : public CohortRunner<T> {
                   std::span<const std::uint8_t> delivered);
   void add_times(RoundTimes& times);
   void resize_blocks(const ClientRound<T>& round);
-  void keep_updates_of(const ClientRound<T>& round, const ClientBlock<T>& block);
+  void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
   const LocalUpdate<T>& local_update_;
   const Feedback<T>& feedback_;
@@ -131,6 +147,8 @@ class BlockRunner final : public CohortRunner<T> {
   std::unique_ptr<DeviceTraining<T>> training_;     // null: clients train on the CPU
   std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
   std::vector<codec::Channel<T>> tallies_;  // [2,channels,K] of the block on the GPU: as they travel, and entries where those differ
+  std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null where the host reads sizes alone
+  std::vector<Buffer<T>> trained_;                   // per local vector: [K,P] of a block that was trained on the host
   DeviceStream device_stream_;
   Workspace device_workspace_;
   Exec device_exec_;

@@ -30,6 +30,11 @@ const Schedule& LocalUpdate<T>::schedule() const {
 }
 
 template <class T>
+std::string LocalUpdate<T>::host_walks() const {
+  return descent() ? "" : "may read every row of client state, because the local update does not say what it reads";
+}
+
+template <class T>
 void LocalUpdate<T>::prepare(const Exec&, const GradientOracle<T>&, ClientState<T>&, const T*) const {}
 
 template BatchView<const float> own_models(const ClientRound<float>&, const ClientBlock<float>&, float*);

@@ -48,6 +48,9 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual bool needs_optimum() const { return false; }
   // What a GPU may compute instead of run(); none for methods that are something else.
   [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
+  // What the host does with rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host"; "" =
+  // nothing: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute do nothing.
+  [[nodiscard]] virtual std::string host_walks() const;
   // Once before the first round; x_star is null unless needs_optimum().
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
   // Fills block.vectors, and moves block.statistics to what the client's running statistics are after its work (StepwiseUpdate::descend and

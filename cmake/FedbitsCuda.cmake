@@ -9,7 +9,7 @@ endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
 set_source_files_properties(fl_core/buffer.cpp fl_core/excluded.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
-  compressors/codec/device_tally.cpp fl_core/row_norms.cpp fl_core/row_sums.cpp fl_core/message_sums.cpp
+  compressors/codec/device_tally.cpp fl_core/row_norms.cpp fl_core/row_sums.cpp fl_core/row_moves.cpp fl_core/message_sums.cpp
   PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
@@ -55,7 +55,7 @@ if(GTest_FOUND)
   endfunction()
   set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
     tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
-    tests/gpu/top_k_test.cpp)
+    tests/gpu/top_k_test.cpp tests/gpu/plain_test.cpp)
   list(TRANSFORM FL_GPU_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   if(NOT FL_BUNDLE)
     fedbits_gpu_test(fedbits_gpu_parity ${FL_GPU_TESTS})

@@ -1,9 +1,26 @@
-# A precompiled header for tests: a sixth of the compiler's time. The library's own files do without, so that one that leans on what
-# another file included is found.
+# Precompiled headers for tests and for the command line: a sixth of the compiler's time. The library's own files do without, so that one that
+# leans on what another file included is found.
 #
 # fedbits_precompile(TARGET VARIANT) gives TARGET the header tests/support/precompiled.hpp, which is compiled once for all targets that name
 # the same VARIANT: they have the same flags, but for definitions that the header does not use.
-option(FL_PRECOMPILE "A precompiled header for the tests" ON)
+# fedbits_precompile_own(TARGET HEADER ...) precompiles headers for TARGET alone.
+option(FL_PRECOMPILE "Precompiled headers for the tests and the command line" ON)
+
+# The compiler cache tells headers apart by their bytes, which must not change with the time.
+function(fedbits_cache_precompiled target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  elseif(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
+
+function(fedbits_precompile_own target)
+  if(FL_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    fedbits_cache_precompiled(${target})
+  endif()
+endfunction()
 
 function(fedbits_precompile target variant)
   set(owner test_header_${variant})
@@ -21,13 +38,8 @@ function(fedbits_precompile target variant)
     # A header for programs has to be compiled like one.
     set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${owner} PRIVATE -fPIE)
-    # A compiler cache tells headers apart by their bytes.
-    if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      target_compile_options(${owner} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-    endif()
+    fedbits_cache_precompiled(${owner})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-  endif()
+  fedbits_cache_precompiled(${target})
 endfunction()

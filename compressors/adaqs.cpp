@@ -26,7 +26,10 @@ struct AdaqsOptions {
 
 inline void describe(Schema& s, AdaqsOptions& o) {
   s.field("levels", o.levels, "s_0, the levels between 0 and the norm in the first rounds").at_least(1).at_most(1048576);
-  s.field("double_every", o.double_every, "E: the levels double after so many rounds").at_least(1).at_most(4294967295.0).unit("rounds");
+  s.field("double_every", o.double_every, "E: number of rounds after which the levels double")
+      .at_least(1)
+      .at_most(4294967295.0)
+      .unit("rounds");
   s.field("max_levels", o.max_levels, "s_max, where the doubling ends").at_least(1).at_most(1048576);
   s.field("scaled", o.scaled, "divide by 1 + omega: no longer unbiased, but a contraction, as error feedback needs it");
 }

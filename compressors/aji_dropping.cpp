@@ -76,7 +76,7 @@ class AjiDropping final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, AjiDropping, AjiDroppingOptions,
-                 (PartInfo{"compressor", "aji_dropping", "what reaches a threshold read off a random sample of the magnitudes",
+                 (PartInfo{"compressor", "aji_dropping", "entries that reach a threshold, estimated from a random sample of the magnitudes",
                            "Aji, Heafield, Sparse communication for distributed gradient descent, EMNLP 2017"}));
 
 }  // namespace

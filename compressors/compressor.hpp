@@ -89,6 +89,8 @@ class FL_API Compressor {
 
   // Bits as the method's paper or code counts them (practice: 32 per kept value, no indices, no header).
   [[nodiscard]] virtual double published_bits(const Payload<T>& message, const Scope& scope) const;
+  // Whether that reads levels, values or positions: a message in a GPU's memory is then copied to the host for it.
+  [[nodiscard]] virtual bool published_bits_read_entries() const { return false; }
 
   // Numbers that the operator remembers of every client from round to round, zeros at first; 0 = none. They are the client's alone: the
   // receiver does not know them. An operator of several phases writes them in the last one.

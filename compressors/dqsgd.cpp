@@ -118,7 +118,7 @@ class Dqsgd final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Dqsgd, DqsgdOptions,
-                 (PartInfo{"compressor", "dqsgd", "QSGD with as many levels as the norm asks for; absolute and unbiased",
+                 (PartInfo{"compressor", "dqsgd", "QSGD whose number of levels grows with the norm; absolute and unbiased",
                            "Yan, Huang, Lan, Song, DQ-SGD: Dynamic quantization in SGD, 2021"}));
 
 }  // namespace

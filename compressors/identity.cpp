@@ -58,7 +58,7 @@ class Identity final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Identity, IdentityOptions,
-                 (PartInfo{"compressor", "identity", "sends every value; format = \"fp16\" or \"bf16\" halves or quarters the bits", ""}));
+                 (PartInfo{"compressor", "identity", "sends every value; format = \"fp16\" or \"bf16\" sends it in 16 bits", ""}));
 #if !defined(FL_DEVICE_IS_CUDA)
 const bool kFp16 = add_alias({"compressor", "fp16", "identity", {{"format", Value{std::string("fp16")}}}, "", "IEEE 754-2019, binary16"});
 const bool kBf16 = add_alias(

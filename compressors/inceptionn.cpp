@@ -83,6 +83,7 @@ class Inceptionn final : public Compressor<T> {
     }
   }
 
+  [[nodiscard]] bool published_bits_read_entries() const override { return true; }
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
     if (message.silent) return 0;
     const double one = 1 << kFinePlaces;

@@ -91,7 +91,7 @@ class Induced final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Induced, InducedOptions,
-                 (PartInfo{"compressor", "induced", "a biased operator, and an unbiased one for what it leaves behind; unbiased",
+                 (PartInfo{"compressor", "induced", "a biased operator and an unbiased operator on its error; together unbiased",
                            "Horvath, Richtarik, A better alternative to error feedback, ICLR 2021"}));
 
 }  // namespace

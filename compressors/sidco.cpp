@@ -246,7 +246,7 @@ class Sidco final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Sidco, SidcoOptions,
-                 (PartInfo{"compressor", "sidco", "what exceeds the quantile of a distribution fitted to the magnitudes, in stages",
+                 (PartInfo{"compressor", "sidco", "entries above a quantile of a distribution that is fitted to the magnitudes, in stages",
                            "Abdelmoniem, Elzanaty, Alouini, Canini, SIDCo, MLSys 2021"}));
 
 }  // namespace

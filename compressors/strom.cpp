@@ -22,7 +22,7 @@ struct StromOptions {
   double tau = 0.01;
 };
 inline void describe(Schema& s, StromOptions& o) {
-  s.field("tau", o.tau, "what every entry that is sent stands for, and the magnitude that it has to exceed").above(0).at_most(1e30);
+  s.field("tau", o.tau, "magnitude that an entry must exceed to be sent, and its magnitude at the receiver").above(0).at_most(1e30);
 }
 
 namespace FL_DEVICE_NS {
@@ -67,7 +67,7 @@ class Strom final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Strom, StromOptions,
-                 (PartInfo{"compressor", "strom", "the signs of what exceeds tau, each standing for tau; for error feedback",
+                 (PartInfo{"compressor", "strom", "+tau or -tau for every entry whose magnitude exceeds tau; for error feedback",
                            "Strom, Scalable distributed DNN training using commodity GPU cloud computing, INTERSPEECH 2015"}));
 
 }  // namespace

@@ -64,6 +64,7 @@ class ThreeLc final : public Compressor<T> {
                             TernaryLevel<T>{}, std::span<const RandomStream>{}, state, messages);
   }
 
+  [[nodiscard]] bool published_bits_read_entries() const override { return true; }
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
     if (message.silent) return 0;
     std::size_t first = 0, bytes = 0;

@@ -105,9 +105,17 @@ void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
 
 std::uint64_t free_bytes_of([[maybe_unused]] Device device) {
 #if defined(FL_WITH_CUDA)
-  if (device != Device::cpu) return cuda::free_bytes_of_device();
+  if (device != Device::cpu) return cuda::free_bytes_of_device(device);
 #endif
   return ~std::uint64_t{0};
+}
+
+bool shares_managed_memory() {
+#if defined(FL_WITH_CUDA)
+  return cuda::shares_managed_memory();
+#else
+  return false;
+#endif
 }
 
 void upload_bytes([[maybe_unused]] void* to, [[maybe_unused]] const void* from, [[maybe_unused]] std::size_t bytes,

@@ -120,6 +120,19 @@ std::span<T> ClientState<T>::of_client(const std::string& name, std::uint32_t cl
 }
 
 template <class T>
+void ClientState<T>::put(const std::string& name, std::uint32_t client, std::span<const T> row) {
+  const std::span<T> stored = of_client(name, client);
+  if (row.size() != stored.size())
+    throw Error("client slot '" + name + "' holds " + std::to_string(stored.size()) + " entries of each client");
+  if (memory_ == Device::cpu) {
+    std::ranges::copy(row, stored.begin());
+    return;
+  }
+  const DeviceStream stream(Device::cuda);
+  copy_bytes(stored.data(), memory_, row.data(), Device::cpu, row.size_bytes(), stream.get());
+}
+
+template <class T>
 std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t client) {
   if (!pager_ && memory_ == Device::cpu) return of_client(name, client);
   if (!pager_) {  // a copy: its pages stay where they are
@@ -176,8 +189,13 @@ void ClientState<T>::persist_clients(Archive& archive) {
       std::uint8_t is_present = !archive.is_reading() && !is_zero_row(peek(name, client)) ? 1 : 0;
       persist_mark(archive, name, client, is_present);
       if (is_present == 0) continue;
-      const bool is_copied = !archive.is_reading() && memory_ != Device::cpu;
-      archive.array(is_copied ? std::span<T>(peeked_) : of_client(name, client));
+      if (memory_ == Device::cpu) {
+        archive.array(of_client(name, client));
+        continue;
+      }
+      peeked_.resize(slot.length);  // what peek() left there, or room for what is read
+      archive.array(std::span<T>(peeked_));
+      if (archive.is_reading()) put(name, client, peeked_);
     }
   }
 }
@@ -190,11 +208,15 @@ void ClientState<T>::read_pages(Archive& archive) {
   index.validate(num_clients_, client_bytes());
   PageFile file(paging_->file, client_bytes());
   file.adopt(index.name, index.num_places());
+  std::vector<T> record(client_bytes() / sizeof(T));
   for (std::size_t i = 0; i < index.clients.size(); ++i) {
-    std::vector<std::span<std::byte>> parts;
-    for (auto& [name, slot] : slots_)
-      parts.push_back(std::as_writable_bytes(std::span(of_client(name, index.clients[i]).data(), slot.stride)));
-    read_checked(file, index, i, parts);
+    const std::span<std::byte> part = std::as_writable_bytes(std::span(record));
+    read_checked(file, index, i, {&part, 1});
+    std::size_t at = 0;
+    for (const auto& [name, slot] : slots_) {
+      put(name, index.clients[i], std::span<const T>(record).subspan(at, slot.length));
+      at += slot.stride;
+    }
   }
 }
 

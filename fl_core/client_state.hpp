@@ -62,8 +62,11 @@ class FL_API ClientState {
     Slot& slot = find(name);
     return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
-  // One client's stored vector, whoever is in the cohort, to be changed: [L]. Valid until another client is asked for or a round opens.
+  // One client's stored vector, whoever is in the cohort, to be changed where it lies: [L]. Valid until another client is asked for or a
+  // round opens. In a GPU's own memory no host may follow it: use peek() and put().
   [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client);
+  // Replaces it by a copy of `row` [L], in any memory.
+  void put(const std::string& name, std::uint32_t client, std::span<const T> row);
   // The same to be read; empty where it is known to be zero. Clients in the file stay there.
   [[nodiscard]] std::span<const T> peek(const std::string& name, std::uint32_t client);
   // Vectors of several clients to be read, all of which are in memory: [clients,L]. The view finds its row numbers in `rows`.
@@ -76,7 +79,7 @@ class FL_API ClientState {
     slot.rows[position] = slot.row_of_seat[seats_[position]];
   }
 
-  // Where client slots lie: the host's memory, or managed.
+  // Where client slots lie: the host's memory, managed, or a GPU's own.
   [[nodiscard]] Device memory() const { return memory_; }
 
   // The round of a client's last acknowledged message; 0 = none yet.
@@ -126,7 +129,7 @@ class FL_API ClientState {
   void read_pages(Archive& archive);
 
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_seats_;
-  Device memory_;  // of slots: the host's, or managed where operators run on a GPU
+  Device memory_;  // of slots: the host's, managed where operators run on a GPU, or that GPU's own
   std::map<std::string, Slot> slots_;
   std::vector<std::uint32_t> seats_;  // of this round's members
   std::vector<std::uint32_t> acknowledged_;

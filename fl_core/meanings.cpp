@@ -110,6 +110,8 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "" : "; did you mean " + in_quotes(near) + "?";
 }
 
+std::string missing_text(const std::string& meaning) { return "is missing and has no default; its meaning: " + meaning; }
+
 std::string meant_value(const std::string& word, const std::vector<std::string>& candidates) {
   for (const Meaning& meaning : meanings_of(word))
     if (!meaning.value.empty() && contains(candidates, meaning.value)) return meaning.value;

@@ -48,6 +48,9 @@ enum class Sought { key, value };
 // is no candidate, the text says where that stands: `; did you mean "learning_rate" (in [local])?`. Returns "" if nothing is near.
 [[nodiscard]] FL_API std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates, Sought sought);
 
+// Returns what an error says of a key that must be given and is not: that it is missing, and what it means.
+[[nodiscard]] FL_API std::string missing_text(const std::string& meaning);
+
 // Returns the candidate that the word means as a value, or "".
 [[nodiscard]] FL_API std::string meant_value(const std::string& word, const std::vector<std::string>& candidates);
 

@@ -79,7 +79,7 @@ struct Payload {
   [[nodiscard]] Payload& code() {
     if (code_ == nullptr) code_ = std::make_unique<Payload>();
     is_coded_ = true;
-    if (index.device() == Device::managed) code_->place_on(Device::managed);
+    if (index.device() != Device::cpu) code_->place_on(index.device());
     code_->clear(length);
     return *code_;
   }
@@ -92,10 +92,10 @@ struct Payload {
   }
 
   // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's verbs call it. Managed memory
-  // is every device's. Of its numbers the host reads counts alone in every round: they are pinned, and reading them moves no pages.
+  // is every device's. The host reads the counts of a GPU's messages in every round: they are pinned, so both reach them without a copy.
   void place_on(Device device) {
     if (index.device() == device || index.device() == Device::managed) return;
-    counts = Buffer<std::uint32_t>(0, device == Device::managed ? Device::pinned : device);
+    counts = Buffer<std::uint32_t>(0, device == Device::cpu ? Device::cpu : Device::pinned);
     index = Buffer<std::uint32_t>(0, device);
     value = Buffer<T>(0, device);
     level_bytes = Buffer<std::byte>(0, device);

@@ -30,10 +30,13 @@ std::string list(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// "unknown compressor "topk"; did you mean "top_k"? known: identity, top_k". `other` tells of parts of that name with another role.
+// "unknown compressor "topk"; did you mean "top_k"? known: identity, top_k". `other` tells of parts of that name with another role. A name
+// that is like no other may be that of a part of one's own, whose plug-in was not loaded.
 ConfigError unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known, const std::string& other) {
   const std::string hint = other.empty() || !meant_value(name, known).empty() ? did_you_mean(name, known, Sought::value) : other;
-  return ConfigError("unknown " + what + " \"" + name + "\"" + (hint.empty() ? ";" : hint) + " known: " + list(known));
+  const std::string start = "unknown " + what + " \"" + name + "\"";
+  if (!hint.empty()) return ConfigError(start + hint + " known: " + list(known));
+  return ConfigError(start + (what == "role" ? ";" : "; a part of your own needs --plugin FILE.so;") + " known: " + list(known));
 }
 
 // Every role that a part may have: what scenarios and networks choose parts for.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "clients/model.hpp"
 #include "fl_core/key_error.hpp"
@@ -12,15 +13,19 @@
 namespace fl {
 namespace {
 
-// Returns the text of a part's option, "" if it has none or another value.
-std::string text_option(const Part& part, const std::string& name) {
+// Returns the value of a part's option; nothing if it has none of that name.
+std::optional<Value> option_of(const Part& part, const std::string& name) {
   Options options = part.options;
-  if (options.empty()) return "";
+  if (options.empty()) return std::nullopt;
   Schema schema = options.schema();
   const Field* field = schema.find(name);
-  if (field == nullptr) return "";
-  const Value value = field->value();
-  const auto* text = std::get_if<std::string>(&value.data);
+  return field == nullptr ? std::nullopt : std::optional(field->value());
+}
+
+// Returns the text of a part's option, "" if it has none or another value.
+std::string text_option(const Part& part, const std::string& name) {
+  const std::optional<Value> value = option_of(part, name);
+  const auto* text = value ? std::get_if<std::string>(&value->data) : nullptr;
   return text == nullptr ? "" : *text;
 }
 
@@ -46,6 +51,25 @@ std::vector<std::pair<std::string, Expression>> rules_of(const Scenario& scenari
     rules.emplace_back("local.learning_rate", Expression(text));
   std::erase_if(rules, [](const auto& rule) { return !needs_smoothness(rule.second); });
   return rules;
+}
+
+// Returns true if the scenario has this key and takes rules over the constants of a smooth model there.
+bool takes_rules(const Scenario& scenario, const std::string& key) {
+  if (key == "model.l2" || key == "model.nonconvex") return true;
+  return key == "local.learning_rate" && option_of(scenario.local, "learning_rate").has_value();
+}
+
+// Returns the rule of a value that names a constant of a smooth model; nothing for other values, and for rules that cannot be read, which
+// are reported when the value is tried.
+std::optional<Expression> rule_on_smoothness(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text == nullptr) return std::nullopt;
+  try {
+    const Expression rule(*text);
+    return needs_smoothness(rule) ? std::optional(rule) : std::nullopt;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
 }
 
 // Files that a scenario names, by key.
@@ -74,6 +98,12 @@ std::string needs_smoothness_text(const Expression& rule, const std::string& key
          "\"; write a number, such as " + option + " = " + (option == "learning_rate" ? "0.1" : "0.001");
 }
 
+EarlyChecks::EarlyChecks(InputSearch search, const std::vector<TuneKey>& tuned) : search_(std::move(search)) {
+  for (const TuneKey& one : tuned)
+    for (const Value& value : one.values)
+      if (const auto rule = rule_on_smoothness(value)) tuned_.push_back({one.key, *rule, one.place});
+}
+
 void EarlyChecks::check(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems) {
   check_rules(scenario, places, problems);
   if (search_.catalog != nullptr) check_inputs(scenario, places, problems);
@@ -83,12 +113,15 @@ void EarlyChecks::check_rules(const Scenario& scenario, const KeyPlaces& places,
   const std::string& kind = scenario.model.part.kind;
   if (!Registry::instance().contains("model", kind)) return;  // that is reported
   const auto rules = rules_of(scenario);
-  if (rules.empty() || good_.contains("model " + kind)) return;
+  if ((rules.empty() && tuned_.empty()) || good_.contains("model " + kind)) return;
   if (may_have_smoothness(scenario)) {
     good_.insert("model " + kind);
     return;
   }
   for (const auto& [key, rule] : rules) problems.add(places.find(key), key + ": " + needs_smoothness_text(rule, key, kind));
+  for (const TunedRule& tuned : tuned_)
+    if (takes_rules(scenario, tuned.key))
+      problems.add(tuned.place, "sweep.tune.values: " + tuned.key + ": " + needs_smoothness_text(tuned.rule, tuned.key, kind));
 }
 
 void EarlyChecks::check_inputs(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems) {

@@ -1,14 +1,16 @@
 // What can be said about a scenario before its data are read: whether its data sets and files are there, and whether its model has the
-// constants that its rules name. These problems are reported together with those of the file itself.
+// constants that its rules name, those that tuning would try included. These problems are reported together with those of the file itself.
 #pragma once
 
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "scenarios/config_tree.hpp"
 #include "scenarios/key_places.hpp"
 #include "scenarios/scenario.hpp"
+#include "scenarios/tune_settings.hpp"
 
 namespace fl {
 
@@ -25,7 +27,8 @@ struct InputSearch {
 // Checks scenario after scenario; what was found in order is not looked at again.
 class EarlyChecks {
  public:
-  explicit EarlyChecks(InputSearch search) : search_(std::move(search)) {}
+  // `tuned` are the keys and values of [sweep.tune].
+  explicit EarlyChecks(InputSearch search, const std::vector<TuneKey>& tuned = {});
   // Adds problems at the places of their keys.
   void check(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
 
@@ -33,7 +36,15 @@ class EarlyChecks {
   void check_rules(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
   void check_inputs(const Scenario& scenario, const KeyPlaces& places, ProblemList& problems);
 
+  // A rule that names a constant of a smooth model, and where [sweep.tune] lists it.
+  struct TunedRule {
+    std::string key;
+    Expression rule;
+    Place place;
+  };
+
   InputSearch search_;
+  std::vector<TunedRule> tuned_;
   std::set<std::string> good_;
 };
 

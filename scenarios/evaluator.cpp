@@ -69,7 +69,7 @@ Evaluator<T>::Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool, De
       pool_(pool),
       row_sums_(pool),
       on_device_(device == Device::cpu ? nullptr : std::make_unique<OnDevice>(problem, device)),
-      gradients_(0, device == Device::cpu ? Device::cpu : Device::managed) {}
+      gradients_(0, on_device_ != nullptr && on_device_->gradient != nullptr ? Device::cuda : Device::cpu) {}
 template <class T>
 Evaluator<T>::~Evaluator() = default;
 
@@ -152,8 +152,20 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   const RoundOrder order;
   const ClientBlock<T> block{0, count, clients, {{gradients_.data(), nullptr, count, P, P}}, {}, work};
   on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, refused);
+  const std::vector<T> nans(P, std::numeric_limits<T>::quiet_NaN());
   for (std::uint32_t k = 0; k < count; ++k)
-    if (refused[k] != 0) std::fill_n(gradients_.data() + k * P, P, std::numeric_limits<T>::quiet_NaN());
+    if (refused[k] != 0)
+      copy_bytes(gradients_.data() + k * P, Device::cuda, nans.data(), Device::cpu, P * sizeof(T), on_device_->exec.stream);
+  synchronise(on_device_->exec);
+}
+
+// The gradients of the latest pass where the host reads them: [count,P].
+template <class T>
+const T* Evaluator<T>::gradients_here(std::size_t entries) {
+  if (gradients_.device() == Device::cpu) return gradients_.data();
+  copied_gradients_.resize_discard(entries);
+  copy_bytes(copied_gradients_.data(), Device::cpu, gradients_.data(), Device::cuda, entries * sizeof(T), on_device_->exec.stream);
+  return copied_gradients_.data();
 }
 
 // zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, so that nothing cancels when clients are alike.
@@ -170,9 +182,10 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
       compute_gradients(x, first, count);
-      if (pass == 1)
-        pool_.parallel_for(count,
-                           [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(gradients_.data() + k * P, mean_.data(), P); });
+      if (pass == 1) {
+        const T* here = gradients_here(count * P);
+        pool_.parallel_for(count, [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(here + k * P, mean_.data(), P); });
+      }
       const std::span<const double> weights = std::span(problem_.weights()).subspan(first, count);
       if (pass == 0) row_sums_.add(gradients_.device(), {gradients_.data(), nullptr, count, P, P}, weights, mean_.span());
       for (std::uint32_t k = 0; pass == 1 && k < count; ++k) zeta_sq += weights[k] * distance[k];

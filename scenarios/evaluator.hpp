@@ -63,12 +63,14 @@ class Evaluator {
   void sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x, std::vector<Sums>& sums);
   // gradients_ [count,P] of clients from `first` on.
   void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count);
+  [[nodiscard]] const T* gradients_here(std::size_t entries);
 
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   RowSums<T> row_sums_;
   std::unique_ptr<OnDevice> on_device_;  // null on the CPU
-  Buffer<T> gradients_;                  // [block,P]
+  Buffer<T> gradients_;                  // [block,P] where they are computed
+  Buffer<T> copied_gradients_;           // [block,P] on the host, where those are a GPU's
   Buffer<double> mean_, spread_;         // [P]
   std::optional<RankingTask<T>> ranking_;
   std::uint64_t ranking_seed_ = 0;

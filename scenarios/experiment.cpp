@@ -16,6 +16,7 @@
 #include "fl_core/rule_field.hpp"
 #include "scenarios/analysis/bounds.hpp"
 #include "scenarios/analysis/trace.hpp"
+#include "scenarios/host_needs.hpp"
 #include "scenarios/partitioners/skew.hpp"
 #include "scenarios/step_size.hpp"
 #include "scenarios/theory.hpp"
@@ -45,6 +46,9 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   make_parts();
   check_parts();
+  host_needs_ = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
+  if (machine_.keeps_managed) host_needs_.emplace_back("MachineOptions::keeps_managed: a test asks for it");
+  memory_ = choose_memory();
   resolve_step_size();
   declare_state();
   start_model();
@@ -180,12 +184,26 @@ void Experiment<T>::resolve_step_size() {
   if (!(step_size_ > 0)) throw key_error("local.learning_rate", "must be > 0, is " + std::to_string(step_size_) + " (" + rule.text() + ")");
 }
 
+// A GPU's own memory, unless the host has to reach what lies there.
+template <class T>
+Device Experiment<T>::choose_memory() const {
+  if (machine_.device == Device::cpu) return Device::cpu;
+  if (host_needs_.empty()) return Device::cuda;
+  if (shares_managed_memory()) return Device::managed;
+  std::string needs;
+  for (const std::string& need : host_needs_) needs += (needs.empty() ? "" : "; ") + need;
+  throw DeviceError(
+      "--device cuda: this GPU cannot share managed memory with a host that runs at the same time (concurrentManagedAccess "
+      "is 0), and this study needs that. " +
+      needs + ". Use --device cpu, or parts that stay on the GPU: `fedbits list feedbacks --device cuda` says which do");
+}
+
 template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
-  const Device memory = machine_.device == Device::cpu ? Device::cpu : Device::managed;
-  clients_ = std::make_unique<ClientState<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N), memory);
-  shared_ = std::make_unique<SharedState<T>>(P, memory);
+  clients_ = std::make_unique<ClientState<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N), memory_);
+  // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
+  shared_ = std::make_unique<SharedState<T>>(P, memory_ == Device::cuda ? Device::pinned : memory_);
   state_ = std::make_unique<ServerState<T>>(N, P);
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = shared_.get(), .server = state_.get()});
   const AbsenceRule absence{.state = scenario_.participation.absent,
@@ -212,6 +230,7 @@ void Experiment<T>::declare_state() {
                          .materialise = machine_.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics)),
                          .device = machine_.device,
+                         .memory = memory_,
                          .trains_on_cpu = machine_.trains_on_cpu,
                          .products = scenario_.matrix_products,
                          .local_statistics = run_.local_statistics,
@@ -238,7 +257,7 @@ std::uint64_t Experiment<T>::round_bytes_on_device() const {
 template <class T>
 std::uint64_t Experiment<T>::room_for_state() const {
   if (machine_.device == Device::cpu) return kNoBound;
-  const std::uint64_t free = free_bytes_of(machine_.device), share = machine_.device_bytes == 0 ? free : machine_.device_bytes;
+  const std::uint64_t free = free_bytes_of(memory_), share = machine_.device_bytes == 0 ? free : machine_.device_bytes;
   const std::uint64_t room = std::min(free, share);
   return room - std::min(room, round_bytes_on_device());
 }
@@ -255,6 +274,8 @@ DeviceNeed Experiment<T>::device_need() const {
   need.least_state_bytes = clients_->least_bytes();
   // Counts of messages, and the server's sums of them by both kinds of weights.
   need.pinned_bytes = runner_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
+  need.needs_managed = host_needs_;
+  if (host_needs_.empty()) need.pinned_bytes += shared_->size_bytes();  // kernels are given copies, which count among those of rounds
   return need;
 }
 

@@ -38,6 +38,7 @@ struct MachineOptions {
   bool materialise = false;         // encode and decode every message
   Device device = Device::cpu;      // where clients train and operators run that can
   bool trains_on_cpu = false;       // all clients, whatever the device
+  bool keeps_managed = false;       // vectors, state and messages of a GPU are managed memory even where its own would do; for tests
   StatePaging paging{};             // what client state may take of the memory
   std::uint64_t device_bytes = 0;   // of a GPU, for this run alone, data not included; 0 = what is free
   ModelOutput models{};             // where the final model goes
@@ -98,6 +99,7 @@ class Experiment {
   void check_measures(Problems& problems) const;
   [[nodiscard]] bool wants_gap() const;
   [[nodiscard]] std::string unknown_channel(const std::string& name) const;
+  [[nodiscard]] Device choose_memory() const;
   void declare_state();
   [[nodiscard]] std::uint64_t round_bytes_on_device() const;
   [[nodiscard]] std::uint64_t room_for_state() const;
@@ -131,6 +133,8 @@ class Experiment {
   RunMethod<T> method_;
   std::unique_ptr<Participation> participation_;
   std::unique_ptr<ServerOptimizer<T>> optimizer_;
+  std::vector<std::string> host_needs_;  // why the host shares vectors, state and messages with a GPU
+  Device memory_ = Device::cpu;          // of these
   double step_size_ = 1;
   std::unique_ptr<GradientOracle<T>> oracle_;
   RunSettings run_;

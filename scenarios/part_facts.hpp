@@ -18,6 +18,11 @@ namespace fl {
 // The lines under a feedback's name: operators, units, local updates; and what else it asks for.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 
+// Returns what a run with --device cuda does with the part and its default options: "stays on the GPU", or what the host does. Empty for a
+// role that is not asked: only compressors, feedbacks and local updates are (tells_of_gpu).
+[[nodiscard]] FL_API std::string on_gpu(const std::string& role, const std::string& name);
+[[nodiscard]] FL_API bool tells_of_gpu(const std::string& role);
+
 // Returns a line that names the part in a scenario, with a few of its options and all that it requires:
 // `compressor.up = { kind = "top_k", ratio = 0.01 }`, and of a layer `model = { kind = "neural_network", layers = ["relu"] }`.
 [[nodiscard]] FL_API std::string example_of_part(const std::string& role, const std::string& name);

@@ -115,7 +115,7 @@ class Reader {
     if (member != table.members.end() && !set_field(schema.field("kind", part.kind, ""), member->second, path, problems_)) return false;
     if (part.kind.empty() && section.presence == Section::Presence::optional) return true;
     try {
-      if (part.kind.empty()) throw ConfigError("is required; known: " + known_parts(section.role));
+      if (part.kind.empty()) throw ConfigError(missing_text("the name of a part, one of ") + known_parts(section.role));
       part = default_part(section.role, part.kind);
     } catch (const ConfigError& error) {
       problems_.add(member == table.members.end() ? place : member->second.place, path + ": " + error.what());
@@ -136,7 +136,7 @@ class Reader {
     const std::string path = join_path(section.path, field.name);
     const auto member = table.members.find(field.name);
     if (member != table.members.end()) return set_field(field, member->second, path, problems_);
-    if (field.is_required) problems_.add(place, path + ": is required: " + field.doc);
+    if (field.is_required) problems_.add(place, path + ": " + missing_text(field.doc));
     return !field.is_required;
   }
 

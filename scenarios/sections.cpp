@@ -88,7 +88,7 @@ Section run_section(Scenario& s) {
   Section section{.path = "", .doc = "What the run is called and how long it lasts. These keys stand above the first table."};
   results_version_field(section.keys);
   section.keys.field("name", s.name, "name of the run in results and reports").required();
-  section.keys.field("rounds", s.rounds, "rounds at most").at_least(1).at_most(kLargestRounds).required();
+  section.keys.field("rounds", s.rounds, "the largest number of rounds that a run plays").at_least(1).at_most(kLargestRounds).required();
   section.keys.choice("precision", s.precision, {{Precision::float32, "float32"}, {Precision::float64, "float64"}},
                       "type of parameters, gradients and states; convex studies need float64");
   section.keys.choice(
@@ -234,7 +234,7 @@ Section start_section(StartOptions& start) {
       "path", start.path,
       "for kind = \"file\": a model as .safetensors or .npy, or text with one parameter per line; looked for as data.path is");
   section.validate = [&start](Problems& p) {
-    require(p, start.kind != Kind::file || !start.path.empty(), "path", "is required when kind = \"file\"");
+    require(p, start.kind != Kind::file || !start.path.empty(), "path", "must be given when kind = \"file\", because it names that file");
     require(p, start.kind == Kind::file || start.path.empty(), "path", "has no effect unless kind = \"file\"");
   };
   return section;

@@ -333,7 +333,7 @@ std::vector<Cell> cells_of(const std::string& text, const std::string& source, c
   if (!equal_zips(sweep.axes))
     for (Axis& axis : sweep.axes) axis.zip.clear();  // reported
   refuse_huge_sweep(sweep, problems);
-  EarlyChecks early(search);
+  EarlyChecks early(search, sweep.tune ? sweep.tune->settings.keys : std::vector<TuneKey>{});
   std::vector<Cell> cells = expand(root, sweep, early, problems);
   if (problems.empty()) refuse_missing_references(cells, sweep, problems);
   if (problems.empty()) check_match_keys(cells, sweep, problems);

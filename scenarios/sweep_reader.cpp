@@ -19,7 +19,7 @@ constexpr std::size_t kMostAxes = 100;  // each is compared with every other
 // A member that an axis cannot do without.
 const Node* need(const Node& table, const std::string& path, const std::string& key, const std::string& what, ProblemList& problems) {
   const Node* node = table.find(key);
-  if (node == nullptr) problems.add(table.place, path + "." + key + ": is required: " + what);
+  if (node == nullptr) problems.add(table.place, path + "." + key + ": " + missing_text(what));
   return node;
 }
 

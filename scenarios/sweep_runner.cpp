@@ -140,6 +140,8 @@ void SweepRunner::check(const std::vector<std::size_t>& cells) {
 void SweepRunner::add(std::size_t cell, const DeviceNeed& need) {
   if (need.own_bytes() > device_need_.own_bytes()) largest_on_device_ = cell;
   data_[need.data] = need.data_bytes;
+  for (const std::string& why : need.needs_managed)
+    if (std::ranges::find(device_need_.needs_managed, why) == device_need_.needs_managed.end()) device_need_.needs_managed.push_back(why);
   const auto raise = [&](std::uint64_t DeviceNeed::*field) { device_need_.*field = std::max(device_need_.*field, need.*field); };
   for (const auto field : {&DeviceNeed::round_bytes, &DeviceNeed::state_bytes, &DeviceNeed::least_state_bytes, &DeviceNeed::pinned_bytes,
                            &DeviceNeed::data_bytes})
@@ -169,9 +171,11 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
 }
 
 // Every run takes what the largest may come to take, on top of the data, which lie there once for all who share them. The driver keeps some
-// memory for itself.
+// memory for itself, and managed memory is bounded (fl_core/cuda/memory.hpp).
 int SweepRunner::fit_device(std::uint64_t free_bytes) {
-  const auto usable = static_cast<std::uint64_t>(0.9 * static_cast<double>(free_bytes));
+  constexpr double kUsable = 0.9, kUsableManaged = 0.8;
+  const auto usable =
+      static_cast<std::uint64_t>((device_need_.needs_managed.empty() ? kUsable : kUsableManaged) * static_cast<double>(free_bytes));
   const bool shares_data = data_.size() == 1;
   const std::uint64_t shared = shares_data ? device_need_.data_bytes : 0, own_data = shares_data ? 0 : device_need_.data_bytes;
   if (const std::uint64_t least = shared + own_data + device_need_.least_bytes(); least > usable)

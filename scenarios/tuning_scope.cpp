@@ -168,7 +168,8 @@ void set_budget(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, 
   const auto reference = label.empty() ? baseline_of(sweep) : named_reference(sweep, label, key, place, problems);
   if (!problems.empty()) return;
   const std::string why =
-      reference ? obstacle(cells, sweep, *reference) : "is required without an axis of compressors or feedbacks: the label of a method";
+      reference ? obstacle(cells, sweep, *reference)
+                : "must be given as the label of a method, because the sweep has no axis of compressors or feedbacks to choose it from";
   if (!why.empty()) {
     if (is_asked) problems.add(place, key + ": " + why);
     return;  // tuned at equal rounds

@@ -12,9 +12,9 @@ check_header() {
 }
 export -f check_header
 
-# Headers that are the first include of a source outside the tests, whose sources have a precompiled header before it.
+# Headers that are the first include of a source; not of tests and of the command line, which have a precompiled header before it.
 included_first() {
-  git ls-files '*.cpp' ':!tests' | xargs awk 'FNR == 1 { seen = 0 } /^#include/ && !seen { seen = 1; if ($2 ~ /^"/) print $2 }' |
+  git ls-files '*.cpp' ':!tests' ':!apps' | xargs awk 'FNR == 1 { seen = 0 } /^#include/ && !seen { seen = 1; if ($2 ~ /^"/) print $2 }' |
     tr -d '"' | sort -u
 }
 

@@ -14,6 +14,17 @@ std::uint32_t missed_rounds(std::uint32_t round, std::uint32_t client, const Cli
   return last == 0 ? 0 : round - last - 1;
 }
 
+// Calls change(e) for a member's memory e [P]: where it lies, or with a copy that goes back if a GPU's own memory holds it.
+template <class T, class Change>
+void change_memory(ClientState<T>& clients, const std::string& slot, std::uint32_t client, const Change& change) {
+  if (clients.memory() != Device::cuda) return change(clients.of_client(slot, client));
+  const std::span<const T> stored = clients.peek(slot, client);
+  std::vector<T> e(stored.begin(), stored.end());
+  if (stored.empty()) e.assign(clients.of_client(slot, client).size(), T(0));  // a client without state
+  change(std::span<T>(e));
+  clients.put(slot, client, e);
+}
+
 }  // namespace
 
 template <class T>
@@ -34,12 +45,15 @@ void Absence<T>::settle(std::uint32_t round, std::span<const std::uint32_t> coho
   for (const std::uint32_t client : cohort) {
     const std::uint32_t missed = missed_rounds(round, client, clients);
     if (missed == 0) continue;
-    const std::span<T> e = clients.of_client(rule_.slot, client);
-    const T scale = static_cast<T>(factor(missed));
-    for (T& x : e) x *= scale;
-    if (rule_.state != AbsentState::server) continue;
-    std::ranges::transform(state.slot("absent_mean"), e.begin(), [](double x) { return static_cast<T>(x); });
-    ledger.count_down(client, (e.size() - rule_.statistics) * sizeof(T) * 8, DownCause::absence);
+    std::size_t length = 0;
+    change_memory(clients, rule_.slot, client, [&](std::span<T> e) {
+      const T scale = static_cast<T>(factor(missed));
+      for (T& x : e) x *= scale;
+      length = e.size();
+      if (rule_.state == AbsentState::server)
+        std::ranges::transform(state.slot("absent_mean"), e.begin(), [](double x) { return static_cast<T>(x); });
+    });
+    if (rule_.state == AbsentState::server) ledger.count_down(client, (length - rule_.statistics) * sizeof(T) * 8, DownCause::absence);
   }
 }
 
@@ -51,8 +65,9 @@ void Absence<T>::learn(std::span<const std::uint32_t> cohort, ClientState<T>& cl
   const std::size_t sent = mean.size() - rule_.statistics;
   const std::uint64_t bits = sent * sizeof(T) * 8;
   for (const std::uint32_t client : cohort) {
-    const std::span<const T> e = clients.of_client(rule_.slot, client);
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += static_cast<double>(e[j]) / static_cast<double>(cohort.size());
+    const bool is_copied = clients.memory() == Device::cuda;
+    const std::span<const T> e = is_copied ? clients.peek(rule_.slot, client) : clients.of_client(rule_.slot, client);
+    for (std::size_t j = 0; j < e.size(); ++j) mean[j] += static_cast<double>(e[j]) / static_cast<double>(cohort.size());
     ledger.count_up(client, {.elements = sent, .published = static_cast<double>(bits), .entropy = static_cast<double>(bits), .bits = bits},
                     UpCause::absence);
   }

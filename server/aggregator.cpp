@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/payload_ops.hpp"
 
 namespace fl {
@@ -14,6 +15,9 @@ template <class T>
 void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                         std::span<double> sum) {
   if (sum_on_device(messages, weights, scope, sum)) return;
+  std::vector<Payload<T>> copies;
+  std::vector<const Payload<T>*> here;
+  messages = on_host(messages, copies, here);
   const std::size_t L = sum.size();
   const auto pieces = static_cast<std::uint32_t>((L + kRange - 1) / kRange);
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec& exec) {
@@ -30,6 +34,23 @@ bool Aggregator<T>::sum_on_device(std::span<const Payload<T>* const> messages, s
   if (spoken == messages.end() || (*spoken)->index.device() == Device::cpu) return false;
   if (device_ == nullptr) device_ = make_device_aggregation<T>();
   return device_ != nullptr && device_->sum(messages, weights, scope, sum);
+}
+
+// Messages that no device form adds up and no host may read are copied.
+template <class T>
+std::span<const Payload<T>* const> Aggregator<T>::on_host(std::span<const Payload<T>* const> messages, std::vector<Payload<T>>& copies,
+                                                          std::vector<const Payload<T>*>& here) {
+  const auto is_far = [](const Payload<T>* m) { return m != nullptr && m->index.device() == Device::cuda; };
+  if (std::ranges::none_of(messages, is_far)) return messages;
+  const DeviceStream stream(Device::cuda);
+  copies.reserve(messages.size());
+  for (const Payload<T>* message : messages) {
+    here.push_back(message);
+    if (!is_far(message)) continue;
+    cuda::copy_payload(*message, copies.emplace_back(), stream.get());
+    here.back() = &copies.back();
+  }
+  return here;
 }
 
 // Groups are joined like the carries of a binary counter: partial[level] holds a sum of 2^level groups.

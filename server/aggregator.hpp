@@ -29,6 +29,8 @@ class Aggregator {
  private:
   [[nodiscard]] bool sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                                    std::span<double> sum);
+  [[nodiscard]] static std::span<const Payload<T>* const> on_host(std::span<const Payload<T>* const> messages,
+                                                                  std::vector<Payload<T>>& copies, std::vector<const Payload<T>*>& here);
   void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::size_t first,
                  std::size_t last, double* sum, const Exec& exec) const;
   ThreadPool& pool_;

@@ -34,7 +34,8 @@ std::vector<PartName> parts_named(const std::string& name) {
   std::vector<std::string> known;
   for (const PartName& part : all) known.push_back(part.name);
   const std::string near = nearest_name(name, known);
-  throw ConfigError("check: there is no part '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+  throw ConfigError("check: there is no part '" + name + "'" +
+                    (near.empty() ? "; a part of your own needs --plugin FILE.so" : "; did you mean '" + near + "'?") +
                     " (`fedbits list` shows all)");
 }
 

@@ -145,7 +145,9 @@ void add_data_command(CLI::App& app, const Guard& guard) {
   command->add_option("ACTION", arguments->action, "fetch: download data sets from their publishers; show: tell what is known of them");
   command->add_option("NAME", arguments->names, "data sets, for fetch and show");
   command->add_option("--data", arguments->folder, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
-  command->add_option("--from", arguments->from, "fetch from copies of the publisher's files below this address (https:// or file://)");
+  command->add_option(
+      "--from", arguments->from,
+      "fetch from copies of the publisher's files below this address (https://, or file:///FOLDER for files on this machine)");
   command->add_flag("--verify", arguments->verify, "compare each file with its checksum");
   command->footer(
       "Examples:\n"

@@ -1,5 +1,6 @@
 // `fedbits list`: which parts there are.
 #include <CLI/CLI.hpp>
+#include <iomanip>
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
@@ -97,6 +98,25 @@ int list_part(const std::string& role, const std::string& name) {
   return 0;
 }
 
+// Which parts of a list stay on the GPU, and what the host does for the others.
+int list_on_gpu(const std::string& what, const std::string& name, const std::string& device) {
+  if (device != "cuda") throw ConfigError("--device: must be cuda, which says what parts leave to the host on a GPU; is '" + device + "'");
+  bool is_list = false, found = false;
+  for (const auto& [title, role] : listed_roles()) {
+    if (!what.empty() && what != title && what != role) continue;
+    is_list = true;
+    if (!tells_of_gpu(role)) continue;
+    found = true;
+    std::cout << title << '\n';
+    const std::string wanted = name.empty() ? "" : resolve_name(role, name).part;
+    for (const std::string& part : Registry::instance().names(role))
+      if (wanted.empty() || part == wanted) std::cout << "  " << std::left << std::setw(20) << part << " " << on_gpu(role, part) << '\n';
+  }
+  if (!is_list) throw unknown_list(what);
+  if (!found) throw ConfigError("list: --device cuda tells of compressors, feedbacks and local-updates, not of '" + what + "'");
+  return 0;
+}
+
 int list(const std::string& what, const std::string& name) {
   if (what == "reference" && name.empty()) {
     std::cout << scenario_reference();
@@ -118,7 +138,7 @@ int list(const std::string& what, const std::string& name) {
 
 void add_list_command(CLI::App& app, const Guard& guard) {
   struct Arguments {
-    std::string what, name;
+    std::string what, name, device;
     std::vector<std::string> plugins;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -126,11 +146,13 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   command->add_option("WHAT", arguments->what,
                       "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data or reference");
   command->add_option("NAME", arguments->name, "one part of these, with an example");
-  command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k");
+  command->add_option("--device", arguments->device, "cuda: say which parts stay on a GPU, and what the host does for the others");
+  command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");
   add_plugin_option(*command, arguments->plugins);
   command->callback([arguments, guard] {
     guard([&] {
       static_cast<void>(load_plugins(arguments->plugins));
+      if (!arguments->device.empty()) return list_on_gpu(arguments->what, arguments->name, arguments->device);
       return list(arguments->what, arguments->name);
     });
   });

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "fl_core/device_memory.hpp"
 #include "fl_core/error.hpp"
 #if defined(FL_WITH_CUDA)
 #include "fl_core/cuda/memory.hpp"
@@ -67,7 +68,7 @@ void describe_machine(RunRecord& record, Device device) {
 
 Device choose_device(const std::string& name) {
   if (name == "cpu") return Device::cpu;
-  if (name == "auto") return why_no_cuda().empty() ? Device::cuda : Device::cpu;
+  if (name == "auto") return why_no_cuda().empty() && shares_managed_memory() ? Device::cuda : Device::cpu;
   if (name == "cuda") {
     if (const std::string why = why_no_cuda(); !why.empty()) throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
     return Device::cuda;

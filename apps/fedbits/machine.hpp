@@ -15,7 +15,7 @@ void describe_machine(RunRecord& record, Device device);
 [[nodiscard]] std::uint64_t free_device_bytes();
 
 // The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the
-// GPU where there is one.
+// GPU where there is one that every study can use: a GPU that cannot share managed memory with the host is used when "cuda" names it.
 [[nodiscard]] Device choose_device(const std::string& name);
 
 }  // namespace fl

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <iostream>
 #include <string>
 
 #include "fl_core/error.hpp"
@@ -92,6 +93,14 @@ void OutputFile::rename() {
   fs::rename(temporary_, target_, error);
   if (error) fail_writing(asked_, error.message());
   renamed_ = true;
+}
+
+void tell_written(const std::string& what, const std::vector<fs::path>& paths) {
+  std::string names;
+  std::error_code ignored;
+  for (const fs::path& path : paths)
+    if (!path.native().starts_with("/dev/") && fs::is_regular_file(path, ignored)) names += (names.empty() ? "" : " and ") + path.string();
+  if (!names.empty()) std::cerr << what << " written to " << names << '\n';
 }
 
 }  // namespace fl

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "fl_core/printable.hpp"
 
@@ -29,5 +31,9 @@ class OutputFile {
   std::optional<PrintableBuffer> shown_;  // of a terminal
   bool direct_ = false, renamed_ = false;
 };
+
+// Prints "WHAT written to A and B" on stderr, so that a table on standard output is that table alone. Leaves out empty paths, pipes and
+// everything below /dev, such as /dev/stdout; prints nothing if no path is left.
+void tell_written(const std::string& what, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace fl

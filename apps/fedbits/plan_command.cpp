@@ -160,6 +160,12 @@ void print_device_need(const DeviceNeed& need) {
   if (need.least_state_bytes < need.state_bytes)
     std::cout << ", " << human_bytes(need.least_bytes()) << " of them at least: client state beyond that can lie in a file";
   std::cout << "; data take " << human_bytes(need.data_bytes) << ", once for runs that share them\n";
+  if (need.needs_managed.empty()) {
+    std::cout << "  clients' vectors, state and messages lie in the GPU's own memory\n";
+    return;
+  }
+  std::cout << "  clients' vectors, state and messages lie in managed memory, of which a run takes no more than 80% of what is free:\n";
+  for (const std::string& why : need.needs_managed) std::cout << "    " << why << '\n';
 }
 
 void print_dropped_rows(const StudyPlan& plan) {
@@ -175,6 +181,7 @@ void write_json(const StudyPlan& plan, const std::vector<Cell>& cells, int jobs,
       << ",\"computing_s\":" << json_number(plan.study_s) << ",\"tuning_runs\":" << json_number(plan.tuning_runs)
       << ",\"tuning_s\":" << json_number(plan.tuning_s) << ",\"wall_s\":" << json_number(wall_s(plan, jobs))
       << ",\"worker_bytes\":" << plan.worker_bytes << ",\"device_bytes\":" << plan.device.own_bytes()
+      << ",\"device_memory\":" << json_text(plan.device.needs_managed.empty() ? "plain" : "managed")
       << ",\"device_least_bytes\":" << plan.device.least_bytes() << ",\"device_data_bytes\":" << plan.device.data_bytes
       << ",\"bits\":" << json_number(plan.bits) << ",\"dropped_rows\":" << plan.num_dropped_rows
       << ",\"dropped_test_rows\":" << plan.num_dropped_test_rows << ",\"combinations\":[";

@@ -43,6 +43,7 @@ int write_page(const std::vector<Study>& studies, const ReportArguments& argumen
     write_report(reported, file.stream());
     file.close();
     file.rename();
+    tell_written("report", {arguments.out});
   } catch (const StoreError& error) {
     std::cerr << "fedbits: " << error.what() << '\n';
     return 1;

@@ -135,7 +135,7 @@ void print_studies(const Study& study, std::ostream& out) {
   for (const Study::Entry& entry : study.in_store)
     out << (entry.name == study.name ? "  * " : "    ") << one_line(entry.name) << " (" << entry.num_runs
         << (entry.num_runs == 1 ? " run" : " runs") << ")\n";
-  out << '\n';
+  out << "* marks the study that is shown below\n\n";
 }
 
 void print_target(const Study& study, std::size_t measure, const ReportOptions& options, std::ostream& out) {

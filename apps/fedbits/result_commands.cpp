@@ -8,6 +8,7 @@
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/explain.hpp"
 #include "apps/fedbits/export.hpp"
+#include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/error.hpp"
@@ -71,7 +72,9 @@ void add_export_command(CLI::App& app, const Guard& guard) {
       const RunStore store = RunStore::open(store_named("export", arguments->store), RunStore::Mode::read);
       try {
         std::vector<DamagedRun> damaged;
-        const std::string others = note_of_other_results(export_results(store, arguments->options, damaged));
+        const ExportOptions& options = arguments->options;
+        const std::string others = note_of_other_results(export_results(store, options, damaged));
+        tell_written("tables", {options.runs, options.rounds});
         if (!others.empty()) std::cerr << others << "; --all-results writes them too\n";
         return tell_damaged(store.file().string(), damaged);
       } catch (const StoreError& error) {

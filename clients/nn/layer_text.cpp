@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "fl_core/meanings.hpp"
+
 namespace fl::nn {
 
 namespace {
@@ -188,7 +190,8 @@ std::pair<std::string, Options> read_call(const std::string& text, const DataNam
     if (const auto why = field->assign(argument.value)) refuse(field->name + " " + *why + nearest_number(*field, argument.value, names));
   }
   for (const Field& field : schema.fields())
-    if (field.is_required && std::find(given.begin(), given.end(), field.name) == given.end()) refuse(field.name + " is required");
+    if (field.is_required && std::find(given.begin(), given.end(), field.name) == given.end())
+      refuse(field.name + " " + missing_text(field.doc));
   Problems problems;
   options.validate(problems);
   if (!problems.empty()) refuse(problems.front().where + " " + problems.front().message);

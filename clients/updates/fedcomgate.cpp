@@ -18,6 +18,7 @@ class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"fedcomgate"}; }
 
+  [[nodiscard]] std::string host_walks() const override { return "adds every client's tracker to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);

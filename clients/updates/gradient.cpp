@@ -37,6 +37,9 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
   [[nodiscard]] bool needs_optimum() const override { return subtracts(); }
   [[nodiscard]] bool computes_anywhere() const override { return true; }
+  [[nodiscard]] std::string host_walks() const override {
+    return subtracts() ? "takes the gradient at the optimum off every gradient" : "";
+  }
   [[nodiscard]] std::optional<Descent> descent() const override { return subtracts() ? std::nullopt : std::optional<Descent>(Descent{}); }
 
   void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const override {

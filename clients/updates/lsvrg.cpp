@@ -39,6 +39,7 @@ class LsvrgUpdate final : public LocalUpdate<T> {
     return {{.name = "reference_point", .owner = SlotOwner::client}, {.name = "reference_gradient", .owner = SlotOwner::client}};
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     const BatchView<T> points = block.stored(round.state, "reference_point"), gradients = block.stored(round.state, "reference_gradient");

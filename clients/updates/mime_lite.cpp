@@ -28,6 +28,7 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "momentum"}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"mime_lite"}; }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     const T beta = static_cast<T>(this->options_.momentum), fresh = T(1) - beta;

@@ -30,6 +30,7 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
   [[nodiscard]] std::vector<std::string> vectors() const override { return {"model", "control"}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scaffold"}; }
 
+  [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);

@@ -213,6 +213,18 @@ bool is_finite(const Payload<T>& message, const Scope& scope, const Tally& tally
   return largest_magnitude(sum.data(), sum.size()) < kInfinity<T>;
 }
 
+template <class T>
+bool needs_content(const Payload<T>& message, const Tally& tally) {
+  if (message.silent) return false;
+  const bool has_numbers = !message.value.empty() || !message.scale.empty() || !message.excluded.empty();
+  const bool counts_levels = message.values != WireValue::levels || message.num_sent == 0 || !tally.levels.empty();
+  const bool counts_positions = message.positions != Positions::list || message.num_sent == 0 || !tally.positions.empty();
+  if (message.rest != nullptr || (has_numbers && !tally.has_magnitudes) || !counts_levels || !counts_positions) return true;
+  return !(bound_of(message, tally) < kInfinity<T>);
+}
+
+template bool needs_content<float>(const Payload<float>&, const Tally&);
+template bool needs_content<double>(const Payload<double>&, const Tally&);
 template float largest_magnitude<float>(const float*, std::size_t);
 template double largest_magnitude<double>(const double*, std::size_t);
 template std::optional<std::size_t> first_not_finite<float>(const float*, std::size_t);

@@ -28,6 +28,12 @@ template <class T>
 template <class T>
 [[nodiscard]] FL_API bool is_finite(const Payload<T>& message, const Scope& scope, const Tally& tally = {});
 
+// Whether this file, encoded_bits() or entropy_bits() would read more of the message than its sizes and counts, beside what the tally has.
+template <class T>
+[[nodiscard]] FL_API bool needs_content(const Payload<T>& message, const Tally& tally);
+
+extern template bool needs_content<float>(const Payload<float>&, const Tally&);
+extern template bool needs_content<double>(const Payload<double>&, const Tally&);
 extern template float largest_magnitude<float>(const float*, std::size_t);
 extern template double largest_magnitude<double>(const double*, std::size_t);
 extern template bool is_finite<float>(const Payload<float>&, const Scope&, const Tally&);

@@ -28,6 +28,7 @@ class Cafe final : public Feedback<T> {
     needs::contraction("cafe", around, problems);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const std::span<const T> last = round.shared.slot("aggregate");
     Send<T> send;

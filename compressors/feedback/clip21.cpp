@@ -32,6 +32,7 @@ class Clip21 final : public Shifted<T> {
     needs::contraction("clip21", around, problems);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "clips every difference of a gradient to its shift"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> shift = block.stored(round.state, "shift");
     for (std::uint32_t k = 0; k < block.K; ++k) clip(shift.row(k), block.vectors[0].row(k), round.P());

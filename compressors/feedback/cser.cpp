@@ -54,6 +54,7 @@ class Cser final : public Feedback<T> {
                                                           "' is unbiased and unscaled"});
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model and adds it up between resets"; }
   // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
@@ -91,7 +92,7 @@ class Cser final : public Feedback<T> {
 
 FL_REGISTER_PART(Feedback, Cser, CserOptions,
                  (PartInfo{"feedback", "cser",
-                           "error reset: clients compute at models of their own, which are brought together now and then",
+                           "error reset: clients compute at models of their own, which are synchronised every few rounds",
                            "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
 
 }  // namespace FL_DEVICE_NS

@@ -66,6 +66,7 @@ class Dasha final : public Feedback<T> {
     return TheoryStep::of(1 / (facts.L + spread * facts.L_quadratic_mean()), "DASHA, Tyurin and Richtarik 2023, theorem 6.1");
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   // t_new - t - a (h - t)
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> tracker = block.stored(round.state, "tracker");

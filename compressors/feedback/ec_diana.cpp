@@ -47,6 +47,7 @@ class EcDiana final : public Feedback<T> {
       problems.push_back({"compressor.up.shift.kind", "the shift needs an unbiased operator, '" + around.operators[0] + "' is not"});
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     const BatchView<const T> shift = block.stored(round.state, "shift");
     Send<T> send;

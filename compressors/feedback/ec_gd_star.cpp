@@ -17,6 +17,7 @@ class EcGdStar final : public ErrorMemory<T> {
  public:
   explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
 
+  [[nodiscard]] std::string host_walks() const override { return "takes the gradient at the optimum off every gradient"; }
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.estimate_is_sum = true;

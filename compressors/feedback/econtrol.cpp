@@ -61,6 +61,7 @@ class EControl final : public Feedback<T> {
     return theory::ef21(facts, 1);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "computes every new error"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(eta_, block.stored(round.state, "error")).add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "shift"));

@@ -26,7 +26,7 @@ class Ef14 final : public ErrorMemory<T> {
 };
 
 FL_REGISTER_PART(Feedback, Ef14, NoOptions,
-                 (PartInfo{"feedback", "ef14", "error feedback: what is dropped is added to the next input",
+                 (PartInfo{"feedback", "ef14", "error feedback: the error of a message is added to the next input",
                            "Seide et al., INTERSPEECH 2014; Stich, Cordonnier, Jaggi, NeurIPS 2018; Karimireddy et al., ICML 2019"}));
 
 }  // namespace fl::FL_DEVICE_NS

@@ -35,6 +35,7 @@ class ErrorMemory : public Feedback<T> {
     }
   }
 
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.stored(round.state, "error")).add(round.input_factor(), block.vectors[0]);

@@ -33,6 +33,7 @@ class FedComGate final : public Feedback<T> {
     needs::own_messages("fedcomgate", around, problems);
     needs::unbiased("fedcomgate", around, problems, "scafcom");
   }
+  [[nodiscard]] std::string host_walks() const override { return "moves every client's tracker"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

@@ -24,6 +24,7 @@ class FedDyn final : public Feedback<T> {
       problems.push_back({"local.kind", "feedback 'feddyn' needs local kind \"feddyn\", is \"" + around.local_update + "\""});
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "feddyn needs each client's own message, not only their mean"});
   }
+  [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps (local kind feddyn)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);
@@ -40,7 +41,7 @@ class FedDyn final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, FedDyn, NoOptions,
-                 (PartInfo{"feedback", "feddyn", "sums of what was sent, which FedDyn's clients and server take into account",
+                 (PartInfo{"feedback", "feddyn", "sums of the sent updates, which FedDyn's clients and server use",
                            "Acar et al., ICLR 2021"}));
 
 }  // namespace fl::FL_DEVICE_NS

@@ -66,6 +66,7 @@ class Lag final : public Feedback<T> {
     shared.slot("history")[(round.order.round - 2) % memory_] = static_cast<T>(moved);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "measures how far every gradient has moved since it was sent"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "last_sent"));

@@ -10,6 +10,7 @@ namespace fl::FL_DEVICE_NS {
 template <class T>
 class Memoryless : public Feedback<T> {
  public:
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(round.input_factor(), block.vectors[channel]);

@@ -24,6 +24,7 @@ class MimeLite final : public Feedback<T> {
     if (around.local_update != "mime_lite")
       problems.push_back({"local.kind", "feedback 'mime_lite' needs local kind \"mime_lite\", is \"" + around.local_update + "\""});
   }
+  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

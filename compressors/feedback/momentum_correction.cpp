@@ -42,6 +42,7 @@ class MomentumCorrection final : public Feedback<T> {
       problems.push_back({"compressor.up.kind", "momentum_correction masks single entries; an operator of several phases has none"});
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> momentum = block.stored(round.state, "momentum");
     const T factor = round.input_factor();

@@ -29,6 +29,6 @@ class NoFeedback final : public Memoryless<T> {
   }
 };
 
-FL_REGISTER_PART(Feedback, NoFeedback, NoOptions, (PartInfo{"feedback", "none", "no memory: what is dropped is lost", ""}));
+FL_REGISTER_PART(Feedback, NoFeedback, NoOptions, (PartInfo{"feedback", "none", "no memory: the error of a message is lost", ""}));
 
 }  // namespace fl::FL_DEVICE_NS

@@ -48,6 +48,7 @@ class PowerEf final : public ErrorMemory<T> {
     return theory::error_feedback(facts);
   }
 
+  [[nodiscard]] std::string host_walks() const override { return radius_ > 0 ? "adds the perturbation to every gradient" : ""; }
   // Each channel leaves what it dropped over the local vector, where the next one finds it.
   [[nodiscard]] Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
@@ -88,7 +89,7 @@ class PowerEf final : public ErrorMemory<T> {
 };
 
 FL_REGISTER_PART(Feedback, PowerEf, PowerEfOptions,
-                 (PartInfo{"feedback", "power_ef", "error feedback that compresses what was dropped again, p times; perturbed gradients",
+                 (PartInfo{"feedback", "power_ef", "error feedback that compresses the remaining error again, p times; perturbed gradients",
                            "Chen, Li, Chi, AISTATS 2024"}));
 const bool kPowerEfDiffers = add_difference({"feedback", "power_ef",
                                              "the whole recursion of the publication was not at hand; here its repeated compression and "

@@ -27,6 +27,7 @@ class SaPef final : public ErrorMemory<T> {
  public:
   explicit SaPef(const SaPefOptions& o) : ErrorMemory<T>("sa_pef"), alpha_(o.alpha) {}
 
+  [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model"; }
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.offset_slot = "error";

@@ -47,6 +47,9 @@ class Shifted : public Feedback<T> {
     needs::own_messages(name_, around, problems);
   }
 
+  [[nodiscard]] std::string host_walks() const override {
+    return rule_.has_momentum ? "mixes every gradient into its client's momentum" : "";
+  }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     if (rule_.has_momentum) mix_momentum(round, block);
     Send<T> send;

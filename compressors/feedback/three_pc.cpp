@@ -112,6 +112,7 @@ class ThreePc final : public Feedback<T> {
     return round == 1 || stream.template uniform<double>(0) < options_.p;
   }
 
+  [[nodiscard]] std::string host_walks() const override { return "computes the vector that every client keeps"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
@@ -214,7 +215,7 @@ class ThreePc final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, ThreePc, ThreePcOptions,
-                 (PartInfo{"feedback", "three_pc", "three point compressors: EF21, lazy aggregation and what lies between",
+                 (PartInfo{"feedback", "three_pc", "three point compressors: EF21, lazy aggregation and methods between them",
                            "Richtarik, Sokolov, Fatkhullin, Gasanov, Li, Gorbunov, ICML 2022; Makarenko et al., 2022"}));
 
 const bool kClag =

@@ -35,14 +35,18 @@ std::string device_name() {
 
 std::string why_no_device() noexcept {
   int count = 0;
-  cudaError_t status = cudaGetDeviceCount(&count);
+  const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count == 0) return "no GPU is visible to the CUDA driver";
-  int reaches_together = 0;
-  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&reaches_together, cudaDevAttrConcurrentManagedAccess, 0);
-  if (status == cudaSuccess)
-    return reaches_together != 0 ? "" : "the GPU and the host cannot use managed memory at the same time (concurrentManagedAccess is 0)";
+  if (status == cudaSuccess) return "";
   (void)cudaGetLastError();  // not a later call's
   return std::string("the CUDA driver finds no GPU: ") + cudaGetErrorString(status);
+}
+
+bool shares_managed_memory() noexcept {
+  int reaches_together = 0;
+  if (cudaDeviceGetAttribute(&reaches_together, cudaDevAttrConcurrentManagedAccess, 0) == cudaSuccess) return reaches_together != 0;
+  (void)cudaGetLastError();  // not a later call's
+  return false;
 }
 
 std::size_t cache_bytes_of_device() {
@@ -54,7 +58,7 @@ std::size_t cache_bytes_of_device() {
 namespace {
 
 // What this process has of the GPU's memory, and the host's memory that it has pinned. Managed memory counts whole, wherever its pages
-// are: the driver would grant more of it than the GPU has, and may then come to a stop.
+// are: the driver would grant more of it than the GPU has, and may then come to a stop. Chunks of pools count, used or not.
 class Memory {
  public:
   static Memory& instance() {
@@ -86,10 +90,10 @@ class Memory {
     const std::lock_guard lock(mutex_);
     streams_.remove(stream);
   }
-  [[nodiscard]] std::size_t room() {
+  [[nodiscard]] std::size_t room(Device kind) {
     const std::scoped_lock lock(recording_mutex(), mutex_);
     trim();
-    return left();
+    return left(kind);
   }
   [[nodiscard]] MemoryUse use() {
     const std::lock_guard lock(mutex_);
@@ -104,13 +108,13 @@ class Memory {
   [[nodiscard]] Pool::Block block_of(Device kind, std::size_t bytes) {
     Pool& own = pool(kind);
     if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
-    const std::size_t room = kind == Device::pinned ? Pool::kLargestChunk : left();
+    const std::size_t room = kind == Device::pinned ? Pool::kLargestChunk : left(kind);
     if (own.next_chunk(bytes, room) > room) {
       // Rather wait for what was given back than ask the driver for what it does not have.
       own.settle();
       if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
     }
-    const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left());
+    const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left(kind));
     own.add_chunk(zeroed(kind, ask_for(kind, chunk), chunk), chunk);
     return own.take(bytes);
   }
@@ -119,20 +123,34 @@ class Memory {
     return kind == Device::cuda ? use_.device_bytes : kind == Device::managed ? use_.managed_bytes : use_.pinned_bytes;
   }
 
-  // Bytes that may still be taken. What others have is known for certain only while none of ours is managed: such pages may be the host's
-  // at the moment, and seem free.
-  [[nodiscard]] std::size_t left() {
+  // Bytes of the card that are not ours to take: what others have, and a reserve for the context. The former is known for certain only
+  // while none of ours is managed: such pages may be the host's at the moment, and seem free.
+  [[nodiscard]] std::size_t beside(std::size_t free, std::size_t total) {
+    const std::size_t used = total - free, theirs = used - std::min<std::size_t>(used, use_.on_gpu());
+    others_ = use_.managed_bytes == 0 ? theirs : std::max(others_, theirs);
+    return others_ + std::min(total / kReserveShare, kMostReserve);
+  }
+  // What the card has free for managed memory, with all of ours that there is.
+  [[nodiscard]] std::size_t free_for_managed() {
     std::size_t free = 0, total = 0;
     FL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    const std::size_t own = use_.on_gpu(), used = total - free, beside = used - std::min(used, own);
-    others_ = use_.managed_bytes == 0 ? beside : std::max(others_, beside);
-    return total - std::min(total, own + others_ + std::min(total / kReserveShare, kMostReserve));
+    return total - std::min<std::size_t>(total, beside(free, total) + use_.device_bytes);
+  }
+  // Bytes of a kind that may still be taken.
+  [[nodiscard]] std::size_t left(Device kind) {
+    const std::size_t for_both = free_for_managed(), plain = for_both - std::min<std::size_t>(for_both, use_.managed_bytes);
+    if (kind != Device::managed) return plain;
+    const auto most = static_cast<std::size_t>(kMostManagedShare * static_cast<double>(for_both));
+    return std::min(plain, most - std::min<std::size_t>(most, use_.managed_bytes));
   }
 
   [[nodiscard]] void* ask_for(Device kind, std::size_t bytes) {
-    if (kind != Device::pinned && bytes > left()) {
+    if (kind == Device::managed && !shares_managed_memory())
+      throw DeviceError("this GPU cannot share managed memory with a host that runs at the same time (concurrentManagedAccess is 0), and " +
+                        std::to_string(bytes) + " bytes of it were asked for; use --device cpu");
+    if (kind != Device::pinned && bytes > left(kind)) {
       trim();
-      if (const std::size_t room = left(); bytes > room) refuse(bytes, room);
+      if (const std::size_t room = left(kind); bytes > room) refuse(kind, bytes, room);
     }
     void* memory = nullptr;
     cudaError_t status = taken_from_driver(kind, bytes, &memory);
@@ -144,7 +162,7 @@ class Memory {
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();  // not a later call's
       if (kind == Device::pinned) throw DeviceError("the host has no " + std::to_string(bytes) + " bytes to pin for the GPU");
-      refuse(bytes, left());
+      refuse(kind, bytes, left(kind));
     }
     const char* call = kind == Device::cuda ? "cudaMalloc" : kind == Device::managed ? "cudaMallocManaged" : "cudaHostAlloc";
     if (status != cudaSuccess) check(status, (std::string(call) + " of " + std::to_string(bytes) + " bytes").c_str(), __FILE__, __LINE__);
@@ -156,12 +174,21 @@ class Memory {
     if (kind == Device::managed) return cudaMallocManaged(memory, bytes);
     return cudaHostAlloc(memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
   }
-  [[noreturn]] void refuse(std::size_t bytes, std::size_t room) const {
-    throw DeviceError("out of memory on the GPU: " + std::to_string(bytes) + " bytes were asked for, " + std::to_string(room) +
-                      " are free beside " + std::to_string(use_.on_gpu()) +
-                      " of this process; smaller blocks (--block), less client state on the GPU (--state-memory), fewer runs at a time "
-                      "(--jobs), fewer clients or a smaller model need less");
+  [[noreturn]] void refuse(Device kind, std::size_t bytes, std::size_t room) {
+    const std::string way_out =
+        "; smaller blocks (--block), less client state on the GPU (--state-memory), fewer runs at a time (--jobs), fewer clients or a "
+        "smaller model need less";
+    const std::string asked = std::to_string(bytes) + " bytes were asked for, ";
+    if (kind == Device::managed)
+      throw DeviceError("out of memory on the GPU: managed memory may take " + percent(kMostManagedShare) + " of the " +
+                        std::to_string(free_for_managed()) + " bytes that are free for this process, which has " +
+                        std::to_string(use_.managed_bytes) + " of it and " + std::to_string(use_.device_bytes) +
+                        " bytes of plain memory; " + asked + std::to_string(room) + " are free" + way_out +
+                        ", and parts that stay on the GPU (`fedbits list feedbacks --device cuda`) need no managed memory");
+    throw DeviceError("out of memory on the GPU: " + asked + std::to_string(room) + " are free beside " + std::to_string(use_.on_gpu()) +
+                      " of this process" + way_out);
   }
+  [[nodiscard]] static std::string percent(double share) { return std::to_string(static_cast<int>(100 * share)) + "%"; }
   void return_to_driver(Device kind, void* memory, std::size_t bytes) noexcept {
     if (kind == Device::pinned)
       cudaFreeHost(memory);
@@ -208,7 +235,7 @@ class Memory {
 
 }  // namespace
 
-std::uint64_t free_bytes_of_device() { return Memory::instance().room(); }
+std::uint64_t free_bytes_of_device(Device kind) { return Memory::instance().room(kind); }
 MemoryUse memory_use() { return Memory::instance().use(); }
 
 void* allocate_bytes(Device kind, std::size_t bytes) { return bytes == 0 ? nullptr : Memory::instance().allocate(kind, bytes); }

@@ -17,8 +17,15 @@ namespace fl::cuda {
 [[nodiscard]] FL_API std::string device_name();
 // Why there is no GPU to be used, in the driver's words; "" where there is one.
 [[nodiscard]] FL_API std::string why_no_device() noexcept;
-// Bytes of the GPU's memory that this process may still take. What it keeps without need goes back to the driver before.
-[[nodiscard]] FL_API std::uint64_t free_bytes_of_device();
+// Whether host and GPU may use managed memory at the same time (concurrentManagedAccess). Where they may not, none is given out.
+[[nodiscard]] FL_API bool shares_managed_memory() noexcept;
+// Bytes of the GPU's memory that this process may still take, plain or (kind = managed) managed. What it keeps without need goes back to
+// the driver before.
+[[nodiscard]] FL_API std::uint64_t free_bytes_of_device(Device kind = Device::cuda);
+
+// The share of what the card has free for this process that may be managed memory: a card on which all of it is managed moves pages to and
+// fro, and may come to a stop.
+inline constexpr double kMostManagedShare = 0.8;
 
 // Bytes of the GPU's second-level cache.
 [[nodiscard]] FL_API std::size_t cache_bytes_of_device();
@@ -32,7 +39,8 @@ struct MemoryUse {
 [[nodiscard]] FL_API MemoryUse memory_use();
 
 // Zeroed memory of a kind (cuda, managed, pinned), zero for every stream when the call returns; no other stream waits for that. Throws
-// DeviceError where the GPU has not as much left, managed memory that this process holds counted as if all of it were there.
+// DeviceError where the GPU has not as much left, managed memory that this process holds counted as if all of it were there; where managed
+// memory would be more than kMostManagedShare of what the card has free beside it; and for managed memory of a card that cannot share it.
 [[nodiscard]] void* allocate_bytes(Device kind, std::size_t bytes);
 void free_bytes(Device kind, void* memory, std::size_t bytes) noexcept;
 // A stream (cudaStream_t) that waits for no other.

@@ -80,7 +80,7 @@ class NClasses final : public Partitioner {
   std::size_t k_;
 };
 
-FL_REGISTER_PARTITIONER(NClasses, NClassesOptions, "n_classes", "rows of exactly so many classes for each client",
+FL_REGISTER_PARTITIONER(NClasses, NClassesOptions, "n_classes", "each client gets rows of exactly `classes` classes",
                         "Li, Diao, Chen, He, Federated Learning on Non-IID Data Silos, ICDE 2022");
 const bool kNClassesAlias = add_alias({"partitioner", "noniid-#label#", "n_classes", {}, "classes", "NIID-Bench"});
 

@@ -37,7 +37,7 @@ class Rotation final : public Partitioner {
   std::size_t groups_;
 };
 
-FL_REGISTER_PARTITIONER(Rotation, RotationOptions, "rotation", "rows dealt at random; groups of clients see their images turned",
+FL_REGISTER_PARTITIONER(Rotation, RotationOptions, "rotation", "rows dealt at random; groups of clients see rotated images",
                         "Ghosh, Chung, Yin, Ramchandran, An Efficient Framework for Clustered Federated Learning, NeurIPS 2020");
 
 }  // namespace

@@ -51,7 +51,7 @@ class CyclicParticipation final : public Participation {
   mutable std::uint64_t seed_ = 0;
 };
 
-FL_REGISTER_PARTICIPATION(CyclicParticipation, CyclicOptions, "cyclic", "a fixed order of the clients that goes round", "");
+FL_REGISTER_PARTICIPATION(CyclicParticipation, CyclicOptions, "cyclic", "the clients take turns in a fixed order", "");
 
 }  // namespace
 }  // namespace fl

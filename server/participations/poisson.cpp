@@ -40,7 +40,7 @@ class PoissonParticipation final : public Participation {
 };
 
 FL_REGISTER_PARTICIPATION(PoissonParticipation, PoissonOptions, "poisson",
-                          "each client by itself with probability p; empty rounds are skipped", "");
+                          "each client takes part with probability p, independently; empty rounds are skipped", "");
 
 }  // namespace
 }  // namespace fl

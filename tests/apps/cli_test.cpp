@@ -321,6 +321,21 @@ TEST_F(CliTest, ReproducibleExportsHaveTheSameBytes) {
   EXPECT_NE(read("measured.csv"), one.second);
 }
 
+// What was written is said on stderr, so that a table on stdout is that table alone.
+TEST_F(CliTest, ExportsSayWhatTheyWrote) {
+  write_small();
+  ASSERT_EQ(run_with({}).code, 0);
+  const Outcome both = fedbits({"export", "out", "--rounds", "rounds.csv", "--runs", "runs.csv", "--reproducible"});
+  EXPECT_EQ(both.code, 0);
+  EXPECT_EQ(both.out, "");
+  EXPECT_EQ(both.err, "tables written to runs.csv and rounds.csv\n");
+  const Outcome mixed = fedbits({"export", "out", "--rounds", "rounds.csv", "--runs", "/dev/stdout", "--reproducible"});
+  EXPECT_EQ(mixed.out, read("runs.csv"));
+  EXPECT_EQ(mixed.err, "tables written to rounds.csv\n");
+  const Outcome piped = fedbits({"export", "out", "--runs", "/dev/stdout", "--reproducible"});
+  EXPECT_EQ(piped.err, "");
+}
+
 TEST_F(CliTest, ExportsNeedAPlaceAndAFormat) {
   write_small();
   ASSERT_EQ(run_with({}).code, 0);

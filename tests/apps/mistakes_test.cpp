@@ -76,6 +76,35 @@ TEST_F(MistakesTest, EveryValueOfAnAxisIsLookedAt) {
   EXPECT_FALSE(exists("fedbits-out"));
 }
 
+// A network has no smoothness constant: rules over it that tuning would try are told with the file's other errors, methods of other models
+// and rules over other names are not concerned.
+TEST_F(MistakesTest, TunedRulesThatTheModelHasNoConstantForAreToldWithTheOtherErrors) {
+  write_small(
+      "bogus = 1\n[[sweep.axis]]\nkey = 'model.kind'\nvalues = ['logistic_regression', 'mlp']\n[sweep.tune]\n"
+      "keys = [{key = 'local.learning_rate', values = [0.1, '1/L', '1/(n*d)', '2/(L+mu)']}, {key = 'model.l2', values = [0, 'L/100']}]\n");
+  for (const std::string command : {"sweep", "plan"}) {
+    const Outcome outcome = fedbits({command, "small.toml"});
+    EXPECT_EQ(outcome.code, 2);
+    for (const std::string text :
+         {"bogus: unknown key", "sweep.tune.values: local.learning_rate: \"1/L\" needs the smoothness constant L, which is not known",
+          "sweep.tune.values: local.learning_rate: \"2/(L+mu)\" needs", "sweep.tune.values: model.l2: \"L/100\" needs"})
+      EXPECT_THAT(outcome.err, HasSubstr(text)) << command;
+    EXPECT_EQ(count_of(outcome.err, "\n"), 4u) << outcome.err;
+    EXPECT_FALSE(exists("fedbits-out"));
+  }
+}
+
+TEST_F(MistakesTest, APartOfOnesOwnIsLookedForAmongPlugins) {
+  write_small("[compressor.up]\nkind = 'relative_threshold'\n");
+  const std::string unlike = fedbits({"plan", "small.toml"}).err;
+  EXPECT_THAT(
+      unlike,
+      HasSubstr("unknown compressor \"relative_threshold\"; a part of your own needs --plugin FILE.so; known: absolute_low_rank, "));
+  const std::string near = fedbits({"plan", "small.toml", "--set", "compressor.up.kind=top_kk"}).err;
+  EXPECT_THAT(near, HasSubstr("unknown compressor \"top_kk\"; did you mean \"top_k\"? known: "));
+  EXPECT_THAT(fedbits({"check", "relative_threshold"}).err, HasSubstr("a part of your own needs --plugin FILE.so"));
+}
+
 TEST_F(MistakesTest, WhatDataAloneTellIsToldTogether) {
   write("wrong.toml",
         "name = 'wrong'\nrounds = 5\n[data]\nname = 'mushrooms'\nrows = 60\n[partition]\nkind = 'n_classes'\nclasses = 5\nclients = 4\n"

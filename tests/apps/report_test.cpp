@@ -72,7 +72,8 @@ TEST_F(ReportTest, ExperimentsOfOneStoreAreStudiesOfTheirOwn) {
   const Outcome both = fedbits({"report", "--text", "--measure", "f_gap"});
   EXPECT_EQ(both.code, 0) << both.err;
   EXPECT_THAT(both.out, HasSubstr("this store holds 2 studies, which are not compared with each other; --study NAME chooses one\n"
-                                  "  * rounds = 40 (6 runs)\n    rounds = 20 (4 runs)\n"));
+                                  "  * rounds = 40 (6 runs)\n    rounds = 20 (4 runs)\n"
+                                  "* marks the study that is shown below\n"));
   EXPECT_THAT(both.out, ContainsRegex("all runs +top-50% +3 "));
   const Outcome one = fedbits({"report", "fedbits-out/small", "--text", "--measure", "f_gap", "--study", "rounds = 20"});
   EXPECT_THAT(one.out, HasSubstr("  * rounds = 20 (4 runs)\n"));
@@ -138,6 +139,7 @@ TEST_F(ReportTest, AStoreOfARealSweepOpensInABrowser) {
   const Outcome outcome = fedbits({"report", "out", "-o", "report.html"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("report written to report.html\n"));
   const test::Seen seen = test::open_page(folder_ / "report.html");
   EXPECT_EQ(seen.console, "");
   EXPECT_THAT(seen.dom, HasSubstr("data-ready=\"yes\""));

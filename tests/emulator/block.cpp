@@ -281,7 +281,6 @@ class BlockMemory {
 
 void run_blocks([[maybe_unused]] const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*),
                 const void* argument) {
-  constexpr std::size_t kMostShared = 227 * 1024;  // of a block, on sm_90
   if (shared > kMostShared) throw Fault("a block asks for more shared memory than there is");
   const DeviceAccess access;
   const BlockMemory memory(shared);

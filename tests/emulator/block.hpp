@@ -15,6 +15,7 @@
 namespace fl::emulator {
 
 inline constexpr unsigned kWarpLanes = 32;
+inline constexpr std::size_t kMostShared = 227 * 1024;  // bytes of shared memory of a block, on sm_90
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;

@@ -38,14 +38,39 @@ TEST_P(GpuMemory, IsNeverMoreThanTheCardHas) {
   } catch (const DeviceError& error) {
     refusal = error.what();
   }
-  EXPECT_THAT(refusal, AllOf(HasSubstr("out of memory on the GPU: 20971520 bytes were asked for, "), HasSubstr(" are free"),
+  EXPECT_THAT(refusal, AllOf(HasSubstr("out of memory on the GPU: "), HasSubstr("20971520 bytes were asked for, "), HasSubstr(" are free"),
                              HasSubstr("--block"), HasSubstr("--jobs"), HasSubstr("--state-memory")));
   EXPECT_GE(held.size(), 8u);
   EXPECT_LE(card.most_taken(), limit);
-  EXPECT_LT(free_bytes_of(Device::cuda), 20 * kMega);
+  EXPECT_LT(free_bytes_of(GetParam()), 20 * kMega);
   held.clear();
   EXPECT_GT(free_bytes_of(Device::cuda), 100 * kMega) << "what was given back can be taken again";
-  EXPECT_NO_THROW(Buffer<std::byte>(100 * kMega, GetParam()));
+  EXPECT_NO_THROW(Buffer<std::byte>((GetParam() == Device::cuda ? 100 : 80) * kMega, GetParam()));
+}
+
+// Four fifths of what the card has free beside plain memory, and not a byte more, in whatever pieces it is asked for.
+TEST(GpuManagedMemory, IsNeverMoreThanFourFifthsOfWhatIsFree) {
+  (void)free_bytes_of(Device::cuda);  // gives chunks back
+  const cuda::MemoryUse before = cuda::memory_use();
+  const std::size_t card_bytes = emulator::taken_bytes() + 512 * kMega, reserve = card_bytes / 32;
+  const emulator::Card card(card_bytes);
+  const Buffer<std::byte> plain(100 * kMega, Device::cuda);
+  const std::size_t most = (512 * kMega - reserve - 100 * kMega + before.managed_bytes) / 5 * 4 - before.managed_bytes;
+  EXPECT_NEAR(static_cast<double>(free_bytes_of(Device::managed)), static_cast<double>(most), 8);
+  std::vector<Buffer<std::byte>> held;
+  std::string refusal;
+  try {
+    for (int i = 0; i < 100'000; ++i) held.emplace_back(i % 3 == 0 ? kMega / 8 : 5 * kMega, Device::managed);
+  } catch (const DeviceError& error) {
+    refusal = error.what();
+  }
+  EXPECT_THAT(refusal, AllOf(HasSubstr("managed memory may take 80% of the "),
+                             HasSubstr(" and " + std::to_string(cuda::memory_use().device_bytes) + " bytes of plain memory"),
+                             HasSubstr(" bytes were asked for, "), HasSubstr("fedbits list feedbacks --device cuda")));
+  const std::uint64_t managed = cuda::memory_use().managed_bytes - before.managed_bytes;
+  EXPECT_LE(managed, most);
+  EXPECT_GE(managed, most - 6 * kMega);
+  EXPECT_NO_THROW(Buffer<std::byte>(50 * kMega, Device::cuda)) << "the rest is there for plain memory";
 }
 
 TEST_P(GpuMemory, IsZeroHoweverOftenItWasUsed) {
@@ -131,11 +156,22 @@ TEST(GpuPoolDeathTest, BlocksHaveEndsThatTheSanitizerSees) {
 }
 #endif
 
-TEST(GpuDevice, MustShareManagedMemoryWithAHostThatRuns) {
+// Such a GPU is used with plain memory alone.
+TEST(GpuDevice, GivesNoManagedMemoryThatAHostThatRunsCannotShare) {
+  (void)free_bytes_of(Device::cuda);
   EXPECT_EQ(cuda::why_no_device(), "");
+  EXPECT_TRUE(cuda::shares_managed_memory());
   emulator::set_reaches_together(false);
-  EXPECT_THAT(cuda::why_no_device(), HasSubstr("concurrentManagedAccess"));
-  EXPECT_EQ(cuda::why_no_device().find('\n'), std::string::npos);
+  EXPECT_EQ(cuda::why_no_device(), "");
+  EXPECT_FALSE(cuda::shares_managed_memory());
+  EXPECT_NO_THROW(Buffer<int>(10, Device::cuda));
+  EXPECT_NO_THROW(Buffer<int>(10, Device::pinned));
+  try {
+    const Buffer<std::byte> managed(20 * kMega, Device::managed);
+    ADD_FAILURE() << "managed memory was given out";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("concurrentManagedAccess"), HasSubstr("20971520")));
+  }
   emulator::set_reaches_together(true);
 }
 

@@ -262,6 +262,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*d
   switch (attribute) {
     case cudaDevAttrL2CacheSize: *value = 4096; return cudaSuccess;  // small, so that waves are cut
     case cudaDevAttrConcurrentManagedAccess: *value = taken().reaches_together ? 1 : 0; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(fl::emulator::kMostShared); return cudaSuccess;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables: *value = 0; return cudaSuccess;
   }
   return cudaErrorInvalidValue;

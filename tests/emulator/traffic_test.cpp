@@ -11,6 +11,7 @@
 #include "fl_core/buffer.hpp"
 #include "fl_core/cuda/check.cuh"
 #include "fl_core/cuda/linalg.cuh"
+#include "server/device_aggregation.hpp"
 
 namespace fl {
 namespace {
@@ -141,6 +142,28 @@ TEST_F(TrafficTest, TheCountsThatTimesArePredictedFromHold) {
     for (const auto& [name, traffic] : emulator::take_traffic()) moved += traffic.moved();
     const double expected = bench::counted_row("operators", one.label)->moved;
     EXPECT_NEAR(static_cast<double>(moved) / cohort.entries(), expected, 0.05 * expected) << one.label;
+  }
+}
+
+// What sums of messages move beyond what has to be moved: descriptions of the messages, sectors that two parts share, and a search. Sums of
+// groups of clients stay on the chip.
+TEST_F(TrafficTest, SumsOfMessagesMoveLittleMoreThanTheMessages) {
+  bench::Cohort cohort(2 * kSumGroup, 50000);
+  const auto sums = make_device_aggregation<float>();
+  const std::vector<double> weights(cohort.K, 1.0 / cohort.K);
+  std::vector<double> sum(cohort.P);
+  for (const bench::Operator& one : bench::summed_rows()) {
+    const auto op = bench::make(one);
+    const Scope scope = bench::scope_of(*op, one, cohort.P);
+    cohort.restore();
+    cohort.compress(*op, scope);
+    ASSERT_TRUE(sums->sum(cohort.messages(), weights, scope, sum));
+    (void)emulator::take_traffic();
+    ASSERT_TRUE(sums->sum(cohort.messages(), weights, scope, sum));
+    std::uint64_t moved = 0;
+    for (const auto& [name, traffic] : emulator::take_traffic()) moved += traffic.moved();
+    const double floor = one.bytes + 2.0 * sizeof(double) / cohort.K, most = one.bytes < 1 ? 1.25 : 1.06;
+    EXPECT_LE(static_cast<double>(moved) / cohort.entries(), most * floor) << one.label;
   }
 }
 

@@ -71,7 +71,8 @@ TEST(Registry, TheSecondDeviceSharesTheDescription) {
 TEST(Registry, UnknownNamesComeWithTheNearestAndTheList) {
   Registry::instance().describe({kRole, "circle", "round", ""}, Options::of<NoOptions>());
   EXPECT_THAT(error_of(kRole, "sqaure"), StartsWith("unknown layer \"sqaure\"; did you mean \"square\"? known: "));
-  EXPECT_THAT(error_of(kRole, "dodecahedron"), StartsWith("unknown layer \"dodecahedron\"; known: "));
+  EXPECT_THAT(error_of(kRole, "dodecahedron"),
+              StartsWith("unknown layer \"dodecahedron\"; a part of your own needs --plugin FILE.so; known: "));
   EXPECT_THAT(error_of("lyer", "square"), StartsWith("unknown role \"lyer\"; did you mean \"layer\"? known: "));
   EXPECT_THROW(static_cast<void>(Registry::instance().default_options(kRole, "x")), ConfigError);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -119,12 +120,74 @@ Cohort<T> mixed(const std::vector<std::string>& names, Scope& scope, std::uint32
 
 TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
   if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
-  for (const std::uint32_t K : {64u, 65u, 128u, 200u, 450u}) {
+  for (const std::uint32_t K : {64u, 65u, 128u, 200u, 450u, 700u, 1100u}) {
     SCOPED_TRACE(testing::Message() << "K = " << K);
     Scope scope = test::model_scope(77);
     Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, scope, K);
     for (std::uint32_t k = 5; k < K; k += 11) cohort.refuse(k);
     expect_same_sums(cohort, scope, 77);
+  }
+}
+
+// Lists of values alone are added in large parts of the positions, whose entries are searched for by their density. Entries are spread
+// evenly, or all in one layer, or are all positions; clients are refused, and some send no entry.
+TEST(GpuAggregationOrder, CohortsOfListsAreAddedInLargeParts) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const std::uint32_t K : {3u, 70u, 300u}) {
+    SCOPED_TRACE(testing::Message() << "K = " << K);
+    Scope scope = test::bucket_scope(20011, 700, true);
+    Cohort<float> cohort = mixed<float>({"top_k", "random_k", "hard_threshold"}, scope, K);
+    for (std::uint32_t k = 1; k < K; k += 9) cohort.refuse(k);
+    expect_same_sums(cohort, scope, 20011);
+  }
+}
+
+template <class T>
+Payload<T> list_of(std::size_t length, std::size_t first, std::size_t step, std::size_t count) {
+  Payload<T> message;
+  message.clear(length);
+  message.positions = Positions::list;
+  message.index.resize_discard(count);
+  message.value.resize_discard(count);
+  message.counts.resize_discard(1);
+  message.counts.data()[0] = static_cast<std::uint32_t>(count);
+  message.num_sent = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    message.index.data()[i] = static_cast<std::uint32_t>(first + i * step);
+    message.value.data()[i] = static_cast<T>(i % 13) / T(3) - T(2);
+  }
+  return message;
+}
+TEST(GpuAggregationOrder, EntriesOfListsAreFoundWhereverTheyLie) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  constexpr std::size_t kLength = 50001;
+  std::vector<Payload<double>> lists;
+  for (const auto& [first, step, count] : {std::array<std::size_t, 3>{0, 1, 3},
+                                           {49990, 1, 11},
+                                           {30000, 1, 900},
+                                           {8191, 1, 2},
+                                           {8192, 8192, 5},
+                                           {0, 50000, 2},
+                                           {17, 1, 0},
+                                           {0, 3, 16667},
+                                           {40000, 2, 5000},
+                                           {50000, 1, 1},
+                                           {0, 1, 50001}})
+    lists.push_back(list_of<double>(kLength, first, step, count));
+  expect_same_sums(Cohort<double>(std::move(lists)), test::model_scope(kLength), kLength);
+}
+
+// Buckets of one size lie together in a part, with a scale each.
+TEST(GpuAggregationOrder, BucketsOfAnySizeHaveTheirOwnScales) {
+  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const std::size_t bucket : {4u, 66u, 100u, 256u, 512u, 1000u, 1024u, 1028u, 3000u}) {
+    for (const bool excludes : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "buckets of " << bucket << (excludes ? ", something excluded" : ""));
+      Scope scope = test::bucket_scope(5003, bucket, excludes);
+      expect_same_sums(mixed<float>({"qsgd", "ef_sign", "one_bit", "sketchml", "natural_dithering", "stc", "scaled_integer"}, scope, 20),
+                       scope, 5003);
+      expect_same_sums(mixed<double>({"qsgd"}, scope, 19), scope, 5003);
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "fl_core/cuda/linalg.cuh"
 #include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/message_sums.hpp"
+#include "fl_core/row_moves.hpp"
 #include "fl_core/row_norms.hpp"
 #include "fl_core/row_sums.hpp"
 #include "tests/gpu/messages.hpp"
@@ -196,6 +197,25 @@ TEST(GpuRows, AreAddedUpAsOnTheCpu) {
     sums.add(Device::managed, rows.there_by_host(), factor, there);
     EXPECT_TRUE(same_numbers(here, there)) << K << " x " << P;
   }
+}
+
+TEST(GpuRows, AreCopiedAndClearedAsOnTheCpu) {
+  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  for (const auto& [K, P] : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}})
+    test::in_each_order([&] {
+      Gpu gpu;
+      Host host;
+      Rows<double> from(K, P, 3), to(K, P, 4);
+      copy_rows<double>(host.exec, from.here(), to.here());
+      copy_rows<double>(gpu.exec, from.there(), to.there());
+      synchronise(gpu.exec);
+      EXPECT_TRUE(to.are_the_same()) << K << " x " << P;
+      clear_entries<double>(host.exec, to.here(), P / 3, P);
+      clear_entries<double>(gpu.exec, to.there(), P / 3, P);
+      synchronise(gpu.exec);
+      EXPECT_TRUE(to.are_the_same()) << K << " x " << P;
+      EXPECT_EQ(to.here().row(K - 1)[P - 1], 0);
+    });
 }
 
 // K vectors of n numbers; a GPU takes one pass over those of up to 4,096 numbers, and three over those of four million.

@@ -13,7 +13,7 @@ TEST_F(ReferenceTest, ListsSectionsPartsAndKeys) {
   const std::string text = scenario_reference();
   for (const char* line : {
            "## Top of the file\n",
-           "| `rounds` | integer | required | >= 1, <= 268435455 |  | rounds at most |\n",
+           "| `rounds` | integer | required | >= 1, <= 268435455 |  | the largest number of rounds that a run plays |\n",
            "| `precision` | one of `float32`, `float64` | `\"float32\"` |",
            "| `bits` | number | unset | > 0 | bits |",
            "## `[compressor.up]`\n",

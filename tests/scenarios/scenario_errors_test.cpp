@@ -73,11 +73,13 @@ TEST_F(ScenarioErrors, AnUnknownPartNamesTheNearest) {
 TEST_F(ScenarioErrors, RequiredKeysAreAskedFor) {
   const std::vector<std::string> all = problems_of("seed = 1\n");
   ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[0], "f.toml:1:1: name: is required: name of the run in results and reports");
-  EXPECT_EQ(all[1], "f.toml:1:1: rounds: is required: rounds at most");
+  EXPECT_EQ(all[0], "f.toml:1:1: name: is missing and has no default; its meaning: name of the run in results and reports");
+  EXPECT_EQ(all[1], "f.toml:1:1: rounds: is missing and has no default; its meaning: the largest number of rounds that a run plays");
   EXPECT_EQ(all[2], "f.toml:1:1: data: needs data: set name (a known data set), path (a file) or kind (synthetic data)");
-  EXPECT_TRUE(starts_with(all[3], "f.toml:1:1: model.kind: is required; known: "));
-  EXPECT_EQ(problem("[compressor.up]\nkind = \"test_odd\"\n"), "f.toml:5:1: compressor.up.low: is required: lower end");
+  EXPECT_TRUE(
+      starts_with(all[3], "f.toml:1:1: model.kind: is missing and has no default; its meaning: the name of a part, one of 2nn_mcmahan, "));
+  EXPECT_EQ(problem("[compressor.up]\nkind = \"test_odd\"\n"),
+            "f.toml:5:1: compressor.up.low: is missing and has no default; its meaning: lower end");
 }
 
 TEST_F(ScenarioErrors, ConditionsBetweenKeysNameTheKey) {
@@ -85,7 +87,8 @@ TEST_F(ScenarioErrors, ConditionsBetweenKeysNameTheKey) {
   EXPECT_EQ(problem("[compressor.up]\nscope = \"bucket\"\n"), "f.toml:5:1: compressor.up.bucket: must be > 0 when scope = \"bucket\"");
   EXPECT_EQ(problem("[compressor.up]\nbucket = 5\n"), "f.toml:6:10: compressor.up.bucket: has no effect unless scope = \"bucket\"");
   EXPECT_EQ(problem("data.path = \"x\"\n"), "f.toml:3:1: data: name, path and kind exclude each other; keep one");
-  EXPECT_EQ(problem("[start]\nkind = \"file\"\n"), "f.toml:5:1: start.path: is required when kind = \"file\"");
+  EXPECT_EQ(problem("[start]\nkind = \"file\"\n"),
+            "f.toml:5:1: start.path: must be given when kind = \"file\", because it names that file");
   EXPECT_EQ(problem("[start]\npath = \"x\"\n"), "f.toml:6:8: start.path: has no effect unless kind = \"file\"");
   EXPECT_EQ(problem("seed = 2\nseeds = {data=1, init=1, sampling=1, compressor=1}\n"),
             "f.toml:5:1: seed: has no effect, because [seeds] sets all four; drop one of them");
@@ -194,7 +197,7 @@ TEST_F(FileErrors, MissingEmptyFolderAndHugeFilesAreRefused) {
 TEST_F(FileErrors, AGoodFileIsReadAndABadOneNamed) {
   EXPECT_EQ(read_cells(write(kShortest)).size(), 1u);
   const std::string file = write("name = 1\n").string();
-  EXPECT_TRUE(starts_with(error_of(file), file + ":1:1: rounds: is required"));
+  EXPECT_TRUE(starts_with(error_of(file), file + ":1:1: rounds: is missing and has no default"));
   EXPECT_TRUE(contains(error_of(file), "\n" + file + ":1:8: name: must be a string, is 1"));
 }
 

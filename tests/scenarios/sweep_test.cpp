@@ -234,9 +234,11 @@ TEST_F(SweepTest, WrongSweepsAreRefused) {
             "f.toml:6:1: sweep.seed: unknown key; did you mean \"seeds\"? (known: seeds, axis, exclude, tune, to_bits_of)");
   EXPECT_EQ(problem("[sweep]\naxis = 3\n"), "f.toml:6:8: sweep.axis: must be a list of tables, [[sweep.axis]], is 3");
   EXPECT_EQ(problem("[sweep]\naxis = [3]\n"), "f.toml:6:9: sweep.axis: must be a table with key and values, is 3");
-  EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\n"), "f.toml:5:1: sweep.axis.values: is required: the list of its values");
-  EXPECT_EQ(problem("[[sweep.axis]]\nvalues = [1]\n"),
-            "f.toml:5:1: sweep.axis.key: is required: the key that the axis moves, such as \"partition.alpha\"");
+  EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\n"),
+            "f.toml:5:1: sweep.axis.values: is missing and has no default; its meaning: the list of its values");
+  EXPECT_EQ(
+      problem("[[sweep.axis]]\nvalues = [1]\n"),
+      "f.toml:5:1: sweep.axis.key: is missing and has no default; its meaning: the key that the axis moves, such as \"partition.alpha\"");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\nvalues = []\n"),
             "f.toml:7:10: sweep.axis.values: must be a list with at least one value, is []");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"a b\"\nvalues = [1]\n"),
@@ -250,7 +252,7 @@ TEST_F(SweepTest, WrongSweepsAreRefused) {
 
 TEST_F(SweepTest, LabelsAreNeededAndDiffer) {
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"compressor.up\"\nvalues = [{kind = \"top_k\"}]\n"),
-            "f.toml:7:11: sweep.axis.values.label: is required: the name of this table in results");
+            "f.toml:7:11: sweep.axis.values.label: is missing and has no default; its meaning: the name of this table in results");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"compressor.up\"\nvalues = [{label = 3, kind = \"top_k\"}]\n"),
             "f.toml:7:20: sweep.axis.values.label: must be a string that is not empty, is 3");
   EXPECT_EQ(problem("[[sweep.axis]]\nkey = \"rounds\"\nvalues = [1, 2, 1]\n"),

@@ -57,6 +57,21 @@ long protocol_bits(const std::string& protocol) {
 }
 #endif
 
+// Returns how data come to a machine that cannot connect to their publisher, "" for other errors.
+std::string way_out(CURLcode code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR: break;
+    default: return "";
+  }
+  return "; without a network here, download the files elsewhere (`fedbits data show NAME` prints their addresses), copy them into a "
+         "folder "
+         "of this machine, and add --from file:///FOLDER";
+}
+
 struct Attempt {
   CURLcode code = CURLE_OK;
   long status = 0;   // of HTTP
@@ -144,7 +159,7 @@ Continuation download(const std::string& url, PartFile& part, std::uint64_t most
     throw DataError(url + ": has more than " + std::to_string(most_bytes) + " bytes, the most that the published file can have");
   }
   if (part.error() != 0) part.fail(part.error());
-  throw Error(url + ": " + result.text + kept_text(part.size()));
+  throw Error(url + ": " + result.text + kept_text(part.size()) + way_out(result.code));
 }
 
 }  // namespace fl

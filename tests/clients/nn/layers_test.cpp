@@ -185,7 +185,7 @@ TEST(LayersTest, WrongLayersAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal_of("dense(3))", image), HasSubstr("character 9: expected the end"));
   EXPECT_THAT(refusal_of("dense(unit=3)", image), HasSubstr("did you mean \"units\"?"));
   EXPECT_THAT(refusal_of("dense(3, units=4)", image), HasSubstr("units is given twice"));
-  EXPECT_THAT(refusal_of("dense", image), HasSubstr("units is required"));
+  EXPECT_THAT(refusal_of("dense", image), HasSubstr("units is missing and has no default; its meaning: outputs"));
   EXPECT_THAT(refusal_of("dense(0)", image), HasSubstr("units must be >= 1"));
   EXPECT_THAT(refusal_of("dropout(1)", image), HasSubstr("must be >= 0, < 1, is 1"));
   EXPECT_THAT(refusal_of("relu(3)", image), HasSubstr("takes 0 options"));
@@ -193,7 +193,7 @@ TEST(LayersTest, WrongLayersAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal_of("conv2d(3)", {{5}}), HasSubstr("needs images"));
   EXPECT_THAT(refusal_of("product", image), HasSubstr("product needs a sequence {length, features}, its input is 1x8x8"));
   EXPECT_THAT(refusal_of("concat([relu], [dense(3)])", {{2, 4}}), HasSubstr("a branch gives 2x4; end it with \"flatten\""));
-  EXPECT_THAT(refusal_of("concat([relu])", {{4}}), HasSubstr("second is required"));
+  EXPECT_THAT(refusal_of("concat([relu])", {{4}}), HasSubstr("second is missing and has no default; its meaning: layers in brackets"));
   EXPECT_THAT(refusal_of("max_pool(9)", image), HasSubstr("does not fit"));
   EXPECT_THAT(refusal_of("dense(4, init=\"x\")", image), HasSubstr("expected a value"));
   EXPECT_THAT(refusal_of("dense(4, init=pytorc)", image), HasSubstr("did you mean \"pytorch\"?"));

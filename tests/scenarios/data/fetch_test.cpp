@@ -163,6 +163,9 @@ TEST_F(Fetch, CopiesElsewhereAreFoundByTheirNames) {
 TEST_F(Fetch, WhatIsNotThereIsSaid) {
   EXPECT_THAT(error_when_fetching<Error>(server_.url() + "/nowhere"), HasSubstr("404"));
   EXPECT_THAT(error_when_fetching<Error>("http://127.0.0.1:1"), StartsWith("http://127.0.0.1:1/numbers.txt: "));
+  EXPECT_THAT(error_when_fetching<Error>("http://127.0.0.1:1"), HasSubstr("without a network here, download the files elsewhere"));
+  EXPECT_THAT(error_when_fetching<Error>("http://127.0.0.1:1"), HasSubstr("add --from file:///FOLDER"));
+  EXPECT_THAT(error_when_fetching<Error>(server_.url() + "/nowhere"), testing::Not(HasSubstr("without a network")));
   EXPECT_THAT(error_when_fetching<ConfigError>("gopher://127.0.0.1"), HasSubstr("is an address of gopher"));
   info_.files[0].url = "";
   info_.publisher = "nobody";
