@@ -5,19 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "fl_core/client_measures.hpp"
 #include "fl_core/ledger.hpp"
 #include "fl_core/payload.hpp"
 #include "fl_core/round_views.hpp"
 
 namespace fl {
-
-// Squared norms of one client in one round, in the unit of the compressor's input.
-struct ClientMeasures {
-  double error = 0;              // |e_{r-1}|^2, before the round
-  double input = 0;              // |input without memory|^2
-  double compensated = 0;        // |p|^2
-  double compression_error = 0;  // |C(p) - p|^2
-};
 
 // One message: all channels of one client in one phase.
 template <class T>

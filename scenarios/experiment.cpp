@@ -42,6 +42,7 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       pool_(pool),
       machine_(machine),
       schedule_(scenario_, problem.model().starts_at_random()),
+      measure_set_(scenario_, schedule_),
       evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   make_parts();
@@ -53,7 +54,8 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   declare_state();
   start_model();
   measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *method_.feedback,
-                                                              *method_.local, model_.span(), average_, f_star_, step_size_, method_.unit});
+                                                              *method_.local, model_.span(), average_, f_star_, step_size_, method_.unit},
+                                               measure_set_);
   if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
     watch_.emplace(watch_of(*channel->compressor, channel->scope));
 }
@@ -88,7 +90,7 @@ void Experiment<T>::check_measures(Problems& problems) const {
     if (!holds) problems.push_back({key, what});
   };
   const std::string gap = "needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*";
-  need(!evaluate.average || wants_gap(), "evaluate.average", gap);
+  measure_set_.check(measured_problem(problem_, wants_gap()), problems);
   need(!stop.f_gap || wants_gap(), "stop.f_gap", gap);
   need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
   need(!stop.accuracy || problem_.test() != nullptr, "stop.accuracy",
@@ -140,14 +142,6 @@ void Experiment<T>::check_parts() {
     problems.push_back({"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + scenario_.local.kind + "\""});
   if (scenario_.server.statistics && statistics_of(problem_.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
-  const EvaluateOptions& evaluate = scenario_.evaluate;
-  if (evaluate.clients_every > 0 && problem_.train().num_classes == 0)
-    problems.push_back(
-        {"evaluate.clients_every", "accuracy needs classes, which data set \"" + problem_.train().name + "\" does not have"});
-  const bool can_rank = problem_.train().num_users > 0 && problem_.test() != nullptr && problem_.model().num_outputs() == 1;
-  if (evaluate.ranking_every > 0 && !can_rank)
-    problems.push_back({"evaluate.ranking_every",
-                        "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")"});
   if (down.num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
   if (!down.client_slot.empty())
@@ -345,8 +339,9 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   round_->persist(archive);
   if (average_) average_->persist(archive);
   if (watch_) watch_->persist(archive);
+  measure_set_.persist(archive);
   archive.section("rounds");
-  archive.list(rows);
+  fl::persist(archive, rows, measure_set_.columns().size());
 }
 
 // What a checkpoint holds is that of `round`: a row per round, and nothing of later ones.
@@ -395,13 +390,15 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (!goes_on) status = RunStatus::interrupted;
   }
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
-    result.rows.push_back(play(r, schedule_.due(r)));
+    result.rows.push_back(play(r, measure_set_.due(r)));
     if (samples) samples->end_round();
-    const RoundRow& row = result.rows.back();
-    tell();
+    RoundRow& row = result.rows.back();
     result.record.message = why_diverged(row);
     if (!result.record.message.empty()) status = RunStatus::diverged;
-    if (status == RunStatus::diverged || (schedule_.is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
+    const bool stops = status != RunStatus::diverged && schedule_.is_due(r, scenario_.evaluate.every) && should_stop(row);
+    if (stops && r < scenario_.rounds) measures_->measure(row, measure_set_.due_at_end());
+    tell();
+    if (status == RunStatus::diverged || stops) break;
     if (!goes_on) {
       status = RunStatus::interrupted;
       break;
@@ -428,7 +425,7 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
-  measures_->of_model(row, schedule_.due(0));
+  measures_->measure(row, measure_set_.due(0));
   return row;
 }
 
@@ -441,16 +438,12 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundRow row;
   row.round = r;
   if (average_) average_->add<T>(model_.span());
-  runner_->keep_updates(due.updates);
-  round_->play(r, due.messages);
-  measures_->of_costs(row);
+  measure_set_.before_round(r, model_.span());
+  runner_->keep_updates(measure_set_.needs(due, &MeasureCost::updates));
+  round_->play(r, measure_set_.needs(due, &MeasureCost::messages));
   const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-  if (due.messages) {
-    measures_->of_messages(row);
-    watch_contract(r);
-  }
-  if (due.updates) measures_->of_updates(row);
-  measures_->of_model(row, due);
+  if (measure_set_.is_due("messages", due)) watch_contract(r);
+  measures_->measure(row, due);
   return row;
 }
 
@@ -562,6 +555,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.threads = static_cast<std::uint64_t>(pool_.num_threads());
   record.parameters = problem_.P();
   record.f_star = f_star_;
+  record.columns = measure_set_.columns();
   for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
   for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = problem_.train();
@@ -638,7 +632,7 @@ WholeMinibatch Experiment<T>::whole_minibatch() const {
 
 template <class T>
 bool Experiment<T>::measures_gradients() const {
-  return schedule_.wants_gradient() != EvaluateOptions::Gradient::never;
+  return measure_set_.ever_needs(&MeasureCost::gradients);
 }
 
 template class Experiment<float>;

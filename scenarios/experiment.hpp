@@ -19,6 +19,7 @@
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measure_schedule.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/model_average.hpp"
 #include "scenarios/model_file.hpp"
 #include "scenarios/run_measures.hpp"
@@ -128,6 +129,7 @@ class Experiment {
   ThreadPool& pool_;
   MachineOptions machine_;
   MeasureSchedule schedule_;
+  MeasureSet<T> measure_set_;
   Evaluator<T> evaluator_;
 
   RunMethod<T> method_;

@@ -14,6 +14,8 @@
 #include "fl_core/registry.hpp"
 #include "fl_core/workspace.hpp"
 #include "scenarios/axis_table.hpp"
+#include "scenarios/measure_set.hpp"
+#include "scenarios/measure_set.hpp"
 
 namespace fl {
 namespace {
@@ -312,6 +314,14 @@ std::vector<const Field*> example_fields(Schema& schema) {
 
 }  // namespace
 
+std::vector<std::string> facts_of_measure(const std::string& name) {
+  const MeasureFacts facts = measure_facts(name);
+  std::vector<std::string> lines = {"due: " + facts.due, "costs: " + facts.cost};
+  for (const MeasureColumn& column : facts.columns)
+    lines.push_back("column " + column.name + (column.unit.empty() ? "" : " [" + column.unit + "]") + ": " + column.definition);
+  return lines;
+}
+
 std::string keys_beside_options(const std::string& role) {
   const std::string table = table_of_role(role);
   std::string keys;
@@ -327,6 +337,11 @@ std::string example_of_part(const std::string& role, const std::string& name) {
     for (const Field& field : schema.fields())
       if (field.is_required) settings += (settings.empty() ? "" : ", ") + field.name + "=" + example_value(field);
     return "model = { kind = \"neural_network\", layers = [\"" + name + (settings.empty() ? "" : "(" + settings + ")") + "\"] }";
+  }
+  if (role == "measure") {
+    if (const StandardMeasure* standard = find_standard_measure(name); standard != nullptr)
+      return standard->key.empty() ? "every run has its columns" : "every run has its columns, as " + std::string(standard->key) + " says";
+    return "evaluate.measures = [{ kind = \"" + name + "\", every = 10 }]";
   }
   for (const Field* field : example_fields(schema)) settings += ", " + field->name + " = " + example_value(*field);
   return table_of_role(role) + " = { kind = \"" + name + "\"" + settings + " }";

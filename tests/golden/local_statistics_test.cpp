@@ -7,7 +7,7 @@
 
 #include "fl_core/error.hpp"
 #include "scenarios/cell_runner.hpp"
-#include "scenarios/measures.hpp"
+#include "scenarios/measure_statistics.hpp"
 #include "tests/golden/statistics_study.hpp"
 
 namespace fl {
