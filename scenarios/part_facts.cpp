@@ -241,7 +241,7 @@ void try_operators(const Feedback<double>& feedback, Surroundings around, std::s
 }
 
 void try_all(const Feedback<double>& feedback, const Local& local, Found& found) {
-  const auto channels = feedback.channels(local.part->vectors());
+  const auto channels = channels_of(feedback.plan(), local.part->vectors());
   for (const ChannelSpec& channel : channels)
     if (std::ranges::none_of(found.operators, [&](const auto& known) { return known.first == channel.name; }))
       found.operators.push_back({channel.name, {}});

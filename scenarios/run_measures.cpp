@@ -13,7 +13,7 @@ Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
 
 template <class T>
 std::vector<double> RunMeasures<T>::Evaluation::mean_memory() {
-  if (run_.feedback.error_slot().empty()) return {};
+  if (run_.feedback.plan().error_slot.empty()) return {};
   return run_.round.memory_sum(round_played + 1);
 }
 

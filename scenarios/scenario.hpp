@@ -20,7 +20,7 @@
 #include "fl_core/matrix_products.hpp"
 #include "fl_core/options.hpp"
 #include "fl_core/random.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/run_settings.hpp"
 #include "scenarios/data/load.hpp"
 
 namespace fl {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <random>
 
+#include "fl_core/client_state.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/state_pager.hpp"
-#include "fl_core/state_table.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
@@ -43,7 +43,7 @@ class GpuState : public testing::Test {
 
 constexpr std::size_t kClients = 30, kCohort = 5, kLength = 1003;
 
-using Table = StateTable<float>;
+using Table = ClientState<float>;
 
 std::unique_ptr<Table> table_of(const StatePaging& paging, std::uint64_t room) {
   auto table = std::make_unique<Table>(kClients, kCohort, kLength, paging, kCohort, Device::managed);
