@@ -40,17 +40,22 @@ struct BlockRunner<T>::Scratch {
 
 template <class T>
 BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
-                            const GradientOracle<T>& oracle, ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options)
+                            const GradientOracle<T>& oracle, ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared,
+                            std::size_t max_cohort, BlockRunnerOptions options)
     : local_update_(local_update),
       feedback_(feedback),
+      plan_(feedback.plan()),
       exchange_(exchange),
       oracle_(oracle),
       pool_(pool),
+      state_(state),
+      shared_(shared),
       options_(options),
-      measuring_(feedback, exchange, options.published_metrics, pool.num_threads(), max_cohort),
+      measuring_(plan_.error_slot, exchange, options.published_metrics, pool.num_threads(), max_cohort),
       device_stream_(options.device),
       device_workspace_(options.device) {
-  for (const auto& vector : local_update.vectors()) vector_homes_.push_back(feedback.home_of(vector));
+  vector_homes_.resize(local_update.vectors().size());
+  vector_homes_.front() = plan_.in_place_slot;
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
   if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
     training_ = make_device_training(local_update, oracle, options.products);
@@ -86,15 +91,15 @@ template <class T>
 BlockRunner<T>::~BlockRunner() = default;
 
 template <class T>
-void BlockRunner<T>::resize_blocks(const RoundContext<T>& context) {
-  const auto M = static_cast<std::uint32_t>(context.cohort.size());
-  stride_ = aligned_stride<T>(context.P);
+void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
+  const auto M = static_cast<std::uint32_t>(round.order.cohort.size());
+  stride_ = aligned_stride<T>(round.P());
   const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = kBlockBytes / (context.P * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), context.P)
+    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * vector_homes_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), round.P())
                                              : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
@@ -127,36 +132,37 @@ void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, cons
 }
 
 template <class T>
-std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundContext<T>& context, int phase) {
-  resize_blocks(context);
-  if (phase == 0 && context.measure) measuring_.begin_round();
+std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& view, int phase) {
+  const ClientRound<T> round{view, state_, shared_};
+  resize_blocks(round);
+  if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (phase == 0) channels_[c].takes_part = feedback_.speaks(context, c);
+    if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
     channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
   }
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
-      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(context.cohort.size() * stride_);
+      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
 
   if (phase == 0) {
-    num_statistics_ = num_statistics(context.statistics);
-    statistics_.resize_discard(context.cohort.size() * num_statistics_);
+    num_statistics_ = num_statistics(round.run.statistics);
+    statistics_.resize_discard(round.order.cohort.size() * num_statistics_);
   }
-  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(context.cohort.size() * context.P);
+  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> block = open_block(exec, context, index);
-    RoundTimes* times = context.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
+    const ClientBlock<T> block = open_block(exec, round, index);
+    RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
     if (phase == 0) {
       const Lap lap(lap_of(times, &RoundTimes::train_s));
-      train(exec, context, block);
+      train(exec, round, block);
     }
     const Lap lap(lap_of(times, &RoundTimes::compress_s));
     if (phase == 0 && keeps_updates_)
-      on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, context, part); });
-    send_block(exec, context, block, phase);
+      on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
+    send_block(exec, round, block, phase);
   });
-  if (context.times != nullptr) add_times(*context.times);
-  return {messages_.data(), context.cohort.size()};
+  if (options_.times != nullptr) add_times(*options_.times);
+  return {messages_.data(), round.order.cohort.size()};
 }
 
 template <class T>
@@ -166,15 +172,15 @@ void BlockRunner<T>::keep_updates(bool keep) {
 }
 
 template <class T>
-void BlockRunner<T>::keep_updates_of(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
+void BlockRunner<T>::keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
-    T* kept = kept_updates_.data() + (block.first + k) * context.P;
+    T* kept = kept_updates_.data() + (block.first + k) * round.P();
     if (is_plain()) {
-      copy_bytes(kept, Device::cpu, update, options_.memory, context.P * sizeof(T), exec.stream);
+      copy_bytes(kept, Device::cpu, update, options_.memory, round.P() * sizeof(T), exec.stream);
       update = kept;
     }
-    std::transform(update, update + context.P, kept, [work](T u) { return work * u; });
+    std::transform(update, update + round.P(), kept, [work](T u) { return work * u; });
   }
 }
 
@@ -188,20 +194,20 @@ void BlockRunner<T>::add_times(RoundTimes& times) {
 }
 
 template <class T>
-ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index) {
+ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   ClientBlock<T> block;
   block.first = index * block_size_;
-  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(context.cohort.size()) - block.first);
-  block.clients = context.cohort.subspan(block.first, block.K);
+  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
+  block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
   for (std::size_t v = 0; v < vector_homes_.size(); ++v) {
     if (!vector_homes_[v].empty()) {
-      block.vectors.push_back(context.state->shadow(vector_homes_[v], block.first, block.K));
+      block.vectors.push_back(round.state.shadow(vector_homes_[v], block.first, block.K));
     } else if (exchange_.num_phases() > 1) {
-      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, context.P, stride_});
+      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, round.P(), stride_});
     } else {
       scratch.vectors[v].resize_discard(block_size_ * stride_);
-      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, context.P, stride_});
+      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), stride_});
     }
   }
   if (num_statistics_ > 0)
@@ -213,44 +219,45 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const RoundContext<T
 
 // Fills the block's vectors, on the GPU where that can be.
 template <class T>
-void BlockRunner<T>::train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
+void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; num_statistics_ > 0 && k < block.K; ++k) {
-    if (options_.local_statistics)
-      read_own_statistics(*context.state, block.clients[k], block.stored(*context.state, kOwnStatistics).row(k), block.statistics.row(k));
+    if (round.run.local_statistics)
+      read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
+                          block.statistics.row(k));
     else
-      gather_statistics(context.statistics, context.reference, block.statistics.row(k));
+      gather_statistics(round.run.statistics, round.reference.data(), block.statistics.row(k));
   }
-  if (training_ != nullptr && context.offset_slot.empty()) {
+  if (training_ != nullptr && round.run.offset_slot.empty()) {
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
-    training_->run(exec, pool_, context, there, std::span(refused_).subspan(block.first, block.K));
+    training_->run(exec, pool_, round, there, std::span(refused_).subspan(block.first, block.K));
     return;
   }
-  if (is_plain()) return train_and_upload(exec, context, block);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, context, part); });
+  if (is_plain()) return train_and_upload(exec, round, block);
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
 }
 
 template <class T>
-void BlockRunner<T>::train_and_upload(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
+void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   trained_.resize(block.vectors.size());
   ClientBlock<T> here = block;
   for (std::size_t v = 0; v < here.vectors.size(); ++v) {
     trained_[v].resize_discard(block.K * stride_);
-    here.vectors[v] = {trained_[v].data(), nullptr, block.K, context.P, stride_};
+    here.vectors[v] = {trained_[v].data(), nullptr, block.K, round.P(), stride_};
   }
-  on_host(exec, here, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, context, part); });
+  on_host(exec, here, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
   for (std::size_t v = 0; v < here.vectors.size(); ++v)
     for (std::uint32_t k = 0; k < block.K; ++k)
-      upload_bytes(block.vectors[v].row(k), here.vectors[v].row(k), context.P * sizeof(T), exec.stream);
+      upload_bytes(block.vectors[v].row(k), here.vectors[v].row(k), round.P() * sizeof(T), exec.stream);
 }
 
 template <class T>
-void BlockRunner<T>::train_on_cpu(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) {
-  local_update_.run(exec, context, oracle_, block);
+void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
+  local_update_.run(exec, round, oracle_, block);
   if (num_statistics_ > 0)
     for (const BatchView<T>& vector : block.vectors)
-      for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(context.statistics, vector.row(k));
+      for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
   refuse_non_finite(block);
 }
 
@@ -268,30 +275,30 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 }
 
 template <class T>
-void BlockRunner<T>::send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].speaks) send_channel(exec, context, block, phase, c);
+    if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
   if (counter_ != nullptr) tally(block, phase);
   if (is_plain()) fetch_messages(block);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, context, part, phase); });
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, round, part, phase); });
 }
 
 // Operators write the state of weights alone.
 template <class T>
-void BlockRunner<T>::clear_statistics_of(const Exec& exec, const RoundContext<T>& context, const BatchView<T>& rows) {
+void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows) {
   const Exec& where = is_plain() ? exec : host_exec(exec);
   Workspace::Frame frame(*where.workspace);
   const BatchView<T> there = reachable(where, rows, frame);
-  for (const Statistic& statistic : context.statistics) clear_entries(where, there, statistic.begin, statistic.end);
+  for (const Statistic& statistic : round.run.statistics) clear_entries(where, there, statistic.begin, statistic.end);
 }
 
 // The shared state of the channel's operator, null without any. Beside the GPU's own memory it is pinned, and kernels, which read it again
 // and again, are given a copy.
 template <class T>
-const T* BlockRunner<T>::shared_state(const Exec& exec, const RoundContext<T>& context, const ExchangeChannel<T>& channel,
+const T* BlockRunner<T>::shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
                                       Workspace::Frame& frame) const {
   if (channel.shared_slot.empty()) return nullptr;
-  const std::span<const T> shared = context.state->cohort(channel.shared_slot);
+  const std::span<const T> shared = round.shared.slot(channel.shared_slot);
   if (!is_plain()) return shared.data();
   T* there = frame.take<T>(shared.size());
   copy_bytes(there, Device::cuda, shared.data(), Device::pinned, shared.size_bytes(), exec.stream);
@@ -299,35 +306,35 @@ const T* BlockRunner<T>::shared_state(const Exec& exec, const RoundContext<T>& c
 }
 
 template <class T>
-void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) {
+void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const bool last = phase == channel.num_phases() - 1;
-  const bool measured = context.measure && last && &channel == measured_channel(exchange_);
+  const bool measured = round.order.measure && last && &channel == measured_channel(exchange_);
   const Exec& host = host_exec(exec);
-  Send<T> send = feedback_.prepare(host, context, block, c);
+  Send<T> send = feedback_.prepare(host, round, block, c);
   if (!last) send.state = {};
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
     throw Error("a feedback that clears what was sent makes the host keep its input, so its host_walks() must say so");
-  if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, context, send.state.out);
+  if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
 
-  if (measured) measuring_.of_inputs(exec, host, context, block, send);
+  if (measured) measuring_.of_inputs(exec, host, round, block, send);
   for (Payload<T>* message : block.messages[c]) {
     if (exec.device != Device::cpu) message->place_on(options_.memory);
     message->clear(channel.length(phase));
   }
   Workspace::Frame frame(*exec.workspace);
   const std::string& own = channel.client_slot;
-  CompressContext<T> own_context{.round = context.round,
+  CompressContext<T> own_context{.round = round.order.round,
                                  .phase = phase,
-                                 .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+                                 .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
                                  .random_key = channel.random_key,
                                  .clients = block.clients,
-                                 .shared = shared_state(exec, context, channel, frame),
+                                 .shared = shared_state(exec, round, channel, frame),
                                  .remembered = {},
                                  .remember = {}};
   if (!own.empty()) {
-    own_context.remembered = block.stored(*context.state, own);
-    own_context.remember = block.shadow(*context.state, own);
+    own_context.remembered = block.stored(round.state, own);
+    own_context.remember = block.shadow(round.state, own);
     if (send.dense) {  // an operator that does not run remembers what it remembered
       const Exec& where = is_plain() ? exec : host;
       Workspace::Frame inner(*where.workspace);
@@ -335,8 +342,8 @@ void BlockRunner<T>::send_channel(const Exec& exec, const RoundContext<T>& conte
     }
   }
   compress(exec, channel, own_context, send, block, c);
-  if (measured) measuring_.of_messages(exec, host, context, block, c, send);
-  feedback_.after_compress(host, context, block, c, send, exchange_);
+  if (measured) measuring_.of_messages(exec, host, round, block, c, send);
+  feedback_.after_compress(host, round, block, c, send, exchange_);
   if (measured) measuring_.of_silence(block, c);
 }
 
@@ -412,12 +419,12 @@ void BlockRunner<T>::fetch_messages(const ClientBlock<T>& block) {
 }
 
 template <class T>
-void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase) {
+void BlockRunner<T>::count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
   scratch.known.clear();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const ExchangeChannel<T>& channel = exchange_.channels[c];
-    scratch.known.push_back(channel.compressor->known_levels(receiving(context, block, phase, c), channel.scope));
+    scratch.known.push_back(channel.compressor->known_levels(receiving(round, block, phase, c), channel.scope));
   }
   for (std::uint32_t k = 0; k < block.K; ++k) {
     ClientMessage<T>& message = messages_[block.first + k];
@@ -454,7 +461,7 @@ void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context
       if (channels_[c].speaks) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
     if (!options_.materialise) continue;
     codec::encode<T>(spoken, scratch.bytes, statistics);
-    if (tap_) tap_(context, phase, message.client, scratch.bytes);
+    if (tap_) tap_(round, phase, message.client, scratch.bytes);
     std::vector<const Scope*> scopes;
     std::vector<std::size_t> lengths;
     std::vector<MessageLevels> known;
@@ -471,7 +478,7 @@ void BlockRunner<T>::count_bits(const Exec& exec, const RoundContext<T>& context
     for (std::size_t c = 0; c < channels_.size(); ++c)
       if (channels_[c].speaks) {
         std::swap(*block.messages[c][k], *decoded[s++]);
-        reconstruct(exec, context, block, phase, c, k);
+        reconstruct(exec, round, block, phase, c, k);
       }
   }
 }
@@ -492,10 +499,10 @@ bool BlockRunner<T>::is_finite_message(const ClientBlock<T>& block, int phase, s
 
 // What the receiver of channel c knows of the round.
 template <class T>
-CompressContext<T> BlockRunner<T>::receiving(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) const {
-  return {.round = context.round,
+CompressContext<T> BlockRunner<T>::receiving(const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) const {
+  return {.round = round.order.round,
           .phase = phase,
-          .step_size = context.unit == Unit::step ? context.step_size : 1.0,
+          .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
           .random_key = exchange_.channels[c].random_key,
           .clients = block.clients};
 }
@@ -517,10 +524,10 @@ std::span<T> BlockRunner<T>::add_statistics(const ClientBlock<T>& block, int pha
 }
 
 template <class T>
-void BlockRunner<T>::reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
+void BlockRunner<T>::reconstruct(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
                                  std::uint32_t k) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
-  CompressContext<T> own = receiving(context, block, phase, c);
+  CompressContext<T> own = receiving(round, block, phase, c);
   own.clients = block.clients.subspan(k, 1);
   const Compressor<T>& receiver = channel.receiver != nullptr ? *channel.receiver : *channel.compressor;
   receiver.reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
@@ -538,20 +545,21 @@ std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
 }
 
 template <class T>
-void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) {
+void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) {
+  const ClientRound<T> round{view, state_, shared_};
   for_each_block([&](std::uint32_t index, const Exec& exec) {
-    const ClientBlock<T> whole = open_block(exec, context, index);
-    for (const StateMove& move : feedback_.moves())
-      if (channels_[move.channel].takes_part) move_state(exec, context, whole, move, delivered);
+    const ClientBlock<T> whole = open_block(exec, round, index);
+    for (const StateMove& move : plan_.moves)
+      if (channels_[move.channel].takes_part) move_state(exec, round, whole, move, delivered);
     on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
-        feedback_.acknowledge(context, block, k, exchange_);
+        feedback_.acknowledge(round, block, k, exchange_);
         for (std::size_t c = 0; c < channels_.size(); ++c) {
           const std::string& own = exchange_.channels[c].client_slot;
-          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) context.state->swap(own, block.first + k);
+          if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);
         }
-        context.state->set_acknowledged(block.clients[k], context.round);
+        round.state.set_acknowledged(block.clients[k], round.order.round);
       }
     });
   });
@@ -559,13 +567,13 @@ void BlockRunner<T>::acknowledge(const RoundContext<T>& context, std::span<const
 
 // state += factor c for the messages that arrived, where they lie.
 template <class T>
-void BlockRunner<T>::move_state(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const StateMove& move,
+void BlockRunner<T>::move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                                 std::span<const std::uint8_t> delivered) {
   std::vector<const Payload<T>*> arrived;
   for (std::uint32_t k = 0; k < block.K; ++k)
     arrived.push_back(delivered[block.first + k] != 0 ? block.messages[move.channel][k] : nullptr);
   const Scope& scope = exchange_.channels[move.channel].scope;
-  const BatchView<T> rows = block.stored(*context.state, move.slot);
+  const BatchView<T> rows = block.stored(round.state, move.slot);
   const std::span<const Payload<T>* const> messages(arrived);
   const bool there = std::all_of(arrived.begin(), arrived.end(), [](const Payload<T>* m) { return m == nullptr || lies_on_device(*m); });
   if (exec.device != Device::cpu && there) {

@@ -26,6 +26,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/matrix_products.hpp"
+#include "fl_core/round_times.hpp"
 #include "fl_core/thread_pool.hpp"
 
 namespace fl {
@@ -39,24 +40,26 @@ struct BlockRunnerOptions {
   bool trains_on_cpu = false;                      // all clients, whatever the device: the CPU's bytes
   MatrixProducts products = MatrixProducts::full;  // others need clients that train on a GPU
   bool local_statistics = false;                   // running statistics stay with the clients (fl_core/own_statistics.hpp)
+  RoundTimes* times = nullptr;                     // filled where it is not null
 };
 
 template <class T>
 class BlockRunner final : public CohortRunner<T> {
  public:
-  // Sees every encoded message when materialise is set: (context, phase, client, bytes). Called from any thread, one client at a time.
-  using Tap = std::function<void(const RoundContext<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
+  // Sees every encoded message when materialise is set: (round, phase, client, bytes). Called from any thread, one client at a time.
+  using Tap = std::function<void(const ClientRound<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
 
+  // All outlive it.
   BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange, const GradientOracle<T>& oracle,
-              ThreadPool& pool, std::size_t max_cohort, BlockRunnerOptions options);
+              ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared, std::size_t max_cohort, BlockRunnerOptions options);
   ~BlockRunner() override;
 
-  std::span<const ClientMessage<T>> exchange(const RoundContext<T>& context, int phase) override;
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase) override;
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
-  void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) override;
+  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) override;
   [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measuring_.values(); }
-  // Errors of the measured channel's operator in this round, [M]; valid when context.measure was set.
+  // Errors of the measured channel's operator in this round, [M]; valid when RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
@@ -87,18 +90,18 @@ class BlockRunner final : public CohortRunner<T> {
   template <class Work>
   void on_host(const Exec& exec, const ClientBlock<T>& block, const Work& work);
   [[nodiscard]] const Exec& host_exec(const Exec& exec) const { return exec.device == Device::cpu ? exec : pool_.exec(0); }
-  [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const RoundContext<T>& context, std::uint32_t index);
-  void train(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block);
+  [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index);
+  void train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates of the block on the CPU.
-  void train_on_cpu(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block);
+  void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // The same into rows of the host, which are then copied to the block's.
-  void train_and_upload(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block);
+  void train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
-  void send_block(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
-  [[nodiscard]] const T* shared_state(const Exec& exec, const RoundContext<T>& context, const ExchangeChannel<T>& channel,
+  void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
+  [[nodiscard]] const T* shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
                                       Workspace::Frame& frame) const;
-  void send_channel(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t channel);
+  void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
                 const ClientBlock<T>& block, std::size_t c);
   // What the GPU counts of a block's messages, before the host makes bits of it.
@@ -117,24 +120,26 @@ class BlockRunner final : public CohortRunner<T> {
     return copy == nullptr ? *block.messages[c][k] : *copy;
   }
   [[nodiscard]] bool is_finite_message(const ClientBlock<T>& block, int phase, std::uint32_t k) const;
-  void count_bits(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase);
+  void count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   std::span<T> add_statistics(const ClientBlock<T>& block, int phase, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
   // What the receiver makes of a message that it decoded.
-  [[nodiscard]] CompressContext<T> receiving(const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c) const;
-  void reconstruct(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, int phase, std::size_t c,
-                   std::uint32_t k);
-  void move_state(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const StateMove& move,
+  [[nodiscard]] CompressContext<T> receiving(const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) const;
+  void reconstruct(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c, std::uint32_t k);
+  void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                   std::span<const std::uint8_t> delivered);
   void add_times(RoundTimes& times);
-  void resize_blocks(const RoundContext<T>& context);
-  void keep_updates_of(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block);
-  void clear_statistics_of(const Exec& exec, const RoundContext<T>& context, const BatchView<T>& rows);
+  void resize_blocks(const ClientRound<T>& round);
+  void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
+  void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
   const LocalUpdate<T>& local_update_;
   const Feedback<T>& feedback_;
+  const FeedbackPlan plan_;
   const Exchange<T>& exchange_;
   const GradientOracle<T>& oracle_;
   ThreadPool& pool_;
+  ClientState<T>& state_;         // of the clients that it computes
+  const SharedState<T>& shared_;  // the replica of its process
   BlockRunnerOptions options_;
   Tap tap_;
   MessageMeasures<T> measuring_;

@@ -14,7 +14,7 @@
 #include "fl_core/device.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/matrix_products.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 #include "fl_core/thread_pool.hpp"
 
 namespace fl {
@@ -25,7 +25,7 @@ class DeviceTraining {
   virtual ~DeviceTraining() = default;
   // Fills block.vectors[0] and block.work. refused [K]: 1 for a client whose vector held NaN or an infinity, which becomes zeros.
   // Minibatches are drawn by the pool's threads; `exec` is the GPU's. Does not wait for the GPU, but for `refused`.
-  virtual void run(const Exec& exec, ThreadPool& pool, const RoundContext<T>& context, const ClientBlock<T>& block,
+  virtual void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
                    std::span<std::uint8_t> refused) = 0;
   [[nodiscard]] virtual std::size_t size_bytes() const = 0;                     // on the GPU, data included
   [[nodiscard]] virtual std::size_t room_bytes(std::size_t clients) const = 0;  // that run() may take for a block of so many clients

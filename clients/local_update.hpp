@@ -10,7 +10,7 @@
 #include "clients/descent.hpp"
 #include "clients/oracle.hpp"
 #include "fl_core/exec.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 #include "fl_core/schedule.hpp"
 
 namespace fl {
@@ -18,11 +18,11 @@ namespace fl {
 // The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w -
 // offset_factor m_i.
 template <class T>
-[[nodiscard]] FL_API BatchView<const T> own_models(const RoundContext<T>& context, const ClientBlock<T>& block, T* room);
+[[nodiscard]] FL_API BatchView<const T> own_models(const ClientRound<T>& round, const ClientBlock<T>& block, T* room);
 
 // Moves the statistics of the block's client k by one step of their layers, for a stochastic gradient g [P] at w [P].
 template <class T>
-FL_API void move_statistics(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const T* w, const T* g);
+FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* w, const T* g);
 
 template <class T>
 class FL_API LocalUpdate {
@@ -41,9 +41,9 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual const LocalWork* work() const { return nullptr; }
   // The feedbacks that it works with ("scaffold"), none = any.
   [[nodiscard]] virtual std::vector<std::string> needs_feedback() const { return {}; }
-  // Whether it heeds RoundContext::offset_slot (computes at own_models).
+  // Whether it heeds RunSettings::offset_slot (computes at own_models).
   [[nodiscard]] virtual bool computes_anywhere() const { return false; }
-  // Whether it heeds RoundContext::normalise: divides its vectors by its work and says so in ClientBlock::work.
+  // Whether it heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work.
   [[nodiscard]] virtual bool can_normalise() const { return false; }
   [[nodiscard]] virtual bool needs_optimum() const { return false; }
   // What a GPU may compute instead of run(); none for methods that are something else.
@@ -52,11 +52,10 @@ class FL_API LocalUpdate {
   // nothing: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute do nothing.
   [[nodiscard]] virtual std::string host_walks() const;
   // Once before the first round; x_star is null unless needs_optimum().
-  virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const;
+  virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
   // Fills block.vectors, and moves block.statistics to what the client's running statistics are after its work (StepwiseUpdate::descend and
   // move_statistics() do). The entries of statistics in the vectors do not matter: they are set to 0 before anything reads them.
-  virtual void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle,
-                   const ClientBlock<T>& block) const = 0;
+  virtual void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const = 0;
 };
 
 }  // namespace fl

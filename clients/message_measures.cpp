@@ -24,9 +24,9 @@ struct MessageMeasures<T>::Scratch {
 };
 
 template <class T>
-MessageMeasures<T>::MessageMeasures(const Feedback<T>& feedback, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
+MessageMeasures<T>::MessageMeasures(std::string error_slot, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
                                     std::size_t max_cohort)
-    : feedback_(feedback), exchange_(exchange), published_(published), values_(max_cohort), operator_errors_(max_cohort) {
+    : error_slot_(std::move(error_slot)), exchange_(exchange), published_(published), values_(max_cohort), operator_errors_(max_cohort) {
   for (int thread = 0; thread < num_threads; ++thread) scratch_.push_back(std::make_unique<Scratch>());
 }
 
@@ -49,16 +49,15 @@ std::span<double> MessageMeasures<T>::norms(const Exec& exec, Affine<T> rows) {
 }
 
 template <class T>
-void MessageMeasures<T>::of_inputs(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
+void MessageMeasures<T>::of_inputs(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block,
                                    const Send<T>& send) {
   const std::span<ClientMeasures> mine = std::span(values_).subspan(block.first, block.K);
   const std::span<double> compensated = norms(exec, send.input);
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].compensated = operator_errors_[block.first + k].input = compensated[k];
-  const std::span<double> input = norms(exec, Affine<T>().add(context.input_factor(), block.vectors[0]));
+  const std::span<double> input = norms(exec, Affine<T>().add(round.input_factor(), block.vectors[0]));
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].input = input[k];
-  const std::string slot = feedback_.error_slot();
-  const std::span<double> error =
-      slot.empty() ? std::span<double>() : norms(exec, Affine<T>().add(T(1), block.stored(*context.state, slot)));
+  const std::string& slot = error_slot_;
+  const std::span<double> error = slot.empty() ? std::span<double>() : norms(exec, Affine<T>().add(T(1), block.stored(round.state, slot)));
   for (std::uint32_t k = 0; k < block.K; ++k) mine[k].error = slot.empty() ? kUnknown : error[k];
   keep(host, block, send);
 }
@@ -77,14 +76,14 @@ void MessageMeasures<T>::keep(const Exec& host, const ClientBlock<T>& block, con
 }
 
 template <class T>
-void MessageMeasures<T>::of_messages(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block,
+void MessageMeasures<T>::of_messages(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block,
                                      std::size_t c, const Send<T>& send) {
   const std::span<Payload<T>* const> messages = block.messages[c];
   const Scope& scope = exchange_.channels[c].scope;
   std::span<double> error;
   if (send.state.rule == StateRule::residual) {
     error = norms(exec, Affine<T>().add(T(1), send.state.out));
-  } else if (messages[0]->length == context.P) {
+  } else if (messages[0]->length == round.P()) {
     Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
     scratch.norm.resize(block.K);
     error = scratch.norm;
@@ -92,21 +91,21 @@ void MessageMeasures<T>::of_messages(const Exec& exec, const Exec& host, const R
     const bool there = !is_kept && std::all_of(messages.begin(), messages.end(), [](const Payload<T>* m) { return lies_on_device(*m); });
     const Exec& where = there ? exec : host;
     Workspace::Frame frame(*where.workspace);
-    const BatchView<const T> kept{scratch_[static_cast<std::size_t>(host.thread)]->kept.data(), nullptr, block.K, context.P, context.P};
+    const BatchView<const T> kept{scratch_[static_cast<std::size_t>(host.thread)]->kept.data(), nullptr, block.K, round.P(), round.P()};
     const Affine<T> input = is_kept ? Affine<T>().add(T(1), kept) : reachable(where, send.input, frame);
     sums_of_squared_errors(where, input, scope, messages, error);
   }
   for (std::uint32_t k = 0; k < block.K; ++k) values_[block.first + k].compression_error = error.empty() ? kUnknown : error[k];
   for (std::uint32_t k = 0; k < block.K && !error.empty() && !send.dense; ++k) operator_errors_[block.first + k].error = error[k];
-  if (published_ != PublishedMetrics::none && send.state.rule == StateRule::residual) publish(host, context, block, send);
+  if (published_ != PublishedMetrics::none && send.state.rule == StateRule::residual) publish(host, round, block, send);
 }
 
 template <class T>
-void MessageMeasures<T>::publish(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send) {
-  const BatchView<const T> gradient{scratch_[static_cast<std::size_t>(host.thread)]->kept_gradient.data(), nullptr, block.K, context.P,
-                                    context.P};
+void MessageMeasures<T>::publish(const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send) {
+  const BatchView<const T> gradient{scratch_[static_cast<std::size_t>(host.thread)]->kept_gradient.data(), nullptr, block.K, round.P(),
+                                    round.P()};
   const std::span<ClientMeasures> mine = std::span(values_).subspan(block.first, block.K);
-  const std::span<double> compensated = norms(host, Affine<T>().add(T(1), send.state.out).add(context.input_factor(), gradient));
+  const std::span<double> compensated = norms(host, Affine<T>().add(T(1), send.state.out).add(round.input_factor(), gradient));
   for (std::uint32_t k = 0; k < block.K; ++k) {
     mine[k].compensated = compensated[k];
     if (published_ == PublishedMetrics::ec_gd) mine[k].error = mine[k].compression_error;

@@ -12,7 +12,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/exec.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
 
@@ -38,17 +38,16 @@ template <class T>
 template <class T>
 class MessageMeasures {
  public:
-  // Both outlive it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
-  MessageMeasures(const Feedback<T>& feedback, const Exchange<T>& exchange, PublishedMetrics published, int num_threads,
-                  std::size_t max_cohort);
+  // `exchange` outlives it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
+  MessageMeasures(std::string error_slot, const Exchange<T>& exchange, PublishedMetrics published, int num_threads, std::size_t max_cohort);
   ~MessageMeasures();
 
   // Forgets the operators' errors of the round before.
   void begin_round();
   // What an operator is about to be given. `host` keeps what it will overwrite.
-  void of_inputs(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
+  void of_inputs(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
   // What it made of channel c's input, before the feedback sees it.
-  void of_messages(const Exec& exec, const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t c,
+  void of_messages(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t c,
                    const Send<T>& send);
   // Messages that the feedback silenced took away everything.
   void of_silence(const ClientBlock<T>& block, std::size_t c);
@@ -61,9 +60,9 @@ class MessageMeasures {
   struct Scratch;
   [[nodiscard]] std::span<double> norms(const Exec& exec, Affine<T> rows);
   void keep(const Exec& host, const ClientBlock<T>& block, const Send<T>& send);
-  void publish(const Exec& host, const RoundContext<T>& context, const ClientBlock<T>& block, const Send<T>& send);
+  void publish(const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
 
-  const Feedback<T>& feedback_;
+  std::string error_slot_;  // "" = none
   const Exchange<T>& exchange_;
   PublishedMetrics published_;
   std::vector<ClientMeasures> values_;             // [M]

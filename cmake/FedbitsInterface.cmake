@@ -5,7 +5,7 @@ file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DI
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
   clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
   server/participation.hpp server/server_optimizer.hpp
-  scenarios/partitioners/*.hpp)
+  scenarios/measure.hpp scenarios/partitioners/*.hpp)
 list(SORT FL_PUBLIC_HEADERS)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS})
 

@@ -24,9 +24,11 @@ struct ExchangeChannel {
   Scope scope;                              // over P
   std::vector<Scope> phase_scope;           // over the message of each phase (equal to `scope` for one-phase operators)
   std::uint64_t random_key = 0;
-  std::string shared_slot;  // cohort slot of the operator's own state, "" = none
+  std::uint32_t every = 1;  // it is used in rounds every, 2 every, ...
+  std::string shared_slot;  // shared slot of the operator's own state, "" = none
   std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none
 
+  [[nodiscard]] bool is_active(std::uint32_t round) const { return round % every == 0; }
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
   [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }
 };

@@ -8,7 +8,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
 #include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/ternary_top_k.hpp"
 
 namespace fl {
 
@@ -40,8 +40,7 @@ class Stc final : public Compressor<T> {
   void compress(const Exec& exec, const CompressContext<T>&, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
     const PerSegment<std::uint32_t> kept = kept_per_segment(options_.kept, scope);
-    top_k_rows(exec, input, scope, kept.span(), TieRule::lowest_index, kNativeWire<T>, state, messages);
-    ternarise_rows(exec, scope, state, messages);
+    ternary_top_k_rows(exec, input, scope, kept.span(), state, messages);
   }
 
   // A sign per entry at the Golomb cost of its position, as the paper counts: b + 1/(1 - (1-p)^(2^b)) bits, and 32 for mu.

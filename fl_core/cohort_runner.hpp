@@ -5,19 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "fl_core/client_measures.hpp"
 #include "fl_core/ledger.hpp"
 #include "fl_core/payload.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
-
-// Squared norms of one client in one round, in the unit of the compressor's input.
-struct ClientMeasures {
-  double error = 0;              // |e_{r-1}|^2, before the round
-  double input = 0;              // |input without memory|^2
-  double compensated = 0;        // |p|^2
-  double compression_error = 0;  // |C(p) - p|^2
-};
 
 // One message: all channels of one client in one phase.
 template <class T>
@@ -27,7 +20,7 @@ struct ClientMessage {
   ChannelBits channel_bits{};         // of them, by channel; the header is the rest
   std::uint64_t statistics_bits = 0;  // of them, of running statistics
   bool refused = false;               // its vectors or its message are not finite: nothing is sent from this phase on, or kept
-  double work = 1;  // what its vectors were divided by when RoundContext::normalise is set; follows from rows and settings: no bits
+  double work = 1;  // what its vectors were divided by when RunSettings::normalises(); follows from rows and settings: no bits
 };
 
 template <class T>
@@ -36,18 +29,22 @@ class CohortRunner {
   virtual ~CohortRunner() = default;
 
   // Clients compute (phase 0) and send. Returns one message per cohort position, in order; payloads are read with `payload`.
-  virtual std::span<const ClientMessage<T>> exchange(const RoundContext<T>& context, int phase) = 0;
+  virtual std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) = 0;
   // The decoded content of a channel: null where that channel says nothing in this phase.
   [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
-  // The running statistics in a client's message of phase 0, [S] as RoundContext::statistics; empty where it is silent or there are none.
+  // The running statistics in a client's message of phase 0, [S] as RunSettings::statistics; empty where it is silent or there are none.
   // Where they stay with the clients: those after its work, empty where it is refused.
   [[nodiscard]] virtual std::span<const T> statistics(std::uint32_t position) const {
     (void)position;
     return {};
   }
-  // Which messages arrived ([M], 1 = delivered): only now does client state move.
-  virtual void acknowledge(const RoundContext<T>& context, std::span<const std::uint8_t> delivered) = 0;
-  // Measures of this round, [M]; valid when context.measure was set.
+  // The mean of a phase's messages of one channel, which everyone learns before the next phase and by which the operator's shared slot has
+  // moved at the server (Compressor::absorb_mean). Clients that hold a replica of their own move it alike; those of the server's process
+  // share its replica and have nothing to do.
+  virtual void learn_mean(std::size_t channel, int phase, std::span<const T> mean) { (void)channel, (void)phase, (void)mean; }
+  // The round closes. Which messages arrived ([M], 1 = delivered): only now does client state move.
+  virtual void acknowledge(const RoundView<T>& round, std::span<const std::uint8_t> delivered) = 0;
+  // Measures of this round, [M]; valid when RoundOrder::measure was set.
   [[nodiscard]] virtual std::span<const ClientMeasures> measures() const = 0;
 };
 

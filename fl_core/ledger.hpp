@@ -35,8 +35,8 @@ enum class DownCause : std::uint8_t {
   changes,       // what changed since the round before, or a compressed difference
   catch_up,      // what a client is sent beyond that because it missed rounds
   phase_means,   // means in the middle of a round
-  slots,         // cohort slots that are broadcast
-  missed_slots,  // derived cohort slots, for clients that missed a round
+  slots,         // shared slots that are broadcast
+  missed_slots,  // derived shared slots, for clients that missed a round
   absence,       // the memory that replaces one that was absent
 };
 inline constexpr std::size_t kNumDownCauses = 7;

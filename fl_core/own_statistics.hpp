@@ -8,32 +8,30 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "fl_core/state_table.hpp"
+#include "fl_core/client_state.hpp"
+#include "fl_core/shared_state.hpp"
 
 namespace fl {
 
 // Slots of S entries: the clients' own, of those of whom a round has counted; what all others have, of the model that the run starts from;
-// and the mean of all clients' by their weights w_i.
+// and the mean of all clients' by their weights w_i, for measures.
 inline constexpr const char* kOwnStatistics = "own_statistics";
 inline constexpr const char* kInitialStatistics = "initial_statistics";
 inline constexpr const char* kMeanStatistics = "mean_statistics";
 
-template <class T>
-void declare_own_statistics(StateTable<T>& state, std::size_t S) {
-  state.declare({.name = kOwnStatistics, .owner = SlotOwner::client, .length = S});
-  state.declare({.name = kInitialStatistics, .owner = SlotOwner::server, .length = S});
-  state.declare({.name = kMeanStatistics, .owner = SlotOwner::server, .length = S});
+[[nodiscard]] inline std::vector<SlotSpec> own_statistics_slots(std::size_t S) {
+  return {{.name = kOwnStatistics, .owner = SlotOwner::client, .length = S},
+          {.name = kInitialStatistics, .owner = SlotOwner::shared, .sync = SlotSync::initial, .length = S},
+          {.name = kMeanStatistics, .owner = SlotOwner::server, .length = S}};
 }
 
 // out [S] = what the client has, where `stored` [S] is its row of kOwnStatistics.
 template <class T>
-void read_own_statistics(StateTable<T>& state, std::uint32_t client, const T* stored, T* out) {
-  const std::span<const double> initial = state.server(kInitialStatistics);
-  if (state.acknowledged(client) == 0)
-    std::ranges::transform(initial, out, [](double s) { return static_cast<T>(s); });
-  else
-    std::copy_n(stored, initial.size(), out);
+void read_own_statistics(const ClientState<T>& state, const SharedState<T>& shared, std::uint32_t client, const T* stored, T* out) {
+  const std::span<const T> initial = shared.slot(kInitialStatistics);
+  std::copy_n(state.acknowledged(client) == 0 ? initial.data() : stored, initial.size(), out);
 }
 
 }  // namespace fl

@@ -63,7 +63,8 @@ Refusal set_part(const std::string& role, const Value& value, NamedPart& part) {
   const auto* table = std::get_if<Value::Table>(&value.data);
   const auto* name = std::get_if<std::string>(&value.data);  // "top_k" is short for { kind = "top_k" }
   if (table != nullptr) name = kind_of(*table, part);
-  if (name == nullptr) return "must be a " + role + " such as { kind = \"top_k\" }, is " + to_string(value);
+  if (name == nullptr)
+    return "must be a " + role + " such as { kind = \"" + (role == "compressor" ? "top_k" : "NAME") + "\" }, is " + to_string(value);
   try {
     NamedPart named = resolve_name(role, *name);
     if (table != nullptr)

@@ -18,7 +18,7 @@ namespace fl {
 
 // What a part is, for people.
 struct PartInfo {
-  std::string role;     // "compressor", "feedback", "model", "partitioner", ...
+  std::string role;     // "compressor", "feedback", "model", "partitioner", "measure", ...
   std::string name;     // as written in a scenario file
   std::string summary;  // one line
   std::string source;   // authors, title, venue, year; "" where there is none

@@ -111,12 +111,7 @@ double Experiment<T>::seconds_of_rare_measures() {
     const std::uint64_t times = total / step + (total % step != 0 ? 1 : 0);
     all_s += one.seconds() * static_cast<double>(times);
   };
-  const EvaluateOptions& options = scenario_.evaluate;
-  const bool gradient_is_rare =
-      schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() != options.every;
-  add(gradient_is_rare ? schedule_.gradient_every() : 0, [&](RoundRow& row) { measures_->of_gradient(row); });
-  add(options.clients_every, [&](RoundRow& row) { measures_->of_clients(row); });
-  add(options.ranking_every, [&](RoundRow& row) { measures_->of_ranking(row); });
+  for (const auto& rare : measure_set_.rare()) add(rare.every, [&](RoundRow& row) { measures_->measure(row, rare.measure); });
   return all_s;
 }
 
@@ -131,14 +126,12 @@ Calibration Experiment<T>::calibrate(double seconds) {
   (void)row_of_start();
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
-  const double first_s = seconds_per_round({}, 0, 1, played);
-  const bool gradient_as_often =
-      schedule_.wants_gradient() == EvaluateOptions::Gradient::every && schedule_.gradient_every() == scenario_.evaluate.every;
+  const double first_s = seconds_per_round(measure_set_.due_with(false, false), 0, 1, played);
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
     const std::size_t most = std::min(total, played.size() + kind.count);
-    const DueMeasures due{.evaluation = kind.evaluated, .messages = kind.measured, .gradient = kind.evaluated && gradient_as_often};
+    const DueMeasures due = measure_set_.due_with(kind.evaluated, kind.measured);
     const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, played) : first_s;
     found.rounds_s += static_cast<double>(kind.count) * one_s;
     least_s = std::min(least_s, one_s);
@@ -159,14 +152,14 @@ Calibration Experiment<T>::calibrate(double seconds) {
 // Clients that have not been met yet, as far as memory is for them, and the rows of the result: kept, packed and sent.
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
-  const std::size_t N = state_->num_clients();
+  const std::size_t N = clients_->num_clients();
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
   double met = 0;
-  for (std::uint32_t i = 0; i < N; ++i) met += state_->acknowledged(i) > 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < N; ++i) met += clients_->acknowledged(i) > 0 ? 1 : 0;
   const double will_meet = std::min(static_cast<double>(N), static_cast<double>(total) * static_cast<double>(round_->plan().cohort.size()));
-  const auto seats = static_cast<double>(state_->num_seats());
-  return static_cast<std::uint64_t>((std::min(will_meet, seats) - std::min(met, seats)) * static_cast<double>(state_->client_bytes())) +
-         3 * total * sizeof(RoundRow);
+  const auto seats = static_cast<double>(clients_->num_seats());
+  return static_cast<std::uint64_t>((std::min(will_meet, seats) - std::min(met, seats)) * static_cast<double>(clients_->client_bytes())) +
+         3 * total * (sizeof(RoundRow) + measure_set_.columns().size() * sizeof(double));
 }
 
 // The members of this file; the others are instantiated in theirs.

@@ -44,7 +44,7 @@ struct Evaluator<T>::OnDevice {
     [[nodiscard]] const SamplingOptions& sampling() const override { return all_; }
     [[nodiscard]] const Expression& learning_rate() const override { return one_; }
     [[nodiscard]] std::optional<Descent> descent() const override { return Descent{.work = {}, .draws = false}; }
-    void run(const Exec&, const RoundContext<T>&, const GradientOracle<T>&, const ClientBlock<T>&) const override {}
+    void run(const Exec&, const ClientRound<T>&, const GradientOracle<T>&, const ClientBlock<T>&) const override {}
 
    private:
     SamplingOptions all_;
@@ -147,11 +147,11 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   std::iota(clients.begin(), clients.end(), first);
   std::vector<double> work(count);
   std::vector<std::uint8_t> refused(count);
-  RoundContext<T> context;
-  context.P = P;
-  context.reference = x.data();
+  RunSettings run;
+  run.P = P;
+  const RoundOrder order;
   const ClientBlock<T> block{0, count, clients, {{gradients_.data(), nullptr, count, P, P}}, {}, work};
-  on_device_->gradient->run(on_device_->exec, pool_, context, block, refused);
+  on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, refused);
   const std::vector<T> nans(P, std::numeric_limits<T>::quiet_NaN());
   for (std::uint32_t k = 0; k < count; ++k)
     if (refused[k] != 0)

@@ -14,18 +14,9 @@
 #include "fl_core/row_sums.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "scenarios/federated_problem.hpp"
-#include "scenarios/measures.hpp"
+#include "scenarios/measure_statistics.hpp"
 
 namespace fl {
-
-struct GradientStatistics {
-  double norm_sq = 0;  // |grad f(x)|^2
-  double zeta_sq = 0;  // sum_i w_i |grad f_i(x) - grad f(x)|^2
-
-  // B^2 = sum_i w_i |grad f_i(x)|^2 / |grad f(x)|^2, which is 1 when clients are alike: T. Li et al., "Federated optimization in
-  // heterogeneous networks", MLSys 2020, definition 3.
-  [[nodiscard]] double dissimilarity() const { return 1 + zeta_sq / norm_sq; }
-};
 
 template <class T>
 class Evaluator {

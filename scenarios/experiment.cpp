@@ -42,19 +42,22 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       pool_(pool),
       machine_(machine),
       schedule_(scenario_, problem.model().starts_at_random()),
+      measure_set_(scenario_, schedule_),
       evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   make_parts();
   check_parts();
-  host_needs_ = host_needs(scenario_, *local_, *feedback_, exchange_, machine_.materialise);
+  host_needs_ = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
   if (machine_.keeps_managed) host_needs_.emplace_back("MachineOptions::keeps_managed: a test asks for it");
   memory_ = choose_memory();
   resolve_step_size();
   declare_state();
   start_model();
-  measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *feedback_,
-                                                              *local_, model_.span(), average_, f_star_, step_size_, unit_});
-  if (const ExchangeChannel<T>* channel = measured_channel(exchange_)) watch_.emplace(watch_of(*channel->compressor, channel->scope));
+  measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *method_.feedback,
+                                                              *method_.local, model_.span(), average_, f_star_, step_size_, method_.unit},
+                                               measure_set_);
+  if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
+    watch_.emplace(watch_of(*channel->compressor, channel->scope));
 }
 
 template <class T>
@@ -62,56 +65,15 @@ Experiment<T>::~Experiment() = default;
 
 template <class T>
 void Experiment<T>::make_parts() {
-  const auto make = [](const std::string& role, const Part& part, auto tag) {
-    using Interface = typename decltype(tag)::type;
-    return make_part<Interface>(role, part.kind, part.options, Device::cpu, kPrecisionOf<T>);
-  };
-  about_key("local.kind", [&] { local_ = make("local_update", scenario_.local, std::type_identity<LocalUpdate<T>>{}); });
-  about_key("feedback.up.kind", [&] { feedback_ = make("feedback", scenario_.feedback_up, std::type_identity<Feedback<T>>{}); });
-  about_key("server.kind", [&] { optimizer_ = make("server_optimizer", scenario_.server.part, std::type_identity<ServerOptimizer<T>>{}); });
+  method_ = make_method<T>(scenario_, problem_.layers(), machine_.device);
+  about_key("server.kind",
+            [&] { optimizer_ = make_named<ServerOptimizer<T>>("server_optimizer", scenario_.server.part, kPrecisionOf<T>); });
   about_key("participation.kind", [&] {
-    participation_ = make_part<Participation>("participation", scenario_.participation.part.kind, scenario_.participation.part.options,
-                                              Device::cpu, Precision::float64);
+    participation_ = make_named<Participation>("participation", scenario_.participation.part, Precision::float64);
     participation_->open(problem_.shards().size(),
                          [this](const std::string& path) { return problem_.find_input("participation.path", path); });
   });
-
-  const std::vector<std::string> vectors = local_->vectors();
-  for (const ChannelSpec& spec : feedback_->channels(vectors)) {
-    const CompressorSpec& compressor = scenario_.compressor_up(spec.name);
-    const std::string section = scenario_.up.contains(spec.name) ? "compressor.up." + spec.name : "compressor.up";
-    ExchangeChannel<T> channel =
-        about_key(section + ".kind", [&] { return make_channel(spec.name, compressor, exchange_.channels.size(), machine_.device); });
-    channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
-    exchange_.channels.push_back(std::move(channel));
-  }
-  unit_ = scenario_.compressor_up("").unit.value_or(local_->units().front());
-}
-
-template <class T>
-ExchangeChannel<T> Experiment<T>::make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index, Device device) {
-  ExchangeChannel<T> channel;
-  channel.name = name;
-  if (Registry::instance().contains("compressor", spec.part.kind, device, kPrecisionOf<T>)) channel.device = device;
-  channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, channel.device, kPrecisionOf<T>);
-  if (channel.device != Device::cpu)
-    channel.receiver = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
-  const Part identity = default_part("compressor", "identity");
-  channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, device, kPrecisionOf<T>);
-  channel.scope = channel.compressor->adapt(make_scope(problem_.layers(), spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
-  channel.compressor->check(channel.scope);
-  channel.random_key = hash64(hash64(scenario_.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
-  if (channel.num_phases() == 1) {
-    channel.phase_scope = {channel.scope};
-  } else {
-    for (int phase = 0; phase < channel.num_phases(); ++phase) {
-      const std::size_t length = channel.compressor->message_length(phase, channel.scope);
-      channel.phase_scope.push_back({.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length});
-    }
-  }
-  if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
-  if (channel.compressor->client_state_size(channel.scope) > 0) channel.client_slot = "compressor." + name + ".client";
-  return channel;
+  run_ = run_settings(scenario_, method_, problem_);
 }
 
 template <class T>
@@ -128,7 +90,7 @@ void Experiment<T>::check_measures(Problems& problems) const {
     if (!holds) problems.push_back({key, what});
   };
   const std::string gap = "needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*";
-  need(!evaluate.average || wants_gap(), "evaluate.average", gap);
+  measure_set_.check(measured_problem(problem_, wants_gap()), problems);
   need(!stop.f_gap || wants_gap(), "stop.f_gap", gap);
   need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
   need(!stop.accuracy || problem_.test() != nullptr, "stop.accuracy",
@@ -141,29 +103,30 @@ template <class T>
 void Experiment<T>::check_parts() {
   Problems problems;
   check_measures(problems);
-  const std::vector<Unit> units = local_->units();
-  if (std::find(units.begin(), units.end(), unit_) == units.end())
+  const std::vector<Unit> units = method_.local->units();
+  if (std::find(units.begin(), units.end(), method_.unit) == units.end())
     problems.push_back({"compressor.up.unit", "local kind '" + scenario_.local.kind + "' sends \"" + std::string(to_string(units.front())) +
-                                                  "\", not \"" + to_string(unit_) + "\""});
-  const std::vector<std::string> needed = local_->needs_feedback();
+                                                  "\", not \"" + to_string(method_.unit) + "\""});
+  const std::vector<std::string> needed = method_.local->needs_feedback();
   if (!needed.empty() && std::find(needed.begin(), needed.end(), scenario_.feedback_up.kind) == needed.end())
     problems.push_back({"feedback.up.kind", "local kind '" + scenario_.local.kind + "' needs feedback " + any_of(needed) + ", is \"" +
                                                 scenario_.feedback_up.kind + "\""});
-  const ExchangeChannel<T> down = about_key("compressor.down.kind", [&] { return make_channel("down", scenario_.down, 0, Device::cpu); });
+  const ExchangeChannel<T> down = about_key(
+      "compressor.down.kind", [&] { return make_channel<T>(scenario_, problem_.layers(), "down", scenario_.down, 0, Device::cpu); });
   Surroundings around{.local_update = scenario_.local.kind,
-                      .unit = unit_,
+                      .unit = method_.unit,
                       .full_participation = scenario_.participation.part.kind == "full",
-                      .channels = local_->vectors(),
+                      .channels = method_.local->vectors(),
                       .contracts = {},
                       .operators = {},
-                      .num_phases = exchange_.num_phases(),
-                      .computes_anywhere = local_->computes_anywhere(),
-                      .subtracts_optimum = local_->needs_optimum(),
+                      .num_phases = method_.exchange.num_phases(),
+                      .computes_anywhere = method_.local->computes_anywhere(),
+                      .subtracts_optimum = method_.local->needs_optimum(),
                       .downlink = scenario_.down.part.kind,
                       .downlink_contract = down.compressor->contract(down.scope),
                       .server = scenario_.server.part.kind,
                       .has_plain_server = optimizer_->plain_rate().has_value()};
-  for (const auto& channel : exchange_.channels) {
+  for (const auto& channel : method_.exchange.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
     const std::string& no_memory = around.contracts.back().no_memory;
@@ -171,29 +134,21 @@ void Experiment<T>::check_parts() {
       problems.push_back(
           {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind + "': " + no_memory});
   }
-  feedback_->check(around, problems);
-  if (scenario_.participation.absent != AbsentState::keep && feedback_->error_slot().empty())
+  method_.feedback->check(around, problems);
+  if (scenario_.participation.absent != AbsentState::keep && method_.plan.error_slot.empty())
     problems.push_back({"participation.absent", "feedback '" + scenario_.feedback_up.kind +
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});
-  if (scenario_.server.average == Average::normalised && !local_->can_normalise())
+  if (scenario_.server.average == Average::normalised && !method_.local->can_normalise())
     problems.push_back({"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + scenario_.local.kind + "\""});
   if (scenario_.server.statistics && statistics_of(problem_.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
-  const EvaluateOptions& evaluate = scenario_.evaluate;
-  if (evaluate.clients_every > 0 && problem_.train().num_classes == 0)
-    problems.push_back(
-        {"evaluate.clients_every", "accuracy needs classes, which data set \"" + problem_.train().name + "\" does not have"});
-  const bool can_rank = problem_.train().num_users > 0 && problem_.test() != nullptr && problem_.model().num_outputs() == 1;
-  if (evaluate.ranking_every > 0 && !can_rank)
-    problems.push_back({"evaluate.ranking_every",
-                        "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")"});
   if (down.num_phases() > 1)
     problems.push_back({"compressor.down.kind", "'" + scenario_.down.part.kind + "' speaks in phases; the downlink has one"});
   if (!down.client_slot.empty())
     problems.push_back(
         {"compressor.down.kind", "'" + scenario_.down.part.kind + "' remembers the clients it compresses for; the server is none"});
   for (const auto& [channel, _] : scenario_.up) {
-    const bool known = channel.empty() || std::any_of(exchange_.channels.begin(), exchange_.channels.end(),
+    const bool known = channel.empty() || std::any_of(method_.exchange.channels.begin(), method_.exchange.channels.end(),
                                                       [&name = channel](const auto& c) { return c.name == name; });
     if (!known) problems.push_back({"compressor.up." + channel, unknown_channel(channel)});
   }
@@ -204,7 +159,7 @@ template <class T>
 std::string Experiment<T>::unknown_channel(const std::string& name) const {
   std::vector<std::string> names;
   std::string all;
-  for (const auto& channel : exchange_.channels) {
+  for (const auto& channel : method_.exchange.channels) {
     names.push_back(channel.name);
     all += (all.empty() ? "" : ", ") + channel.name;
   }
@@ -215,10 +170,10 @@ std::string Experiment<T>::unknown_channel(const std::string& name) const {
 
 template <class T>
 void Experiment<T>::resolve_step_size() {
-  const Expression& rule = local_->learning_rate();
+  const Expression& rule = method_.local->learning_rate();
   std::map<std::string, double> names = problem_.names_for(rule, "local.learning_rate");
   if (std::ranges::count(names_of(rule), "theory") > 0)
-    names["theory"] = theory_step_size(*feedback_, scenario_.feedback_up.kind, theory_facts(theory_parts(), problem_));
+    names["theory"] = theory_step_size(*method_.feedback, scenario_.feedback_up.kind, theory_facts(theory_parts(), problem_));
   step_size_ = about_key("local.learning_rate", [&] { return rule.resolve(names); });
   if (!(step_size_ > 0)) throw key_error("local.learning_rate", "must be > 0, is " + std::to_string(step_size_) + " (" + rule.text() + ")");
 }
@@ -240,45 +195,31 @@ Device Experiment<T>::choose_memory() const {
 template <class T>
 void Experiment<T>::declare_state() {
   const std::size_t N = problem_.shards().size(), P = problem_.P(), M = participation_->cohort_size(N);
-  state_ = std::make_unique<StateTable<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N), memory_);
-  for (const SlotSpec& slot : local_->slots()) state_->declare(slot);
-  for (const SlotSpec& slot : feedback_->slots()) state_->declare(slot);
-  for (const auto& channel : exchange_.channels) {
-    if (!channel.client_slot.empty())
-      state_->declare({.name = channel.client_slot,
-                       .owner = SlotOwner::client,
-                       .double_buffered = true,
-                       .length = channel.compressor->client_state_size(channel.scope)});
-    if (channel.shared_slot.empty()) continue;
-    state_->declare({.name = channel.shared_slot,
-                     .owner = SlotOwner::cohort,
-                     .sync = SlotSync::broadcast,
-                     .length = channel.compressor->cohort_state_size(channel.scope)});
-    channel.compressor->init_cohort_state(channel.random_key, channel.scope, state_->cohort(channel.shared_slot).data());
-  }
-  const std::vector<Statistic> statistics = statistics_of(problem_.layers());
-  const bool local_statistics = scenario_.server.local_statistics();
-  if (local_statistics) declare_own_statistics(*state_, num_statistics(statistics));
+  clients_ = std::make_unique<ClientState<T>>(N, M, P, machine_.paging, participation_->likely_cohort_size(N), memory_);
+  // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
+  shared_ = std::make_unique<SharedState<T>>(P, memory_ == Device::cuda ? Device::pinned : memory_);
+  state_ = std::make_unique<ServerState<T>>(N, P);
+  declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = shared_.get(), .server = state_.get()});
   const AbsenceRule absence{.state = scenario_.participation.absent,
                             .decay = scenario_.participation.absent_decay,
-                            .slot = feedback_->error_slot(),
-                            .statistics = num_statistics(statistics)};
+                            .slot = method_.plan.error_slot,
+                            .statistics = num_statistics(run_.statistics)};
   if (const std::string slot = Absence<T>::mean_slot(absence); !slot.empty()) state_->declare({.name = slot, .owner = SlotOwner::server});
   const bool runs_memory_sum = !absence.slot.empty() && MemorySum<T>::pays_to_run(N, participation_->likely_cohort_size(N),
                                                                                   static_cast<std::uint64_t>(scenario_.evaluate.every));
   if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
-  SamplingOptions sampling = local_->sampling();
+  SamplingOptions sampling = method_.local->sampling();
   sampling.sample_file = problem_.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
     oracle_ = std::make_unique<GradientOracle<T>>(problem_.model(), problem_.shards(), sampling, scenario_.seeds.sampling,
                                                   static_cast<std::uint32_t>(scenario_.rounds));
-    check_minibatches(*local_, *oracle_, measures_gradients());
+    check_minibatches(*method_.local, *oracle_, measures_gradients());
   });
-  downlink_ = std::make_unique<Downlink<T>>(make_channel("down", scenario_.down, 0xD0, Device::cpu), scenario_.down.sends(), N, P,
-                                            local_statistics);
+  downlink_ = std::make_unique<Downlink<T>>(make_channel<T>(scenario_, problem_.layers(), "down", scenario_.down, 0xD0, Device::cpu),
+                                            scenario_.down.sends(), N, P, run_.local_statistics);
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
   runner_ = std::make_unique<BlockRunner<T>>(
-      *local_, *feedback_, exchange_, *oracle_, pool_, M,
+      *method_.local, *method_.feedback, method_.exchange, *oracle_, pool_, *clients_, *shared_, M,
       BlockRunnerOptions{.block = machine_.block,
                          .materialise = machine_.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario_.evaluate.published_metrics)),
@@ -286,24 +227,19 @@ void Experiment<T>::declare_state() {
                          .memory = memory_,
                          .trains_on_cpu = machine_.trains_on_cpu,
                          .products = scenario_.matrix_products,
-                         .local_statistics = local_statistics});
-  state_->bound_memory(room_for_state());
-  round_ =
-      std::make_unique<Round<T>>(RoundParts<T>{*participation_, *feedback_, exchange_, *runner_, *optimizer_, *downlink_, *state_, pool_},
-                                 RoundSettings{.unit = unit_,
-                                               .step_size = step_size_,
-                                               .schedule = local_->schedule(),
-                                               .rounds = static_cast<std::uint32_t>(scenario_.rounds),
-                                               .seeds = scenario_.seeds,
-                                               .weights = problem_.weights(),
-                                               .average = scenario_.server.average,
-                                               .absence = absence,
-                                               .times = machine_.times,
-                                               .runs_memory_sum = runs_memory_sum,
-                                               .statistics = statistics,
-                                               .local_statistics = local_statistics,
-                                               .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned},
-                                 model_.span());
+                         .local_statistics = run_.local_statistics,
+                         .times = machine_.times});
+  clients_->bound_memory(room_for_state());
+  round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, *runner_,
+                                                    *optimizer_, *downlink_, run_, *clients_, *shared_, *state_, pool_},
+                                      RoundSettings{.step_size = step_size_,
+                                                    .schedule = method_.local->schedule(),
+                                                    .rounds = static_cast<std::uint32_t>(scenario_.rounds),
+                                                    .absence = absence,
+                                                    .times = machine_.times,
+                                                    .runs_memory_sum = runs_memory_sum,
+                                                    .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned},
+                                      model_.span());
 }
 
 template <class T>
@@ -327,13 +263,13 @@ DeviceNeed Experiment<T>::device_need() const {
   need.data = train;
   need.data_bytes = device_data_bytes(*train);
   if (test != nullptr && test != train) need.data_bytes += device_data_bytes(*test);
-  need.round_bytes = round_bytes_on_device() + state_->cohort_bytes();
-  need.state_bytes = state_->whole_bytes();
-  need.least_state_bytes = state_->least_bytes();
+  need.round_bytes = round_bytes_on_device() + shared_->size_bytes();
+  need.state_bytes = clients_->whole_bytes();
+  need.least_state_bytes = clients_->least_bytes();
   // Counts of messages, and the server's sums of them by both kinds of weights.
-  need.pinned_bytes = runner_->most_pinned_bytes() + exchange_.channels.size() * 2 * problem_.P() * sizeof(double);
+  need.pinned_bytes = runner_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
   need.needs_managed = host_needs_;
-  if (host_needs_.empty()) need.pinned_bytes += state_->cohort_bytes();  // kernels are given copies, which count among those of rounds
+  if (host_needs_.empty()) need.pinned_bytes += shared_->size_bytes();  // kernels are given copies, which count among those of rounds
   return need;
 }
 
@@ -343,11 +279,11 @@ void Experiment<T>::start_model() {
   const bool skips_optimum = machine_.looks_for_errors && scenario_.evaluate.optimum.path.empty();
   if (skips_optimum && scenario_.start.kind != StartOptions::Kind::file) return;
   const bool wants_gap = this->wants_gap() && !skips_optimum;
-  const bool needs_optimum = !skips_optimum && (local_->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum);
+  const bool needs_optimum = !skips_optimum && (method_.local->needs_optimum() || scenario_.start.kind == StartOptions::Kind::optimum);
   const std::vector<double>* x_star = nullptr;
   if (wants_gap || needs_optimum) {
     const std::string key = scenario_.start.kind == StartOptions::Kind::optimum ? "start.kind"
-                            : local_->needs_optimum()                           ? "local.kind"
+                            : method_.local->needs_optimum()                    ? "local.kind"
                                                                                 : "evaluate.optimum";
     const auto& optimum = about_key(key, [&]() -> const Minimum& { return problem_.optimum(scenario_.evaluate.optimum); });
     x_star = &optimum.x;
@@ -370,17 +306,21 @@ void Experiment<T>::start_model() {
     }
   }
   for (T& x : model_) x += static_cast<T>(scenario_.start.shift);
-  if (scenario_.server.local_statistics())
-    for (const char* slot : {kInitialStatistics, kMeanStatistics}) {
-      const std::vector<double> x(model_.begin(), model_.end());
-      gather_statistics(std::span<const Statistic>(oracle_->statistics()), x.data(), state_->server(slot).data());
-    }
+  if (run_.local_statistics) start_own_statistics();
   if (skips_optimum) return;
   if (scenario_.evaluate.average) start_average(*x_star);
-  if (local_->needs_optimum()) {
+  if (method_.local->needs_optimum()) {
     const std::vector<T> at(x_star->begin(), x_star->end());
-    local_->prepare(pool_.exec(0), *oracle_, *state_, at.data());
+    method_.local->prepare(pool_.exec(0), *oracle_, *clients_, at.data());
   }
+}
+
+// The statistics of the first model are what every client has until a round of its own has counted, and their mean.
+template <class T>
+void Experiment<T>::start_own_statistics() {
+  const std::span<T> initial = shared_->slot(kInitialStatistics);
+  gather_statistics<T>(run_.statistics, model_.data(), initial.data());
+  std::ranges::copy(initial, state_->slot(kMeanStatistics).begin());
 }
 
 template <class T>
@@ -399,8 +339,9 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   round_->persist(archive);
   if (average_) average_->persist(archive);
   if (watch_) watch_->persist(archive);
+  measure_set_.persist(archive);
   archive.section("rounds");
-  archive.list(rows);
+  fl::persist(archive, rows, measure_set_.columns().size());
 }
 
 // What a checkpoint holds is that of `round`: a row per round, and nothing of later ones.
@@ -431,9 +372,9 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   const auto started = Clock::now();
   auto saved = started;
   const auto save = [&] {
-    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), state_->page_file()},
+    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), clients_->page_file()},
                     [&](Archive& archive) { persist(archive, result.rows); });
-    state_->commit_checkpoint();
+    clients_->commit_checkpoint();
     saved = Clock::now();
   };
 
@@ -449,13 +390,15 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
     if (!goes_on) status = RunStatus::interrupted;
   }
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && goes_on; ++r) {
-    result.rows.push_back(play(r, schedule_.due(r)));
+    result.rows.push_back(play(r, measure_set_.due(r)));
     if (samples) samples->end_round();
-    const RoundRow& row = result.rows.back();
-    tell();
+    RoundRow& row = result.rows.back();
     result.record.message = why_diverged(row);
     if (!result.record.message.empty()) status = RunStatus::diverged;
-    if (status == RunStatus::diverged || (schedule_.is_due(r, scenario_.evaluate.every) && should_stop(row))) break;
+    const bool stops = status != RunStatus::diverged && schedule_.is_due(r, scenario_.evaluate.every) && should_stop(row);
+    if (stops && r < scenario_.rounds) measures_->measure(row, measure_set_.due_at_end());
+    tell();
+    if (status == RunStatus::diverged || stops) break;
     if (!goes_on) {
       status = RunStatus::interrupted;
       break;
@@ -482,7 +425,7 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
-  measures_->of_model(row, schedule_.due(0));
+  measures_->measure(row, measure_set_.due(0));
   return row;
 }
 
@@ -495,16 +438,12 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundRow row;
   row.round = r;
   if (average_) average_->add<T>(model_.span());
-  runner_->keep_updates(due.updates);
-  round_->play(r, due.messages);
-  measures_->of_costs(row);
+  measure_set_.before_round(r, model_.span());
+  runner_->keep_updates(measure_set_.needs(due, &MeasureCost::updates));
+  round_->play(r, measure_set_.needs(due, &MeasureCost::messages));
   const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
-  if (due.messages) {
-    measures_->of_messages(row);
-    watch_contract(r);
-  }
-  if (due.updates) measures_->of_updates(row);
-  measures_->of_model(row, due);
+  if (measure_set_.is_due("messages", due)) watch_contract(r);
+  measures_->measure(row, due);
   return row;
 }
 
@@ -516,8 +455,8 @@ void Experiment<T>::watch_contract(std::uint32_t round) {
   std::vector<OperatorError> arrived;
   for (std::size_t i = 0; i < delivered.size(); ++i)
     if (delivered[i] != 0) arrived.push_back(runner_->operator_errors()[i]);
-  const double gamma = step_size_ * local_->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
-  watch_->see(round, unit_ == Unit::step ? gamma : 1.0, arrived);
+  const double gamma = step_size_ * method_.local->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  watch_->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
 }
 
 // Returns why the run cannot go on after this round, or "".
@@ -616,6 +555,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
   record.threads = static_cast<std::uint64_t>(pool_.num_threads());
   record.parameters = problem_.P();
   record.f_star = f_star_;
+  record.columns = measure_set_.columns();
   for (const auto& [key, label] : cell_.axis_labels) record.axes.push_back({key, label});
   for (const auto& [name, value] : problem_.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = problem_.train();
@@ -637,12 +577,12 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
     record.constants.push_back({"dropped_rows", static_cast<double>(dropped)});
   if (const std::size_t dropped = problem_.num_dropped_test_rows(); dropped > 0)
     record.constants.push_back({"dropped_test_rows", static_cast<double>(dropped)});
-  add_bits(record, round_->ledger(), exchange_);
+  add_bits(record, round_->ledger(), method_.exchange);
   if (scenario_.evaluate.divergence_factor) record.constants.push_back({"divergence_factor", *scenario_.evaluate.divergence_factor});
   record.constants.push_back({"gamma", step_size_});
   record.constants.push_back({"f_star", f_star_});
   if (std::isfinite(f_star_)) record.constants.push_back({"zeta_sq_at_optimum", measures_->zeta_sq_at_optimum()});
-  const Contract contract = exchange_.channels.front().compressor->contract(exchange_.channels.front().scope);
+  const Contract contract = method_.exchange.channels.front().compressor->contract(method_.exchange.channels.front().scope);
   if (contract.kappa) record.constants.push_back({"promised_kappa", *contract.kappa});
   if (contract.delta) record.constants.push_back({"promised_delta", *contract.delta});
   if (contract.omega) record.constants.push_back({"promised_omega", *contract.omega});
@@ -653,7 +593,7 @@ void Experiment<T>::finish(RunResult& result, RunStatus status) {
 
 template <class T>
 TheoryParts<T> Experiment<T>::theory_parts() const {
-  return {scenario_, *local_, exchange_, unit_, step_size_};
+  return {scenario_, *method_.local, method_.exchange, method_.unit, step_size_};
 }
 
 template <class T>
@@ -661,7 +601,7 @@ void Experiment<T>::add_theory(RunResult& result) {
   const TheoryParts<T> parts = theory_parts();
   const bool has_gradients = measures_every_gradient(result.rows);
   if (!std::isfinite(f_star_) || !(has_gradients || average_) || problem_.model().second_order() == nullptr || !has_theory(parts)) return;
-  const std::optional<GradientNoise> noise = gradient_noise(problem_, local_->sampling());
+  const std::optional<GradientNoise> noise = gradient_noise(problem_, method_.local->sampling());
   if (!noise) return;
   const double curvature = problem_.model().regulariser().largest_curvature();
   const TheoryNumbers numbers{.L = problem_.names_for(Expression("L"), "theory").at("L") + curvature,
@@ -682,7 +622,7 @@ template <class T>
 std::size_t Experiment<T>::size_bytes() const {
   const std::size_t gradients = static_cast<std::size_t>(pool_.num_threads()) * whole_minibatch().bytes;
   const std::size_t working = machine_.device == Device::cpu ? gradients : round_bytes_on_device();
-  return state_->size_bytes() + runner_->size_bytes() + working;
+  return clients_->size_bytes() + shared_->size_bytes() + state_->size_bytes() + runner_->size_bytes() + working;
 }
 
 template <class T>
@@ -692,7 +632,7 @@ WholeMinibatch Experiment<T>::whole_minibatch() const {
 
 template <class T>
 bool Experiment<T>::measures_gradients() const {
-  return schedule_.wants_gradient() != EvaluateOptions::Gradient::never;
+  return measure_set_.ever_needs(&MeasureCost::gradients);
 }
 
 template class Experiment<float>;

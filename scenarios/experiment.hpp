@@ -19,9 +19,11 @@
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measure_schedule.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/model_average.hpp"
 #include "scenarios/model_file.hpp"
 #include "scenarios/run_measures.hpp"
+#include "scenarios/run_method.hpp"
 #include "scenarios/sweep.hpp"
 #include "scenarios/theory.hpp"
 #include "server/checkpoint.hpp"
@@ -74,12 +76,14 @@ class Experiment {
   [[nodiscard]] Calibration calibrate(double seconds);
 
   // For tests and tools: the pieces of a run.
-  [[nodiscard]] StateTable<T>& state() { return *state_; }
+  [[nodiscard]] ClientState<T>& clients() { return *clients_; }
+  [[nodiscard]] SharedState<T>& shared() { return *shared_; }
+  [[nodiscard]] ServerState<T>& state() { return *state_; }
   [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
   [[nodiscard]] Round<T>& round() { return *round_; }
   [[nodiscard]] const Downlink<T>& downlink() const { return *downlink_; }
-  [[nodiscard]] const Exchange<T>& exchange() const { return exchange_; }
-  [[nodiscard]] const Feedback<T>& feedback() const { return *feedback_; }
+  [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
+  [[nodiscard]] const Feedback<T>& feedback() const { return *method_.feedback; }
   [[nodiscard]] std::span<T> model() { return model_.span(); }
   [[nodiscard]] double step_size() const { return step_size_; }
   [[nodiscard]] Evaluator<T>& evaluator() { return evaluator_; }
@@ -92,7 +96,6 @@ class Experiment {
  private:
   void make_parts();
   void resolve_step_size();
-  ExchangeChannel<T> make_channel(const std::string& name, const CompressorSpec& spec, std::size_t index, Device device);
   void check_parts();
   void check_measures(Problems& problems) const;
   [[nodiscard]] bool wants_gap() const;
@@ -103,6 +106,7 @@ class Experiment {
   [[nodiscard]] std::uint64_t room_for_state() const;
   [[nodiscard]] bool measures_gradients() const;
   void start_model();
+  void start_own_statistics();
   void start_average(const std::vector<double>& x_star);
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   void require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const;
@@ -125,19 +129,20 @@ class Experiment {
   ThreadPool& pool_;
   MachineOptions machine_;
   MeasureSchedule schedule_;
+  MeasureSet<T> measure_set_;
   Evaluator<T> evaluator_;
 
-  std::unique_ptr<LocalUpdate<T>> local_;
-  std::unique_ptr<Feedback<T>> feedback_;
+  RunMethod<T> method_;
   std::unique_ptr<Participation> participation_;
   std::unique_ptr<ServerOptimizer<T>> optimizer_;
-  Exchange<T> exchange_;
   std::vector<std::string> host_needs_;  // why the host shares vectors, state and messages with a GPU
   Device memory_ = Device::cpu;          // of these
-  Unit unit_ = Unit::gradient;
   double step_size_ = 1;
   std::unique_ptr<GradientOracle<T>> oracle_;
-  std::unique_ptr<StateTable<T>> state_;
+  RunSettings run_;
+  std::unique_ptr<ClientState<T>> clients_;
+  std::unique_ptr<SharedState<T>> shared_;
+  std::unique_ptr<ServerState<T>> state_;
   std::unique_ptr<Downlink<T>> downlink_;
   std::unique_ptr<BlockRunner<T>> runner_;
   std::unique_ptr<Round<T>> round_;

@@ -26,7 +26,7 @@ std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<
   std::vector<std::string> needs;
   if (const std::string does = feedback.host_walks(); !does.empty())
     needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, does));
-  else if (!feedback.offset_slot().empty())
+  else if (!feedback.plan().offset_slot.empty())
     needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, "takes rows of state off every client's model"));
   if (const std::string does = local.host_walks(); !does.empty())
     needs.push_back(sentence("local.kind", scenario.local.kind, does));

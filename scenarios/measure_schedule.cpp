@@ -21,16 +21,4 @@ EvaluateOptions::Gradient MeasureSchedule::wants_gradient() const {
   return model_starts_at_random_ ? Gradient::start : Gradient::every;
 }
 
-DueMeasures MeasureSchedule::due(std::uint32_t round) const {
-  using Gradient = EvaluateOptions::Gradient;
-  const EvaluateOptions& options = scenario_.evaluate;
-  const Gradient gradient = wants_gradient();
-  return {.evaluation = is_due(round, options.every),
-          .messages = round > 0 && is_due(round, messages_every()),
-          .gradient = gradient != Gradient::never && (round == 0 || (gradient == Gradient::every && is_due(round, gradient_every()))),
-          .clients = is_due(round, options.clients_every),
-          .ranking = is_due(round, options.ranking_every),
-          .updates = round > 0 && is_due(round, options.updates_every)};
-}
-
 }  // namespace fl

@@ -14,6 +14,8 @@
 #include "fl_core/registry.hpp"
 #include "fl_core/workspace.hpp"
 #include "scenarios/axis_table.hpp"
+#include "scenarios/measure_set.hpp"
+#include "scenarios/measure_set.hpp"
 
 namespace fl {
 namespace {
@@ -239,7 +241,7 @@ void try_operators(const Feedback<double>& feedback, Surroundings around, std::s
 }
 
 void try_all(const Feedback<double>& feedback, const Local& local, Found& found) {
-  const auto channels = feedback.channels(local.part->vectors());
+  const auto channels = channels_of(feedback.plan(), local.part->vectors());
   for (const ChannelSpec& channel : channels)
     if (std::ranges::none_of(found.operators, [&](const auto& known) { return known.first == channel.name; }))
       found.operators.push_back({channel.name, {}});
@@ -312,6 +314,14 @@ std::vector<const Field*> example_fields(Schema& schema) {
 
 }  // namespace
 
+std::vector<std::string> facts_of_measure(const std::string& name) {
+  const MeasureFacts facts = measure_facts(name);
+  std::vector<std::string> lines = {"due: " + facts.due, "costs: " + facts.cost};
+  for (const MeasureColumn& column : facts.columns)
+    lines.push_back("column " + column.name + (column.unit.empty() ? "" : " [" + column.unit + "]") + ": " + column.definition);
+  return lines;
+}
+
 std::string keys_beside_options(const std::string& role) {
   const std::string table = table_of_role(role);
   std::string keys;
@@ -327,6 +337,11 @@ std::string example_of_part(const std::string& role, const std::string& name) {
     for (const Field& field : schema.fields())
       if (field.is_required) settings += (settings.empty() ? "" : ", ") + field.name + "=" + example_value(field);
     return "model = { kind = \"neural_network\", layers = [\"" + name + (settings.empty() ? "" : "(" + settings + ")") + "\"] }";
+  }
+  if (role == "measure") {
+    if (const StandardMeasure* standard = find_standard_measure(name); standard != nullptr)
+      return standard->key.empty() ? "every run has its columns" : "every run has its columns, as " + std::string(standard->key) + " says";
+    return "evaluate.measures = [{ kind = \"" + name + "\", every = 10 }]";
   }
   for (const Field* field : example_fields(schema)) settings += ", " + field->name + " = " + example_value(*field);
   return table_of_role(role) + " = { kind = \"" + name + "\"" + settings + " }";

@@ -18,6 +18,9 @@ namespace fl {
 // The lines under a feedback's name: operators, units, local updates; and what else it asks for.
 [[nodiscard]] FL_API std::vector<std::string> needs_of_feedback(const std::string& name);
 
+// Returns the lines under a measure's name: when it is due, what it costs, and its columns with unit and definition.
+[[nodiscard]] FL_API std::vector<std::string> facts_of_measure(const std::string& name);
+
 // Returns what a run with --device cuda does with the part and its default options: "stays on the GPU", or what the host does. Empty for a
 // role that is not asked: only compressors, feedbacks and local updates are (tells_of_gpu).
 [[nodiscard]] FL_API std::string on_gpu(const std::string& role, const std::string& name);

@@ -29,6 +29,7 @@
 #include "fl_core/error.hpp"
 #include "fl_core/partitioner.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/measure.hpp"
 #include "scenarios/plugins.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
@@ -87,6 +88,7 @@ void make_once(const PartName& part, Precision precision) {
       make_as<ServerOptimizer<T>>(factory, options);
       make_as<DataGenerator<T>>(factory, options);
       make_as<nn::Module<T>>(factory, options);
+      make_as<Measure<T>>(factory, options);
     };
     make_for(float());
     make_for(double());

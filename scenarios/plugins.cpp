@@ -121,6 +121,7 @@ std::vector<PartName> parts_of(const Scenario& s) {
       {"local_update", s.local.kind},   {"participation", s.participation.part.kind}, {"feedback", s.feedback_up.kind},
       {"compressor", s.down.part.kind}, {"server_optimizer", s.server.part.kind}};
   for (const auto& [_, spec] : s.up) parts.push_back({"compressor", spec.part.kind});
+  for (const NamedPart& measure : s.evaluate.measures) parts.push_back({"measure", measure.part});
   std::erase_if(parts, [](const PartName& part) { return part.name.empty(); });
   return parts;
 }

@@ -3,6 +3,7 @@
 #include "fl_core/aliases.hpp"
 #include "fl_core/differences.hpp"
 #include "fl_core/registry.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/scenario_reader.hpp"
 
 namespace fl {
@@ -26,6 +27,14 @@ constexpr const char* kLayers = R"md(
 The models `neural_network` and, by name, those built of layers take them in order, each as text: `"conv2d(32, 5, padding=2)"`, `"relu"`,
 `"dense(classes)"`. Options stand in the order below or by name; `classes`, `features`, `vocabulary`, `users` and `items` are numbers of the
 data; layers inside a layer stand in brackets. A dense layer reads an image as a plain list of numbers.
+)md";
+
+constexpr const char* kMeasures = R"md(
+## Measures
+
+A measure fills columns of rounds.csv ([results.md](results.md)). Those that every run has follow the keys of `[evaluate]`. The others are asked
+for by name, `measures = ["model_path"]` in `[evaluate]`, or with options, `measures = [{ kind = "model_path", every = 5 }]`; their columns
+stand behind those that every run has.
 )md";
 
 constexpr const char* kSweep = R"md(
@@ -121,6 +130,20 @@ std::string describe_layer(const std::string& name) {
          table(schema, "");
 }
 
+std::string describe_measure(const std::string& name) {
+  const PartInfo& info = Registry::instance().info("measure", name);
+  const MeasureFacts facts = measure_facts(name);
+  const bool is_standard = find_standard_measure(name) != nullptr;
+  Options options = Registry::instance().default_options("measure", name);
+  Schema schema = options.schema();
+  std::string text = "\n### `" + name + "`\n\n" + info.summary + (is_standard ? "; every run has its columns" : "") + "\n" +
+                     (info.source.empty() ? "" : "\nSource: " + info.source + "\n") + "\nDue " + facts.due + "; it costs " + facts.cost +
+                     ".\n\n| column | unit | definition | empty |\n|---|---|---|---|\n";
+  for (const MeasureColumn& column : facts.columns)
+    text += "| " + code(column.name) + " | " + cell(column.unit) + " | " + cell(column.definition) + " | " + cell(column.empty) + " |\n";
+  return is_standard ? text : text + table(schema, "");
+}
+
 std::string describe_section(Section& section) {
   if (section.keys.fields().empty() && section.part == nullptr) return "";
   const std::string title = section.path.empty() ? "Top of the file" : "`[" + section.path + "]`";
@@ -146,6 +169,8 @@ std::string scenario_reference() {
   for (Section& section : sections_of(defaults)) text += describe_section(section);
   text += kLayers;
   for (const std::string& name : Registry::instance().names("layer")) text += describe_layer(name);
+  text += kMeasures;
+  for (const std::string& name : Registry::instance().names("measure")) text += describe_measure(name);
   return text + kSweep;
 }
 

@@ -1,4 +1,4 @@
-// Measures of a run between two rounds: of the model, and of what the last round sent.
+// A run between two rounds, as its measures see it.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 #include "clients/local_update.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
-#include "scenarios/measure_schedule.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/model_average.hpp"
 #include "server/round.hpp"
 #include "server/run_record.hpp"
 
 namespace fl {
 
-// A run, as its measures see it. All outlive them.
+// The parts of a run that measures read. All outlive them.
 template <class T>
 struct MeasuredRun {
   const Scenario& scenario;
@@ -34,29 +34,46 @@ struct MeasuredRun {
   Unit unit;
 };
 
+// Returns the problem as measures see it.
+template <class T>
+[[nodiscard]] MeasureProblem<T> measured_problem(const FederatedProblem<T>& problem, bool has_optimum) {
+  return {problem.model(), problem.layers(), problem.train(), problem.test(), problem.shards(), problem.weights(), has_optimum};
+}
+
 template <class T>
 class RunMeasures {
  public:
-  explicit RunMeasures(const MeasuredRun<T>& run) : run_(run) {}
+  // The set outlives it.
+  RunMeasures(const MeasuredRun<T>& run, MeasureSet<T>& measures)
+      : run_(run), measures_(measures), evaluation_(run), problem_(measured_problem(run.problem, run.f_star == run.f_star)) {}
 
-  // What is due of x_r, the current model: row.round is r.
-  void of_model(RoundRow& row, const DueMeasures& due);
-  // Of the round that was just played: what it cost, and the norms and errors of its messages.
-  void of_costs(RoundRow& row) const;
-  void of_messages(RoundRow& row) const;
-  // The runner has kept the clients' updates.
-  void of_updates(RoundRow& row) const;
-  void of_gradient(RoundRow& row);
-  void of_clients(RoundRow& row);
-  void of_ranking(RoundRow& row);
+  // Measures what is due of x_r, the current model, and of round r, which was just played; row.round is r.
+  void measure(RoundRow& row, const DueMeasures& due);
 
   [[nodiscard]] double zeta_sq_at_optimum();
 
  private:
-  void evaluate(RoundRow& row);
-  [[nodiscard]] double virtual_drift(std::uint32_t round);
+  // The evaluator, and the state of the round that it needs.
+  class Evaluation final : public ModelEvaluation<T> {
+   public:
+    explicit Evaluation(const MeasuredRun<T>& run) : run_(run) {}
+    double train_loss(std::span<const T> x) override { return run_.evaluator.train_loss(x); }
+    Accuracy test(std::span<const T> x) override { return run_.evaluator.test(x); }
+    GradientStatistics gradient(std::span<const T> x) override { return run_.evaluator.gradient(x); }
+    Spread client_accuracy(std::span<const T> x) override;
+    RankingQuality ranking(std::span<const T> x) override { return run_.evaluator.ranking(x, run_.scenario.seeds.data); }
+    std::vector<double> mean_memory() override;
+    std::uint32_t round_played = 0;
+
+   private:
+    MeasuredRun<T> run_;
+  };
+  void describe_round(MeasureView<T>& view, const DueMeasures& due) const;
 
   MeasuredRun<T> run_;
+  MeasureSet<T>& measures_;
+  Evaluation evaluation_;
+  MeasureProblem<T> problem_;
 };
 
 extern template class RunMeasures<float>;

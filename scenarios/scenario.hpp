@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "fl_core/aliases.hpp"
 #include "fl_core/device.hpp"
 #include "fl_core/expression.hpp"
 #include "fl_core/layer_table.hpp"
@@ -19,7 +20,7 @@
 #include "fl_core/matrix_products.hpp"
 #include "fl_core/options.hpp"
 #include "fl_core/random.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/run_settings.hpp"
 #include "scenarios/data/load.hpp"
 
 namespace fl {
@@ -136,6 +137,7 @@ struct EvaluateOptions {
   std::int64_t updates_every = 0;  // how unlike the clients' updates are
   bool train_loss = true;          // loss over all training rows
   bool average = false;            // f_gap of the weighted average of all models as well
+  std::vector<NamedPart> measures;  // role "measure": those that are asked for, with columns of their own
   PublishedMetrics published_metrics = PublishedMetrics::none;
   OptimumSource optimum;
   // A run whose train_loss ends above this many times its value at the start has diverged. Unset: kDivergenceFactor.

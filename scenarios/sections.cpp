@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "fl_core/part_field.hpp"
 #include "fl_core/rule_field.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/results_version.hpp"
 
 namespace fl {
@@ -330,6 +332,18 @@ void optimum_field(Schema& schema, OptimumSource& optimum) {
                    set, get));
 }
 
+// A list of parts that is unset while it is empty, so that scenarios without measures of their own have the hashes that they had.
+void measures_field(Schema& schema, std::vector<NamedPart>& measures) {
+  Schema one;
+  Field list = part_field(one, "measures", "measure", measures, "");
+  const auto set = [list](const Value& value) mutable { return list.assign(value); };
+  const auto get = [list, &measures] { return measures.empty() ? Value{} : list.value(); };
+  Field field("measures", list.type,
+              "measures beside those that every run has, by name or as tables with options: each adds its columns to rounds.csv", set, get);
+  field.takes_tables = true;
+  schema.add(std::move(field));
+}
+
 Section evaluate_section(EvaluateOptions& evaluate) {
   using Metrics = EvaluateOptions::PublishedMetrics;
   using Gradient = EvaluateOptions::Gradient;
@@ -362,9 +376,15 @@ Section evaluate_section(EvaluateOptions& evaluate) {
   section.keys.field("train_loss", evaluate.train_loss, "loss over all training rows; without it there is no f_gap either");
   section.keys.field("average", evaluate.average,
                      "also f_gap of the weighted average of all models so far, which the theorems of convex optimisation bound; with x*");
+  measures_field(section.keys, evaluate.measures);
   optional_number(section.keys, "divergence_factor", evaluate.divergence_factor,
                   "a run whose train_loss ends above this many times its value at the start has diverged; 10 unless set")
       .above(1);
+  section.validate = [&evaluate](Problems& problems) {
+    Problems found;
+    check_measures(evaluate.measures, found);
+    for (const Problem& problem : found) problems.push_back({"measures", problem.message});
+  };
   return section;
 }
 

@@ -35,11 +35,40 @@ RunResult unpack(const std::string& bytes) {
   return result;
 }
 
-std::string_view as_report(const RunProgress& progress) { return {reinterpret_cast<const char*>(&progress), sizeof progress}; }
+// The parts of a report that have one size. Values of measures follow them.
+struct ReportHead {
+  std::uint64_t round = 0;
+  double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
+  std::uint64_t has_measured = 0;
+  RoundBitsOfColumns measured{};
+};
+
+// Writes into `text`, whose memory is used again: there is a report for every round.
+void write_progress(const RunProgress& progress, std::string& text) {
+  ReportHead head{.round = progress.round,
+                  .train_loss = progress.train_loss,
+                  .test_accuracy = progress.test_accuracy,
+                  .has_measured = progress.has_measured,
+                  .measured = {}};
+  if (progress.has_measured) head.measured = bits_of_columns(progress.measured);
+  text.assign(reinterpret_cast<const char*>(&head), sizeof head);
+  for (const double value : progress.measured.more) text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
 
 RunProgress as_progress(std::string_view report) {
   RunProgress progress;
-  if (report.size() == sizeof progress) std::memcpy(&progress, report.data(), sizeof progress);
+  ReportHead head;
+  if (report.size() < sizeof head || (report.size() - sizeof head) % sizeof(double) != 0) return progress;
+  std::memcpy(&head, report.data(), sizeof head);
+  progress = {.round = head.round,
+              .train_loss = head.train_loss,
+              .test_accuracy = head.test_accuracy,
+              .has_measured = head.has_measured != 0,
+              .measured = {}};
+  if (!progress.has_measured) return progress;
+  set_columns(progress.measured, head.measured);
+  for (std::size_t at = sizeof head; at < report.size(); at += sizeof(double))
+    std::memcpy(&progress.measured.more.emplace_back(), report.data() + at, sizeof(double));
   return progress;
 }
 
@@ -243,6 +272,7 @@ CheckpointPlan SweepRunner::checkpoint_of(const Cell& cell) const {
 std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Report& report, const std::function<bool()>& asked_to_stop) {
   const Cell& cell = cells_[number];
   RunProgress progress;
+  std::string text;
   try {
     RunResult result = runner.run(
         cell,
@@ -254,7 +284,8 @@ std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Repo
             progress.has_measured = true;
             progress.measured = row;
           }
-          report(as_report(progress));
+          write_progress(progress, text);
+          report(text);
           return !asked_to_stop();
         },
         checkpoint_of(cell));

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/client_state.hpp"
 #include "fl_core/ledger.hpp"
-#include "fl_core/round_context.hpp"
-#include "fl_core/state_table.hpp"
+#include "fl_core/run_settings.hpp"
+#include "fl_core/server_state.hpp"
 
 namespace fl {
 
@@ -34,23 +35,26 @@ class Absence {
   [[nodiscard]] static std::string mean_slot(const AbsenceRule& rule) { return rule.state == AbsentState::server ? "absent_mean" : ""; }
 
   // At the beginning of a round, for its cohort.
-  void settle(std::uint32_t round, std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const;
+  void settle(std::uint32_t round, std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state,
+              Ledger& ledger) const;
   // At its end.
-  void learn(std::span<const std::uint32_t> cohort, StateTable<T>& state, Ledger& ledger) const;
+  void learn(std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state, Ledger& ledger) const;
 
   [[nodiscard]] const std::string& slot() const { return rule_.slot; }
   // The share of its memory that a client keeps when it begins `round`, and what one more missed round leaves of that.
-  [[nodiscard]] double kept_share(std::uint32_t round, std::uint32_t client, const StateTable<T>& state) const;
+  [[nodiscard]] double kept_share(std::uint32_t round, std::uint32_t client, const ClientState<T>& clients) const;
   [[nodiscard]] double factor_of_a_round() const { return factor(1); }
   // Whether something else takes the place of memory.
   [[nodiscard]] bool replaces() const { return rule_.state == AbsentState::server; }
   // sum [P] += what replaces the memory of all clients that would be back in `round`, weighted.
-  void add_replacements(std::uint32_t round, std::span<const double> weights, StateTable<T>& state, std::span<double> sum) const;
+  void add_replacements(std::uint32_t round, std::span<const double> weights, ClientState<T>& clients, ServerState<T>& state,
+                        std::span<double> sum) const;
   // sum [P] += weight * (the memory that a client would begin `round` with).
-  void add_memory(std::uint32_t round, std::uint32_t client, double weight, StateTable<T>& state, std::span<double> sum) const;
+  void add_memory(std::uint32_t round, std::uint32_t client, double weight, ClientState<T>& clients, ServerState<T>& state,
+                  std::span<double> sum) const;
 
   // Mean over the cohort's members that have an acknowledged message of the rounds since then; NaN when none has.
-  [[nodiscard]] static double residual_age(std::uint32_t round, std::span<const std::uint32_t> cohort, const StateTable<T>& state);
+  [[nodiscard]] static double residual_age(std::uint32_t round, std::span<const std::uint32_t> cohort, const ClientState<T>& clients);
 
  private:
   [[nodiscard]] double factor(std::uint32_t missed) const;

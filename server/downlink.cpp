@@ -197,10 +197,26 @@ std::uint64_t Downlink<T>::bits_since(std::uint32_t last) {
 }
 
 template <class T>
-std::uint64_t Downlink<T>::slot_bits(const StateTable<T>& state, SlotSync sync) const {
+std::uint64_t Downlink<T>::bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const {
+  const std::size_t zeros = slot.length == 0 ? num_statistics(channel_.scope) : 0;
+  return (shared.length_of(slot) - zeros) * sizeof(T) * 8;
+}
+
+template <class T>
+std::uint64_t Downlink<T>::broadcast_bits(const SharedState<T>& shared) const {
   std::uint64_t bits = 0;
-  for (const SlotSpec& slot : state.cohort_specs())
-    if (slot.sync == sync) bits += (state.length_of(slot) - (slot.length == 0 ? num_statistics(channel_.scope) : 0)) * sizeof(T) * 8;
+  for (const SlotSpec& slot : shared.specs())
+    if (slot.sync == SlotSync::broadcast || slot.sync == SlotSync::broadcast_at_close) bits += bits_of_slot(shared, slot);
+  return bits;
+}
+
+template <class T>
+std::uint64_t Downlink<T>::missed_bits(const SharedState<T>& shared) const {
+  std::uint64_t bits = 0;
+  for (const SlotSpec& slot : shared.specs()) {
+    const bool moves_by_itself = slot.sync == SlotSync::derived || slot.sync == SlotSync::last_model;
+    if (moves_by_itself && !slot.derive_alone_reads_it) bits += bits_of_slot(shared, slot);
+  }
   return bits;
 }
 
@@ -217,7 +233,7 @@ void Downlink<T>::charge(std::uint32_t client, std::uint64_t message, std::uint3
 
 template <class T>
 void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
-                       const StateTable<T>& state, Ledger& ledger) {
+                       const SharedState<T>& shared, Ledger& ledger) {
   std::uint64_t bits = dense_bits_;
   const auto round_before = static_cast<std::uint32_t>(bits_until_.size() - 1);  // that was not skipped; 0 = none
   if (round_before == 0 && sends_ == DownSends::difference)
@@ -227,7 +243,7 @@ void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T>
   bits_until_.resize(round, bits_until_.back());
   bits_until_.push_back(bits_until_.back() + bits);
 
-  const std::uint64_t broadcast = slot_bits(state, SlotSync::broadcast), derived = slot_bits(state, SlotSync::derived);
+  const std::uint64_t broadcast = broadcast_bits(shared), missed = missed_bits(shared);
   bits_of_count_.clear();
   present_bits_ = bits_since(round_before);
   since_.clear();
@@ -237,7 +253,7 @@ void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T>
     if (is_new) found->second = bits_since(last_round_[client]);
     charge(client, found->second, round_before, ledger);
     if (broadcast > 0) ledger.count_down(client, broadcast, DownCause::slots);
-    if (derived > 0 && last_round_[client] != round_before) ledger.count_down(client, derived, DownCause::missed_slots);
+    if (missed > 0 && last_round_[client] != round_before) ledger.count_down(client, missed, DownCause::missed_slots);
     last_round_[client] = round;
   }
 }

@@ -9,7 +9,8 @@
 //   changes      the cheaper of w and the coordinates that changed since its last round: each coordinate's last change is kept
 //   model        w
 //   otherwise    the cheaper of all missed messages and a dense w
-// Cohort slots that are broadcast are charged every round, derived ones only to those who missed the round before.
+// Shared slots that are broadcast are charged every round, whether they travel when it opens or when it closes; derived ones, and copies of
+// the model of the round before, only to those who missed that round (SlotSync).
 //
 // Changes are a message with a list of positions over the whole model, and raw values in the wire format of w; in the run's precision
 // where that is shorter, tensors are excluded or the model has statistics. One pass over the model finds them. They cannot be shorter than
@@ -25,7 +26,7 @@
 #include "compressors/exchange.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/ledger.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/shared_state.hpp"
 
 namespace fl {
 
@@ -38,7 +39,7 @@ class Downlink {
 
   // Moves w towards the server's model and charges every member of the cohort. The first call sends the initial model.
   void send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
-            const StateTable<T>& state, Ledger& ledger);
+            const SharedState<T>& shared, Ledger& ledger);
   // Bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
@@ -76,7 +77,10 @@ class Downlink {
   [[nodiscard]] std::uint64_t change_bits(std::uint32_t last);
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
   void charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger);
-  [[nodiscard]] std::uint64_t slot_bits(const StateTable<T>& state, SlotSync sync) const;
+  // Returns the bits of the shared slots that every member is sent, or of those that members are sent who missed the round before.
+  [[nodiscard]] std::uint64_t broadcast_bits(const SharedState<T>& shared) const;
+  [[nodiscard]] std::uint64_t missed_bits(const SharedState<T>& shared) const;
+  [[nodiscard]] std::uint64_t bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const;
 
   ExchangeChannel<T> channel_;
   DownSends sends_;

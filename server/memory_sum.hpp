@@ -34,15 +34,15 @@ class MemorySum {
   [[nodiscard]] static std::string slot() { return "memory_sum"; }
 
   // Before the cohort's memory is settled; a skipped round has an empty cohort.
-  void begin_round(std::uint32_t round, std::span<const std::uint32_t> cohort, StateTable<T>& state);
+  void begin_round(std::uint32_t round, std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state);
   // After the cohort's messages were acknowledged.
-  void end_round(std::span<const std::uint32_t> cohort, StateTable<T>& state);
+  void end_round(std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state);
   // At the beginning of `round`: [P].
-  [[nodiscard]] std::vector<double> value(std::uint32_t round, StateTable<T>& state) const;
+  [[nodiscard]] std::vector<double> value(std::uint32_t round, ClientState<T>& clients, ServerState<T>& state) const;
 
  private:
   // sum += sign sum_i w_i (what client i keeps of its memory when it begins `round`; of all where that is 0)
-  void add(std::uint32_t round, std::span<const std::uint32_t> clients, double sign, StateTable<T>& state, std::span<double> sum) const;
+  void add(std::uint32_t round, std::span<const std::uint32_t> members, double sign, ClientState<T>& clients, std::span<double> sum) const;
 
   const Absence<T>& absence_;
   std::span<const double> weights_;

@@ -10,6 +10,8 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/ledger.hpp"
+#include "fl_core/round_times.hpp"
+#include "fl_core/round_views.hpp"
 #include "fl_core/schedule.hpp"
 #include "fl_core/thread_pool.hpp"
 #include "server/absence.hpp"
@@ -26,28 +28,27 @@ template <class T>
 struct RoundParts {
   const Participation& participation;
   const Feedback<T>& feedback;
+  const FeedbackPlan& plan;  // of it
   const Exchange<T>& exchange;
   CohortRunner<T>& runner;
   ServerOptimizer<T>& optimizer;
   Downlink<T>& downlink;
-  StateTable<T>& state;
+  const RunSettings& run;
+  ClientState<T>& clients;  // of clients in this process, for absence, sums of memory and checkpoints
+  SharedState<T>& shared;   // the replica of this process
+  ServerState<T>& state;
   ThreadPool& pool;
 };
 
+// Constants of a round that the server alone needs.
 struct RoundSettings {
-  Unit unit = Unit::gradient;
   double step_size = 1;  // gamma
   Schedule schedule;     // of gamma, over so many rounds:
   std::uint32_t rounds = 0;
-  Seeds seeds;
-  std::vector<double> weights;  // w_i [N], summing to 1
-  Average average = Average::weighted;
   AbsenceRule absence;
-  RoundTimes* times = nullptr;        // filled where it is not null
-  bool runs_memory_sum = false;       // MemorySum::pays_to_run, and there is a memory
-  std::vector<Statistic> statistics;  // of the model
-  bool local_statistics = false;      // they stay with the clients (fl_core/own_statistics.hpp)
-  Device sums = Device::cpu;          // the memory of sums of messages: pinned where a GPU adds them up
+  RoundTimes* times = nullptr;   // filled where it is not null
+  bool runs_memory_sum = false;  // MemorySum::pays_to_run, and there is a memory
+  Device sums = Device::cpu;     // the memory of sums of messages: pinned where a GPU adds them up
 };
 
 template <class T>
@@ -70,7 +71,7 @@ class Round {
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
   [[nodiscard]] std::size_t refused() const { return refused_; }
   // sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
-  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) { return memory_sum_.value(round, parts_.state); }
+  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) { return memory_sum_.value(round, parts_.clients, parts_.state); }
   // Of the last round's cohort, before it (Absence::residual_age).
   [[nodiscard]] double residual_age() const { return residual_age_; }
   // The statistics in x [P] become the client's own, where they stay with the clients.
@@ -81,20 +82,22 @@ class Round {
  private:
   void sample(std::uint32_t round);
   void draw(std::uint32_t round, RoundPlan& plan) const;
-  RoundContext<T> open(std::uint32_t round, bool measure);
-  void receive(const RoundContext<T>& context);
-  void step(const RoundContext<T>& context);
+  void open(std::uint32_t round, bool measure);
+  void receive();
+  void step();
   // Returns what the server's optimizer multiplies estimates by beside its own learning rate: gamma if they are gradients, else 1.
-  [[nodiscard]] double step_of(double step_size) const { return settings_.unit == Unit::gradient ? step_size : 1.0; }
+  [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
   // Messages are added up where the estimate is wanted.
   [[nodiscard]] bool sums_are_estimates() const {
-    return parts_.feedback.takes_sum() && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
+    return parts_.plan.estimate_is_sum && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
   }
-  void collect(const RoundContext<T>& context, int phase);
+  [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
+  void collect(int phase);
   void refuse(std::span<const ClientMessage<T>> messages);
-  void aggregate(const RoundContext<T>& context, int phase, std::size_t channel);
-  void average_statistics(const RoundContext<T>& context);
-  void keep_statistics(const RoundContext<T>& context);
+  void aggregate(int phase, std::size_t channel);
+  void absorb_mean(int phase, std::size_t channel);
+  void average_statistics();
+  void keep_statistics();
 
   RoundParts<T> parts_;
   RoundSettings settings_;
@@ -103,6 +106,7 @@ class Round {
   Aggregator<T> aggregator_;
   RoundPlan plan_, next_plan_;
   std::uint32_t next_round_ = 0;  // that next_plan_ is of; 0 = none
+  RoundOrder order_;
   Absence<T> absence_;
   MemorySum<T> memory_sum_;
   double residual_age_ = 0;
@@ -110,8 +114,8 @@ class Round {
   Buffer<double> estimate_;                        // [P]
   std::vector<Buffer<double>> sums_, state_sums_;  // per channel: [L]
   std::vector<Aggregate> aggregates_;
-  std::vector<const Payload<T>*> arrived_;  // [M]
-  std::vector<std::uint8_t> delivered_;     // [M]
+  std::vector<std::vector<const Payload<T>*>> arrived_;  // by channel: [M] of its last phase
+  std::vector<std::uint8_t> delivered_;                  // [M]
   std::size_t refused_ = 0;
   std::vector<double> statistics_;  // [S] of the model after this round
   Buffer<T> phase_mean_, phase_estimate_;

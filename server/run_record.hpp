@@ -6,7 +6,8 @@
 // and bits are totals over that round's clients.
 //
 // A double that was not measured is NaN here, NULL in the store and an empty cell in a table: one notion, three spellings.
-// The column lists below are the only place that names columns; the store's schema and the exports follow them, in this order.
+// The column lists below name the columns that every run has; the store's schema and the exports follow them, in this order. Columns of
+// measures that a scenario asks for (evaluate.measures) are described in the run's record, and their values stand in RoundRow::more.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "fl_core/archive.hpp"
+#include "fl_core/measure_column.hpp"
 
 namespace fl {
 
@@ -65,6 +67,7 @@ struct RoundRow {
   double client_drift = kNotMeasured;            // mean |y_i - mean y|^2 of the cohort's models after its local steps
   double gradient_dissimilarity = kNotMeasured;  // B^2: weighted mean over all clients of |grad f_i(x_r)|^2 / |grad f(x_r)|^2
   double average_f_gap = kNotMeasured;           // f - f* at the weighted average of x_0 .. x_{r-1}
+  std::vector<double> more{};                    // one value per column of RunRecord::columns, in their order
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -125,7 +128,8 @@ struct RunRecord {
   double f_star = kNotMeasured;   // that f_gap refers to
   std::vector<AxisLabel> axes{};  // in the order of the scenario file
   std::vector<ResolvedConstant> constants{};
-  std::vector<PluginUse> plugins{};  // that the scenario's parts came from; none for most runs
+  std::vector<PluginUse> plugins{};      // that the scenario's parts came from; none for most runs
+  std::vector<MeasureColumn> columns{};  // of the measures that the scenario asks for; none for most runs
 };
 
 struct RoundColumn {
@@ -236,6 +240,15 @@ inline constexpr auto kDerivedColumns = std::to_array<DerivedColumn>({
      [](const RoundRow& row, const RunRecord&) { return 1.0 - row.measured_omega; }},
 });
 
+// The values of kRoundColumns, bit by bit.
+using RoundBitsOfColumns = std::array<std::uint64_t, kRoundColumns.size()>;
+[[nodiscard]] FL_API RoundBitsOfColumns bits_of_columns(const RoundRow& row);
+FL_API void set_columns(RoundRow& row, const RoundBitsOfColumns& bits);
+// Returns true if all columns of two rows have the same bits, those of measures included.
+[[nodiscard]] FL_API bool same_bits(const RoundRow& a, const RoundRow& b);
+
+// Writes or reads rows with `num_more` values each beside kRoundColumns.
+FL_API void persist(Archive& archive, std::vector<RoundRow>& rows, std::size_t num_more);
 // Writes or reads a whole run, as a worker process hands it to its parent.
 FL_API void persist(Archive& archive, RunRecord& record, std::vector<RoundRow>& rows);
 

@@ -7,6 +7,7 @@
 //   rounds(run_id, round, clients, ...)                   one row per round; an unmeasured value is NULL. A view of round_values,
 //                                                         where f_gap, density and measured_delta are empty when they follow from others,
 //                                                         and rare_values, which has rows of rounds with such values alone
+//   measure_columns, measure_values                       columns of measures that scenarios ask for (store_measures.hpp)
 //   checksums(run, run_id, record, rounds)                the list of runs once more, with XXH64 of all that is read of each
 //
 // A run is written when it ends, summary and rounds in one transaction, so the file holds whole runs whenever the process dies: `kill -9`

@@ -23,6 +23,12 @@ void add(Hash64& hash, Number number) {
   hash.add_value(bits_of(number));
 }
 
+void add(Hash64& hash, const MeasureColumn& column) {
+  for (const std::string* text : {&column.name, &column.unit, &column.definition, &column.empty, &column.title}) hash.add_text(*text);
+  hash.add_text(to_string(column.type)).add_text(to_string(column.better)).add_text(to_string(column.shown));
+  hash.add_value(std::uint64_t{column.is_compared});
+}
+
 template <class Columns>
 void add_columns(Hash64& hash, const Columns& columns, const RunRecord& record) {
   for (const auto& column : columns) std::visit([&](auto member) { add(hash, record.*member); }, column.member);
@@ -40,6 +46,8 @@ std::uint64_t checksum_of(const RunRecord& record) {
   for (const ResolvedConstant& constant : record.constants) hash.add_text(constant.name).add_value(bits_of(constant.value));
   hash.add_value(record.plugins.size());
   for (const PluginUse& plugin : record.plugins) hash.add_text(plugin.name).add_text(plugin.sha256);
+  // Nothing is added for runs without such columns, so that the checksums of earlier runs hold.
+  for (const MeasureColumn& column : record.columns) add(hash, column);
   return hash.value();
 }
 
@@ -51,6 +59,7 @@ std::uint64_t checksum_of(std::span<const RoundRow> rows) {
     for (std::size_t c = 0; c < values.size(); ++c)
       values[c] = std::visit([&row](auto member) { return bits_of(row.*member); }, kRoundColumns[c].member);
     hash.add_values(std::span<const std::uint64_t>(values));
+    for (const double value : row.more) hash.add_value(bits_of(value));
   }
   return hash.value();
 }

@@ -43,6 +43,7 @@ StoreReader::StoreReader(sqlite::Database& database)
       constants_(database.prepare("SELECT position,name,value FROM constants WHERE run_id=? ORDER BY position")) {
   if (store::has_plugin_table(database))
     plugins_.emplace(database.prepare("SELECT position,name,sha256 FROM plugins WHERE run_id=? ORDER BY position"));
+  if (store::has_measure_tables(database)) measures_.emplace(database);
 }
 
 void StoreReader::fail(const std::string& run, std::uint64_t id, const std::string& why) {
@@ -122,6 +123,7 @@ void StoreReader::read_lists(std::uint64_t id, RunRecord& record) {
   while (next_element(axes_, 0, record.axes.size())) record.axes.push_back({axes_.text(1), axes_.text(2)});
   ask(constants_);
   while (next_element(constants_, 0, record.constants.size())) record.constants.push_back({constants_.text(1), constants_.real(2)});
+  if (measures_) record.columns = measures_->columns(id);
   if (!plugins_) return;
   ask(*plugins_);
   while (next_element(*plugins_, 0, record.plugins.size())) record.plugins.push_back({plugins_->text(1), plugins_->text(2)});
@@ -137,9 +139,10 @@ std::vector<RoundRow> StoreReader::read_rows(std::uint64_t id) {
     RoundRow row;
     store::read_columns(*rows_, 0, kRoundColumns, row);
     if (!rows.empty() && row.round <= rows.back().round) throw DamagedError("its rounds are not in their order");
-    rows.push_back(row);
+    rows.push_back(std::move(row));
   }
   rows_->reset();
+  if (measures_) measures_->read_values(id, rows);
   return rows;
 }
 

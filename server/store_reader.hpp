@@ -13,6 +13,7 @@
 
 #include "server/run_store.hpp"
 #include "server/sqlite.hpp"
+#include "server/store_measures.hpp"
 
 namespace fl {
 
@@ -44,6 +45,7 @@ class StoreReader {
   std::uint64_t most_text_bytes_;
   sqlite::Statement id_, checksums_, record_, axes_, constants_;
   std::optional<sqlite::Statement> plugins_, rows_;
+  std::optional<store::MeasureReader> measures_;  // where a run of the store has measures of its own
 };
 
 }  // namespace fl

@@ -6,6 +6,7 @@
 #include "fl_core/error.hpp"
 #include "server/run_store.hpp"
 #include "server/store_columns.hpp"
+#include "server/store_measures.hpp"
 
 namespace fl::store {
 namespace {
@@ -100,6 +101,10 @@ void require_our_objects(Database& database, const fs::path& file) {
   while (query.step()) found[query.text(0)] = query.text(1);
   std::vector<Object> expected = objects();
   if (found.contains("plugins")) expected.push_back({"plugins", kPlugins});
+  if (found.contains("measure_columns") || found.contains("measure_values")) {
+    expected.push_back({"measure_columns", kMeasureColumns});
+    expected.push_back({"measure_values", kMeasureValues});
+  }
   for (const Object& object : expected)
     if (const auto place = found.find(object.name); place == found.end() || place->second != object.sql)
       throw sqlite::DamagedError(

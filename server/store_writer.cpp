@@ -8,6 +8,7 @@
 
 #include "server/store_checksum.hpp"
 #include "server/store_columns.hpp"
+#include "server/store_measures.hpp"
 #include "server/store_schema.hpp"
 
 namespace fl::store {
@@ -28,6 +29,7 @@ void erase(Database& database, std::uint64_t id, const std::string& run) {
   Statement checksums = database.prepare("DELETE FROM checksums WHERE run=?");
   checksums.bind(0, std::string_view(run));
   checksums.run();
+  erase_measures(database, id);
   if (!has_plugin_table(database)) return;
   Statement plugins = database.prepare("DELETE FROM plugins WHERE run_id=?");
   plugins.bind(0, id);
@@ -138,6 +140,7 @@ std::optional<std::uint64_t> number_of(Database& database, const std::string& ru
 }
 
 void write_run(Database& database, const std::optional<std::uint64_t>& number, const RunRecord& record, const std::vector<RoundRow>& rows) {
+  require_measure_values(record, rows);
   if (number) erase(database, *number, record.run);
   const std::uint64_t id = insert_record(database, number, record);
   insert_checksums(database, id, record, rows);
@@ -145,6 +148,7 @@ void write_run(Database& database, const std::optional<std::uint64_t>& number, c
   insert_plugins(database, id, record.plugins);
   insert_rounds(database, id, record, rows);
   insert_rare_values(database, id, rows);
+  insert_measures(database, id, record, rows);
 }
 
 }  // namespace fl::store

@@ -40,10 +40,31 @@ std::vector<std::string> axis_keys(const std::vector<RunRecord>& runs) {
   return keys;
 }
 
+// The columns of measures of all runs, each name once, in the order in which they first appear.
+std::vector<std::string> measure_columns(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> names;
+  for (const RunRecord& run : runs)
+    for (const MeasureColumn& column : run.columns)
+      if (std::ranges::find(names, column.name) == names.end()) names.push_back(column.name);
+  return names;
+}
+
 // An axis over a key that is already a column of either table, as `rounds` is, is told apart by a prefix.
-std::string axis_column(const std::string& key) {
+std::string axis_column(const std::string& key, const std::vector<std::string>& of_measures) {
   const auto is_key = [&key](const auto& column) { return column.name == key; };
-  return std::ranges::any_of(kRunColumns, is_key) || std::ranges::any_of(kRoundColumns, is_key) ? "axis." + key : key;
+  const bool is_taken = std::ranges::any_of(kRunColumns, is_key) || std::ranges::any_of(kRoundColumns, is_key) ||
+                        std::ranges::find(of_measures, key) != of_measures.end();
+  return is_taken ? "axis." + key : key;
+}
+
+// For each of `names` its place among the columns of the run; nothing where the run does not have it.
+std::vector<std::optional<std::size_t>> places_of(const std::vector<std::string>& names, const RunRecord& run) {
+  std::vector<std::optional<std::size_t>> places;
+  for (const std::string& name : names) {
+    const std::size_t place = place_of(run.columns, name);
+    places.push_back(place < run.columns.size() ? std::optional(place) : std::nullopt);
+  }
+  return places;
 }
 
 std::optional<std::string> axis_label(const RunRecord& run, const std::string& key) {
@@ -152,10 +173,12 @@ void write_rounds(const RunStore& store, bool reproducible, TableFormat format, 
                   std::vector<DamagedRun>& damaged) {
   std::vector<std::string> header = {"run"};
   for (const RoundColumn& column : kRoundColumns) header.emplace_back(column.name);
-  for (const CumulativeColumn& column : kCumulativeColumns) header.emplace_back(column.name);
   const std::vector<RunRecord> runs = runs_in_order(store, reproducible, others, damaged);
+  const std::vector<std::string> of_measures = measure_columns(runs);
+  header.insert(header.end(), of_measures.begin(), of_measures.end());
+  for (const CumulativeColumn& column : kCumulativeColumns) header.emplace_back(column.name);
   const std::vector<std::string> keys = axis_keys(runs);
-  for (const std::string& key : keys) header.push_back(axis_column(key));
+  for (const std::string& key : keys) header.push_back(axis_column(key, of_measures));
   TableWriter table(out, format, header);
   for (const RunRecord& run : runs) {
     const std::optional<std::vector<RoundRow>> rows = whole_rows(store, run.run, damaged);
@@ -163,11 +186,13 @@ void write_rounds(const RunStore& store, bool reproducible, TableFormat format, 
     const std::string hash = table.written(run.run);
     std::vector<std::string> labels;
     for (const std::string& key : keys) labels.push_back(table.written(axis_label(run, key)));
+    const std::vector<std::optional<std::size_t>> places = places_of(of_measures, run);
     CumulativeBits bits;
     for (const RoundRow& row : *rows) {
       bits.add(row);
       table.cell_as_written(hash);
       for (const RoundColumn& column : kRoundColumns) std::visit([&](auto member) { table.cell(row.*member); }, column.member);
+      for (const std::optional<std::size_t>& place : places) table.cell(place ? row.more[*place] : kNotMeasured);
       for (const CumulativeColumn& column : kCumulativeColumns) std::visit([&](auto member) { table.cell(bits.*member); }, column.member);
       for (const std::string& label : labels) table.cell_as_written(label);
       table.end_row();
@@ -182,7 +207,8 @@ void write_runs(const RunStore& store, bool reproducible, TableFormat format, st
   const std::vector<std::string> keys = axis_keys(runs);
   std::vector<std::string> header;
   for (const RunColumn& column : kRunColumns) header.emplace_back(column.name);
-  for (const std::string& key : keys) header.push_back(axis_column(key));
+  const std::vector<std::string> of_measures = measure_columns(runs);
+  for (const std::string& key : keys) header.push_back(axis_column(key, of_measures));
   header.emplace_back("split_hash");
   // Only where a plug-in was used: exports of other stores stay what they were.
   const bool with_plugins = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.plugins.empty(); });

@@ -54,11 +54,12 @@ void JsonLog::started(const Cell& cell) {
   write(line.text());
 }
 
-void JsonLog::progress(const std::string& run, const RoundRow& row) {
+void JsonLog::progress(const std::string& run, const RoundRow& row, const std::vector<MeasureColumn>& columns) {
   if (file_.empty() || !is_measured(row)) return;
   JsonLine line("progress");
   line.add("run", run);
   line.add_columns(kRoundColumns, row);
+  for (std::size_t c = 0; c < columns.size() && c < row.more.size(); ++c) line.add(columns[c].name, row.more[c]);
   write(line.text());
 }
 

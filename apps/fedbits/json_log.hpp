@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "fl_core/error.hpp"
 #include "scenarios/sweep.hpp"
@@ -23,7 +24,8 @@ class JsonLog {
 
   explicit JsonLog(const std::string& file);  // "" logs nothing. Throws StoreError when the file cannot be written
   void started(const Cell& cell);
-  void progress(const std::string& run, const RoundRow& row);  // rounds that were not measured have no line
+  // `columns` are those of the row's values of measures. Rounds that were not measured have no line.
+  void progress(const std::string& run, const RoundRow& row, const std::vector<MeasureColumn>& columns);
   void finished(const RunRecord& record, Origin origin);
   // Returns what the command returns. Writes why it is refused before the error goes on.
   int watch(const std::function<int()>& command);

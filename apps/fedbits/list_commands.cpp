@@ -10,6 +10,7 @@
 #include "fl_core/meanings.hpp"
 #include "fl_core/registry.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/part_facts.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/reference.hpp"
@@ -25,7 +26,8 @@ const std::vector<std::pair<std::string, std::string>>& listed_roles() {
                                                                          {"local-updates", "local_update"},
                                                                          {"participations", "participation"},
                                                                          {"servers", "server_optimizer"},
-                                                                         {"data", "data"}};
+                                                                         {"data", "data"},
+                                                                         {"measures", "measure"}};
   return roles;
 }
 
@@ -49,6 +51,7 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (!with_options) return;
   Options options = Registry::instance().default_options(role, name);
   Schema schema = options.schema();
+  if (role == "measure" && find_standard_measure(name) != nullptr) schema.fields().clear();  // keys of [evaluate] set them
   for (const Field& field : schema.fields()) {
     const std::string constraint = field.constraint();
     std::cout << "      " << field.name << " = " << (field.is_set() ? to_string(field.value()) : "unset")
@@ -57,6 +60,8 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (const std::string promise = role == "compressor" ? promise_of_compressor(name) : ""; !promise.empty())
     std::cout << "      bound on its error at d = 1,000: " << promise << "\n      its message at d = 1,000: " << message_of_compressor(name)
               << '\n';
+  if (role == "measure")
+    for (const std::string& fact : facts_of_measure(name)) std::cout << "      " << fact << '\n';
   if (role == "feedback")
     for (const std::string& need : needs_of_feedback(name)) std::cout << "      " << need << '\n';
   for (const Alias& alias : aliases_of(role, name))
@@ -143,8 +148,9 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "list parts with their options, defaults, constraints and sources");
-  command->add_option("WHAT", arguments->what,
-                      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data or reference");
+  command->add_option(
+      "WHAT", arguments->what,
+      "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data, measures or reference");
   command->add_option("NAME", arguments->name, "one part of these, with an example");
   command->add_option("--device", arguments->device, "cuda: say which parts stay on a GPU, and what the host does for the others");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");

@@ -18,6 +18,7 @@
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
 #include "scenarios/cell_runner.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/sweep.hpp"
 #include "server/run_store.hpp"
@@ -78,7 +79,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (std::optional<RunRecord> stored = stored_record(hash, used, store, arguments.models, arguments.samples)) {
       spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
       remove_checkpoint(checkpoint);  // of a process that was killed before it could
-      for (const RoundRow& row : store.rows(hash)) log.progress(hash, row);
+      for (const RoundRow& row : store.rows(hash)) log.progress(hash, row, stored->columns);
       log.finished(*stored, JsonLog::Origin::stored);
       return *std::move(stored);
     }
@@ -86,8 +87,9 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   log.started(cell);
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
+  const std::vector<MeasureColumn> columns = columns_of_measures(cell.scenario.evaluate.measures);
   const auto show = [&](const RoundRow& row) {
-    log.progress(hash, row);
+    log.progress(hash, row, columns);
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
     if (row.round > 0) progress.update(row.round, text);

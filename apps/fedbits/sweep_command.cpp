@@ -23,6 +23,7 @@
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/checksum.hpp"
 #include "fl_core/error.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/plugins.hpp"
 #include "scenarios/results_version.hpp"
 #include "scenarios/sweep_runner.hpp"
@@ -168,7 +169,8 @@ class Display {
     if (!at.has_measured) return;
     const auto [logged, is_first] = logged_.try_emplace(cell, at.measured.round);
     if (!is_first && std::exchange(logged->second, at.measured.round) == at.measured.round) return;
-    log_.progress(to_hex(runner_.cells()[cell].hash), at.measured);
+    const Cell& of = runner_.cells()[cell];
+    log_.progress(to_hex(of.hash), at.measured, columns_of_measures(of.scenario.evaluate.measures));
   }
   void end(std::size_t cell, const RunRecord& record) {
     const bool good = record.status == RunStatus::done;

@@ -157,19 +157,19 @@ class Training final : public DeviceTraining<T> {
     if (!form.statistics.empty()) place_statistics();
   }
 
-  void run(const Exec& exec, ThreadPool& pool, const RoundContext<T>& context, const ClientBlock<T>& block,
+  void run(const Exec& exec, ThreadPool& pool, const RoundView<T>& round, const ClientBlock<T>& block,
            std::span<std::uint8_t> refused) override {
-    const Minibatches batches = draw_minibatches(pool, oracle_, descent_, context.round, block.clients);
+    const Minibatches batches = draw_minibatches(pool, oracle_, descent_, round.order.round, block.clients);
     if (form_.takes_whole_minibatches) check_entries(batches.largest());
     Workspace::Frame frame(*exec.workspace);
-    Block there{&context, &block, &batches};
-    std::vector<T> ordered(rate_.empty() ? 0 : context.P);
-    if (!rate_.empty()) put_in_order_of_layers<T>(form_.statistics, context.P, context.reference, ordered.data());
-    there.w = upload(exec, std::span<const T>(rate_.empty() ? context.reference : ordered.data(), context.P), frame);
-    const T gamma = static_cast<T>(context.step_size);
+    Block there{&round, &block, &batches};
+    std::vector<T> ordered(rate_.empty() ? 0 : round.P());
+    if (!rate_.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), round.reference.data(), ordered.data());
+    there.w = upload(exec, std::span<const T>(rate_.empty() ? round.reference.data() : ordered.data(), round.P()), frame);
+    const T gamma = static_cast<T>(round.order.step_size);
     there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
     there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
-    there.per_work = normalise(exec, context, block, batches, frame);
+    there.per_work = normalise(exec, round, block, batches, frame);
     there.refused = frame.take<std::uint8_t>(block.K);
     FL_CUDA_CHECK(cudaMemsetAsync(there.refused, 0, block.K, stream_of(exec)));
     timer_.start(exec);
@@ -218,7 +218,7 @@ class Training final : public DeviceTraining<T> {
 
   // A block with what all its waves read, on the GPU.
   struct Block {
-    const RoundContext<T>* context;
+    const RoundView<T>* round;
     const ClientBlock<T>* block;
     const Minibatches* batches;
     const T *w = nullptr, *gamma = nullptr, *per_work = nullptr;
@@ -227,7 +227,7 @@ class Training final : public DeviceTraining<T> {
   };
 
   void train_wave(const Exec& exec, const Block& there, std::size_t first, std::size_t clients) {
-    const std::size_t P = there.context->P;
+    const std::size_t P = there.round->P();
     Workspace::Frame frame(*exec.workspace);
     const T* result = !descent_.moves ? gradients(exec, there, first, clients, frame)
                       : regression_   ? descend_on_chip(exec, there, first, clients, frame)
@@ -245,15 +245,15 @@ class Training final : public DeviceTraining<T> {
   }
 
   // block.work, and 1 / work of every client on the GPU; null where vectors are not normalised.
-  const T* normalise(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, const Minibatches& batches,
+  const T* normalise(const Exec& exec, const RoundView<T>& round, const ClientBlock<T>& block, const Minibatches& batches,
                      Workspace::Frame& frame) const {
     std::vector<T> per_work;
     for (std::uint32_t k = 0; k < block.K; ++k) {
       double& work = block.work[batches.place[k]];
-      work = context.normalise && descent_.moves ? work_of(descent_, batches.count[k], context.step_size) : 1;
+      work = round.run.normalises() && descent_.moves ? work_of(descent_, batches.count[k], round.order.step_size) : 1;
       per_work.push_back(static_cast<T>(1 / work));
     }
-    return context.normalise ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
+    return round.run.normalises() ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
   // The choice hears of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
@@ -282,7 +282,7 @@ class Training final : public DeviceTraining<T> {
   std::vector<PlannedStep> plan(const Exec& exec, const Block& there, std::size_t first, std::size_t clients,
                                 Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
-    const std::uint32_t round = there.context->round;
+    const std::uint32_t round = there.round->order.round;
     std::vector<std::uint32_t> row;
     std::vector<double> scale;
     std::vector<RandomStream> random;
@@ -329,14 +329,14 @@ class Training final : public DeviceTraining<T> {
   // Gradients at w: [clients,P].
   const T* gradients(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
-    T* g = frame.take<T>(clients * there.context->P);
+    T* g = frame.take<T>(clients * there.round->P());
     gradient(exec, steps[0], LayerWeights<T>{there.w, 0}, g);
     return g;
   }
 
   // y after all steps, from w: [clients,P].
   const T* descend(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
-    const std::size_t P = there.context->P, entries = clients * P;
+    const std::size_t P = there.round->P(), entries = clients * P;
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     const bool needs_g = std::any_of(steps.begin(), steps.end(), [this](const PlannedStep& step) { return !steps_in_passing(step); });
@@ -367,7 +367,7 @@ class Training final : public DeviceTraining<T> {
   // The same by one kernel, for a regression.
   const T* descend_on_chip(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
-    const std::size_t entries = clients * there.context->P;
+    const std::size_t entries = clients * there.round->P();
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     if (v != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(v, 0, entries * sizeof(T), stream_of(exec)));
     const RegressionBatches rows{upload(exec, std::span<const std::uint32_t>(batches.count).subspan(first, clients), frame),

@@ -44,28 +44,28 @@ class StepwiseUpdate : public LocalUpdate<T> {
   // y <- y - gamma d for each of the steps of the block's client k, from y = w, where direction(g, y) turns the stochastic gradient g [P]
   // (weight decay included) into d in place; or direction(g, y, H), for those that need the number of steps. Returns H. y, g [P] are room.
   template <class Direction>
-  std::uint32_t descend(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block,
+  std::uint32_t descend(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block,
                         std::uint32_t k, const T* w, T* y, T* g, const Direction& direction) const {
     const std::uint32_t client = block.clients[k];
-    const std::size_t P = context.P;
-    const T gamma = static_cast<T>(context.step_size), decay = static_cast<T>(options_.weight_decay);
+    const std::size_t P = round.P();
+    const T gamma = static_cast<T>(round.order.step_size), decay = static_cast<T>(options_.weight_decay);
     Workspace::Frame frame(*exec.workspace);
-    LocalSteps<T> steps(frame, oracle, client, context.round, options_.work);
+    LocalSteps<T> steps(frame, oracle, client, round.order.round, options_.work);
     std::copy_n(w, P, y);
-    if (!context.statistics.empty()) scatter_statistics<T>(context.statistics, block.statistics.row(k), y);
+    if (!round.run.statistics.empty()) scatter_statistics<T>(round.run.statistics, block.statistics.row(k), y);
     for (std::uint32_t step = 0; step < steps.count(); ++step) {
-      oracle.gradient_on(exec, y, client, {.round = context.round, .step = step}, steps.rows(step), g);
-      move_with(context.statistics, g, y);
+      oracle.gradient_on(exec, y, client, {.round = round.order.round, .step = step}, steps.rows(step), g);
+      move_with(round.run.statistics, g, y);
       if (decay > T(0))
         for (std::size_t j = 0; j < P; ++j) g[j] += decay * y[j];
       if constexpr (std::is_invocable_v<const Direction&, T*, const T*, std::uint32_t>)
         direction(g, y, steps.count());
       else
         direction(g, y);
-      clear_statistics(context.statistics, g);
+      clear_statistics(round.run.statistics, g);
       for (std::size_t j = 0; j < P; ++j) y[j] -= gamma * g[j];
     }
-    if (!context.statistics.empty()) gather_statistics<T>(context.statistics, y, block.statistics.row(k));
+    if (!round.run.statistics.empty()) gather_statistics<T>(round.run.statistics, y, block.statistics.row(k));
     return steps.count();
   }
 

@@ -19,16 +19,16 @@ class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"fedcomgate"}; }
 
   [[nodiscard]] std::string host_walks() const override { return "adds every client's tracker to its steps"; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
-    const BatchView<T> trackers = block.stored(*context.state, "tracker");
-    const T* w = context.reference;
-    const T per_gamma = static_cast<T>(1 / context.step_size);
+    const BatchView<T> trackers = block.stored(round.state, "tracker");
+    const T* w = round.reference.data();
+    const T per_gamma = static_cast<T>(1 / round.order.step_size);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* t = trackers.row(k);
-      this->descend(exec, context, oracle, block, k, w, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
+      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*, std::uint32_t steps) {
         const T per_step = T(1) / static_cast<T>(steps);
         for (std::size_t j = 0; j < P; ++j) gradient[j] -= t[j] * per_step;
       });

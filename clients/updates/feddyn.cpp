@@ -26,16 +26,16 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"feddyn"}; }
 
   [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps"; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
     const T alpha = static_cast<T>(this->options_.alpha);
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
-    const BatchView<T> moved = block.stored(*context.state, "moved");
-    const T* w = context.reference;
+    const BatchView<T> moved = block.stored(round.state, "moved");
+    const T* w = round.reference.data();
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* s_i = moved.row(k);  // h_i = alpha s_i
-      this->descend(exec, context, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
+      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] += alpha * (at[j] - w[j] - s_i[j]);
       });
       T* update = block.vectors[0].row(k);

@@ -42,7 +42,7 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
   [[nodiscard]] std::optional<Descent> descent() const override { return subtracts() ? std::nullopt : std::optional<Descent>(Descent{}); }
 
-  void prepare(const Exec& exec, const GradientOracle<T>& oracle, StateTable<T>& state, const T* x_star) const override {
+  void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const override {
     if (!subtracts()) return;
     for (std::uint32_t i = 0; i < state.num_clients(); ++i) {
       const std::span<T> target = state.of_client("gradient_at_optimum", i);
@@ -51,18 +51,18 @@ class GradientUpdate final : public LocalUpdate<T> {
     }
   }
 
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     Workspace::Frame frame(*exec.workspace);
-    T* room = context.offset_slot.empty() ? nullptr : frame.take<T>(block.K * context.P);
-    const BatchView<const T> start = own_models(context, block, room);
-    oracle.gradient(exec, start, block.clients, {.round = context.round}, block.vectors[0], nullptr);
-    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(context, block, k, start.row(k), block.vectors[0].row(k));
+    T* room = round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * round.P());
+    const BatchView<const T> start = own_models(round, block, room);
+    oracle.gradient(exec, start, block.clients, {.round = round.order.round}, block.vectors[0], nullptr);
+    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, start.row(k), block.vectors[0].row(k));
     if (!subtracts()) return;
-    const BatchView<T> shift = block.stored(*context.state, "gradient_at_optimum");
+    const BatchView<T> shift = block.stored(round.state, "gradient_at_optimum");
     for (std::uint32_t k = 0; k < block.K; ++k) {
       T* g = block.vectors[0].row(k);
       const T* h = shift.row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] -= h[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] -= h[j];
     }
   }
 

@@ -1,5 +1,5 @@
 // MARINA's vector: the full gradient when the common coin says so, else the difference of gradients at the model and at the previous
-// model on one sample. The previous model is the cohort slot that feedback "marina" declares.
+// model on one sample. The previous model is the shared slot that feedback "marina" declares.
 #include "clients/local_update.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/rule_field.hpp"
@@ -27,19 +27,19 @@ class GradientDifference final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const Sample sample{.full = context.coin, .round = context.round};
-    oracle.gradient(exec, shared_view(context.reference, block.K, context.P), block.clients, sample, block.vectors[0], nullptr);
-    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(context, block, k, context.reference, block.vectors[0].row(k));
-    if (context.coin) return;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const Sample sample{.full = round.order.coin, .round = round.order.round};
+    oracle.gradient(exec, shared_view(round.reference.data(), block.K, round.P()), block.clients, sample, block.vectors[0], nullptr);
+    for (std::uint32_t k = 0; k < block.K; ++k) move_statistics(round, block, k, round.reference.data(), block.vectors[0].row(k));
+    if (round.order.coin) return;
     Workspace::Frame frame(*exec.workspace);
-    const BatchView<T> before{frame.take<T>(block.K * context.P), nullptr, block.K, context.P, context.P};
-    const std::span<T> previous = context.state->cohort("previous_model");
-    oracle.gradient(exec, shared_view<const T>(previous.data(), block.K, context.P), block.clients, sample, before, nullptr);
+    const BatchView<T> before{frame.take<T>(block.K * round.P()), nullptr, block.K, round.P(), round.P()};
+    const std::span<const T> previous = round.shared.slot("previous_model");
+    oracle.gradient(exec, shared_view<const T>(previous.data(), block.K, round.P()), block.clients, sample, before, nullptr);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       T* g = block.vectors[0].row(k);
       const T* b = before.row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] -= b[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] -= b[j];
     }
   }
 

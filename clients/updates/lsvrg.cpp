@@ -40,44 +40,44 @@ class LsvrgUpdate final : public LocalUpdate<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient"; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
-    const BatchView<T> points = block.stored(*context.state, "reference_point"),
-                       gradients = block.stored(*context.state, "reference_gradient");
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
+    const BatchView<T> points = block.stored(round.state, "reference_point"), gradients = block.stored(round.state, "reference_gradient");
     Workspace::Frame frame(*exec.workspace);
     T* at_point = frame.take<T>(P);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const std::uint32_t client = block.clients[k];
       T *point = points.row(k), *reference = gradients.row(k), *g = block.vectors[0].row(k);
-      if (context.state->acknowledged(client) == 0) renew(exec, oracle, context, client, point, reference);
-      const Sample sample{.round = context.round};
-      gradient_at(exec, oracle, context.reference, client, sample, P, g);
-      move_statistics(context, block, k, context.reference, g);
+      if (round.state.acknowledged(client) == 0) renew(exec, oracle, round, client, point, reference);
+      const Sample sample{.round = round.order.round};
+      gradient_at(exec, oracle, round.reference.data(), client, sample, P, g);
+      move_statistics(round, block, k, round.reference.data(), g);
       gradient_at(exec, oracle, point, client, sample, P, at_point);
       for (std::size_t j = 0; j < P; ++j) g[j] = g[j] - at_point[j] + reference[j];
-      if (renews(oracle, context, client)) renew(exec, oracle, context, client, point, reference);
+      if (renews(oracle, round, client)) renew(exec, oracle, round, client, point, reference);
     }
   }
 
  private:
-  [[nodiscard]] bool renews(const GradientOracle<T>& oracle, const RoundContext<T>& context, std::uint32_t client) const {
+  [[nodiscard]] bool renews(const GradientOracle<T>& oracle, const ClientRound<T>& round, std::uint32_t client) const {
     constexpr std::uint32_t kReference = 2;  // apart from other coins
     const auto rows = static_cast<double>(oracle.shards()[client].size());
     const double p = options_.p > 0 ? options_.p : oracle.is_full() ? 1.0 : static_cast<double>(oracle.batch()) / rows;
-    const RandomStream stream(hash64(context.seeds.sampling, static_cast<std::uint64_t>(Purpose::coin)), client, context.round, kReference);
+    const RandomStream stream(hash64(round.run.seeds.sampling, static_cast<std::uint64_t>(Purpose::coin)), client, round.order.round,
+                              kReference);
     return stream.template uniform<double>(0) < p;
   }
 
   // r_i <- w. A gradient that is not finite is not kept: the client's message is refused all the same.
-  static void renew(const Exec& exec, const GradientOracle<T>& oracle, const RoundContext<T>& context, std::uint32_t client, T* point,
+  static void renew(const Exec& exec, const GradientOracle<T>& oracle, const ClientRound<T>& round, std::uint32_t client, T* point,
                     T* reference) {
     Workspace::Frame frame(*exec.workspace);
-    T* fresh = frame.take<T>(context.P);
-    gradient_at(exec, oracle, context.reference, client, {.full = true}, context.P, fresh);
-    clear_statistics(context.statistics, fresh);
-    if (!is_finite(fresh, context.P)) return;
-    std::copy_n(fresh, context.P, reference);
-    std::copy_n(context.reference, context.P, point);
+    T* fresh = frame.take<T>(round.P());
+    gradient_at(exec, oracle, round.reference.data(), client, {.full = true}, round.P(), fresh);
+    clear_statistics(round.run.statistics, fresh);
+    if (!is_finite(fresh, round.P())) return;
+    std::copy_n(fresh, round.P(), reference);
+    std::copy_n(round.reference.data(), round.P(), point);
   }
   static void gradient_at(const Exec& exec, const GradientOracle<T>& oracle, const T* x, const std::uint32_t& client, const Sample& sample,
                           std::size_t P, T* out) {

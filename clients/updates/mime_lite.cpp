@@ -29,15 +29,15 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"mime_lite"}; }
 
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
     const T beta = static_cast<T>(this->options_.momentum), fresh = T(1) - beta;
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
-    const T *w = context.reference, *m = context.state->cohort("momentum").data();
-    oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = context.round}, block.vectors[1], nullptr);
+    const T *w = round.reference.data(), *m = round.shared.slot("momentum").data();
+    oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = round.order.round}, block.vectors[1], nullptr);
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      this->descend(exec, context, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
+      this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] = fresh * gradient[j] + beta * m[j];
       });
       T *model = block.vectors[0].row(k), *momentum = block.vectors[1].row(k);

@@ -36,21 +36,21 @@ class MvrUpdate final : public LocalUpdate<T> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"dasha"}; }
 
   [[nodiscard]] std::string host_walks() const override { return "reads every client's tracker"; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     Workspace::Frame frame(*exec.workspace);
-    T* before = frame.take<T>(context.P);
-    const BatchView<T> trackers = block.stored(*context.state, "tracker");
+    T* before = frame.take<T>(round.P());
+    const BatchView<T> trackers = block.stored(round.state, "tracker");
     const T keep = static_cast<T>(1 - options_.momentum);
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      const bool is_first = context.state->acknowledged(block.clients[k]) == 0;
-      const Sample sample{.full = is_first, .round = context.round};
-      gradient_at(exec, oracle, context.reference, block.clients[k], sample, context.P, block.vectors[0].row(k));
-      move_statistics(context, block, k, context.reference, block.vectors[0].row(k));
+      const bool is_first = round.state.acknowledged(block.clients[k]) == 0;
+      const Sample sample{.full = is_first, .round = round.order.round};
+      gradient_at(exec, oracle, round.reference.data(), block.clients[k], sample, round.P(), block.vectors[0].row(k));
+      move_statistics(round, block, k, round.reference.data(), block.vectors[0].row(k));
       if (is_first) continue;
-      gradient_at(exec, oracle, context.state->cohort("previous_model").data(), block.clients[k], sample, context.P, before);
+      gradient_at(exec, oracle, round.shared.slot("previous_model").data(), block.clients[k], sample, round.P(), before);
       T* g = block.vectors[0].row(k);
       const T* t = trackers.row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] += keep * (t[j] - before[j]);
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] += keep * (t[j] - before[j]);
     }
   }
 

@@ -31,17 +31,18 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"scaffold"}; }
 
   [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps"; }
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P);
-    const BatchView<T> controls = block.stored(*context.state, "control");
-    const T *w = context.reference, *c = context.state->cohort("control_mean").data();
+    const BatchView<T> controls = block.stored(round.state, "control");
+    const T *w = round.reference.data(), *c = round.shared.slot("control_mean").data();
     if (this->options_.control == ScaffoldOptions::Control::gradient)
-      oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = context.round}, block.vectors[1], nullptr);
+      oracle.gradient(exec, shared_view(w, block.K, P), block.clients, {.full = true, .round = round.order.round}, block.vectors[1],
+                      nullptr);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* c_i = controls.row(k);
-      const std::uint32_t steps = this->descend(exec, context, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
+      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T*) {
         for (std::size_t j = 0; j < P; ++j) gradient[j] += c[j] - c_i[j];
       });
       T *model = block.vectors[0].row(k), *control = block.vectors[1].row(k);
@@ -49,7 +50,7 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
       if (this->options_.control == ScaffoldOptions::Control::gradient) {
         for (std::size_t j = 0; j < P; ++j) control[j] -= c_i[j];
       } else {
-        const T per_step = static_cast<T>(1 / (static_cast<double>(steps) * context.step_size));
+        const T per_step = static_cast<T>(1 / (static_cast<double>(steps) * round.order.step_size));
         for (std::size_t j = 0; j < P; ++j) control[j] = model[j] * per_step - c[j];
       }
     }

@@ -33,23 +33,23 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
     return Descent{.moves = true, .work = o.work, .weight_decay = o.weight_decay, .momentum = o.momentum, .proximal_mu = o.proximal_mu};
   }
 
-  void run(const Exec& exec, const RoundContext<T>& context, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
-    const std::size_t P = context.P;
+  void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
+    const std::size_t P = round.P();
     Workspace::Frame frame(*exec.workspace);
     T *y = frame.take<T>(P), *g = frame.take<T>(P), *v = this->options_.momentum > 0 ? frame.take<T>(P) : nullptr;
-    T* room = context.offset_slot.empty() ? nullptr : frame.take<T>(block.K * P);
-    const BatchView<const T> start = own_models(context, block, room);
+    T* room = round.run.offset_slot.empty() ? nullptr : frame.take<T>(block.K * P);
+    const BatchView<const T> start = own_models(round, block, room);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* w = start.row(k);
       if (v != nullptr) std::fill_n(v, P, T(0));
-      const std::uint32_t steps = this->descend(exec, context, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
+      const std::uint32_t steps = this->descend(exec, round, oracle, block, k, w, y, g, [&](T* gradient, const T* at) {
         pull_back(w, at, gradient, P);
         if (v != nullptr) gather_momentum(gradient, v, P);
       });
-      block.work[k] = context.normalise ? work_of(*descent(), steps, context.step_size) : 1;
+      block.work[k] = round.run.normalises() ? work_of(*descent(), steps, round.order.step_size) : 1;
       const T per_work = static_cast<T>(1 / block.work[k]);
       T* update = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < P; ++j) update[j] = context.normalise ? per_work * (w[j] - y[j]) : w[j] - y[j];
+      for (std::size_t j = 0; j < P; ++j) update[j] = round.run.normalises() ? per_work * (w[j] - y[j]) : w[j] - y[j];
     }
   }
 

@@ -2,7 +2,7 @@
 //
 //   client  c_i = C(u g - a)                 a: the server's last estimate, the same for all
 //   server  estimate = a + sum_i weight_i c_i,  a <- estimate                                              a = 0 at first
-// a [P] is a cohort slot that is broadcast and paid for each round: a client that keeps nothing cannot work it out from the model. With
+// a [P] is a shared slot that is broadcast and paid for each round: a client that keeps nothing cannot work it out from the model. With
 // C = identity it is what no compression gives. It saves as long as clients agree: heterogeneity is what a cannot predict.
 // C is a contraction or absolute; any unit. Absence changes nothing.
 // Source: T. Ortega, C.-Y. Huang, X. Li, H. Jafarkhani, "Communication compression for distributed learning with aggregate and
@@ -19,8 +19,8 @@ class Cafe final : public Feedback<T> {
  public:
   explicit Cafe(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "aggregate", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("cafe", around, problems);
@@ -29,16 +29,16 @@ class Cafe final : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const std::span<T> last = context.state->cohort("aggregate");
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const std::span<const T> last = round.shared.slot("aggregate");
     Send<T> send;
-    send.input.add(context.input_factor(), block.vectors[0]).add(T(-1), shared_view<const T>(last.data(), block.K, context.P));
+    send.input.add(round.input_factor(), block.vectors[0]).add(T(-1), shared_view<const T>(last.data(), block.K, round.P()));
     return send;
   }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<T> last = context.state->cohort("aggregate");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<T> last = round.shared.slot("aggregate");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       estimate[j] = static_cast<double>(last[j]) + aggregates[0].estimate[j];
       last[j] = static_cast<T>(estimate[j]);

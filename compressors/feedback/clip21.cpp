@@ -33,9 +33,9 @@ class Clip21 final : public Shifted<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return "clips every difference of a gradient to its shift"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const BatchView<T> shift = block.stored(*context.state, "shift");
-    for (std::uint32_t k = 0; k < block.K; ++k) clip(shift.row(k), block.vectors[0].row(k), context.P);
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> shift = block.stored(round.state, "shift");
+    for (std::uint32_t k = 0; k < block.K; ++k) clip(shift.row(k), block.vectors[0].row(k), round.P());
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
     return send;

@@ -15,17 +15,17 @@ class Controls : public Feedback<T> {
  public:
   explicit Controls(double scale) : scale_(scale) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "control", .owner = SlotOwner::client},
-            {.name = "control_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
-            {.name = "control_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "control", .owner = SlotOwner::client},
+                      {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "control_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "control"}}};
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 0, 1}}; }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   // c as clients know it goes into the estimate: they took the same numbers off.
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> sum = context.state->server("control_sum");
-    const std::span<T> mean = context.state->cohort("control_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = round.state.slot("control_sum");
+    const std::span<T> mean = round.shared.slot("control_mean");
     for (std::size_t j = 0; j < sum.size(); ++j) {
       estimate[j] = scale_ * aggregates[0].estimate[j] + static_cast<double>(mean[j]);
       sum[j] += aggregates[0].population[j];

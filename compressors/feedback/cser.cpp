@@ -31,17 +31,12 @@ class Cser final : public Feedback<T> {
  public:
   explicit Cser(const CserOptions& o) : reset_every_(static_cast<std::uint32_t>(o.reset_every)) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"model", local_vectors.front()}, {"reset", local_vectors.front()}};
-  }
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
-  }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
-  [[nodiscard]] std::string offset_slot() const override { return "error"; }
-  [[nodiscard]] bool speaks(const RoundContext<T>& context, std::size_t channel) const override {
-    return channel == 0 || context.round % reset_every_ == 0;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "model"}, {.name = "reset", .every = reset_every_}},
+            .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .offset_slot = "error"};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
@@ -59,38 +54,39 @@ class Cser final : public Feedback<T> {
                                                           "' is unbiased and unscaled"});
   }
 
-  // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
   [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model and adds it up between resets"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
-                                std::size_t channel) const override {
+  // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     if (channel == 0)
-      send.input.add(context.input_factor(), block.vectors[0]);
+      send.input.add(round.input_factor(), block.vectors[0]);
     else
-      send.input.add(T(1), block.stored(*context.state, "error")).add(T(1), block.vectors[0]);
+      send.input.add(T(1), block.stored(round.state, "error")).add(T(1), block.vectors[0]);
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+  void after_compress(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
                       const Exchange<T>&) const override {
-    if (channel == 1 || speaks(context, 1)) return;
-    const BatchView<T> stored = block.stored(*context.state, "error");
+    if (channel == 1 || resets(round.order)) return;
+    const BatchView<T> stored = block.stored(round.state, "error");
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* m = stored.row(k);
       T* residual = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) residual[j] = m[j] + residual[j];
+      for (std::size_t j = 0; j < round.P(); ++j) residual[j] = m[j] + residual[j];
     }
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("error", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("error", block.first + k);
   }
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
-    if (!speaks(context, 1)) return;
+    if (!resets(round.order)) return;
     for (std::size_t j = 0; j < estimate.size(); ++j) estimate[j] += aggregates[1].estimate[j];
   }
 
  private:
+  [[nodiscard]] bool resets(const RoundOrder& order) const { return order.round % reset_every_ == 0; }
+
   std::uint32_t reset_every_;
 };
 

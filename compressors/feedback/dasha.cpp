@@ -5,10 +5,10 @@
 //   t_new = grad f_i(w; xi) + (1 - b)(t - grad f_i(w_previous; xi))      local kind "mvr": DASHA-MVR, b its `momentum`
 // Q is unbiased and E[h - t_new] = (1 - a)(h - t): the estimate forgets its bias at the rate a = 1/(1 + 2 omega) of the source; a larger
 // one is refused. init = "dense" sends the first gradients uncompressed, h = t, and pays. With Q = identity it is gradient descent.
-// unit "gradient". t_i, h_i [N,P]; w_previous [P] is derived from the broadcasts. Every client takes part in every round (DASHA-PP is
-// another method).
-// Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
-// complexity", ICLR 2023; derived anew from the recursion of the bias above, and held against its identities in tests/golden.
+// unit "gradient". t_i, h_i [N,P]; w_previous [P] is what clients received in the round before. Every client takes part in every round
+// (DASHA-PP is another method). Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression
+// and optimal oracle complexity", ICLR 2023; derived anew from the recursion of the bias above, and held against its identities in
+// tests/golden.
 #include <algorithm>
 #include <cmath>
 
@@ -36,13 +36,14 @@ class Dasha final : public Feedback<T> {
  public:
   explicit Dasha(const DashaOptions& o) : a_(o.a), starts_dense_(o.init == DashaOptions::Init::dense) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "tracker", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::server},
-            {.name = "previous_model", .owner = SlotOwner::cohort}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "tracker", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::server},
+                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
+            .in_place_slot = "tracker",
+            .moves = {{.slot = "shift"}}};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "tracker"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("dasha", around, problems);
@@ -65,27 +66,25 @@ class Dasha final : public Feedback<T> {
     return TheoryStep::of(1 / (facts.L + spread * facts.L_quadratic_mean()), "DASHA, Tyurin and Richtarik 2023, theorem 6.1");
   }
 
-  // t_new - t - a (h - t)
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const BatchView<T> tracker = block.stored(*context.state, "tracker");
+  // t_new - t - a (h - t)
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> tracker = block.stored(round.state, "tracker");
     const T a = static_cast<T>(a_);
     Send<T> send;
-    send.input.add(T(1), block.vectors[0]).add(T(-1), tracker).add(-a, block.stored(*context.state, "shift")).add(a, tracker);
-    send.dense = starts_dense_ && context.round == 1;
+    send.input.add(T(1), block.vectors[0]).add(T(-1), tracker).add(-a, block.stored(round.state, "shift")).add(a, tracker);
+    send.dense = starts_dense_ && round.order.round == 1;
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("tracker", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("tracker", block.first + k);
   }
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> mean = context.state->server("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = round.state.slot("shift_mean");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       mean[j] += aggregates[0].population[j];
       estimate[j] = mean[j];
     }
-    std::copy_n(context.reference, context.P, context.state->cohort("previous_model").begin());
   }
 
  private:

@@ -3,7 +3,7 @@
 //   client  channel "shift":  q = Q(g - h)
 //           channel "model":  p = e + gamma (g - h + h_mean),  v = C(p),  e <- p - v          then h <- h + alpha q
 //   server  estimate = mean v;   h_mean <- h_mean + alpha mean_w q
-// Two operators: [compressor.up] is C, [compressor.up.shift] is Q. h_mean is a cohort slot: broadcast and paid for. unit = step.
+// Two operators: [compressor.up] is C, [compressor.up.shift] is Q. h_mean is a shared slot: broadcast and paid for. unit = step.
 // Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
 #include <algorithm>
 
@@ -28,17 +28,16 @@ class EcDiana final : public Feedback<T> {
   explicit EcDiana(const EcDianaOptions& o) : alpha_(o.alpha) {}
 
   // The shift comes first: the model channel writes the new error over the gradient.
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"shift", local_vectors.front()}, {"model", local_vectors.front()}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "shift"}, {.name = "model"}},
+            .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "shift_sum", .owner = SlotOwner::server}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .moves = {{.slot = "shift", .factor = alpha_}}};
   }
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
-            {.name = "shift_sum", .owner = SlotOwner::server}};
-  }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.unit != Unit::step)
@@ -49,30 +48,28 @@ class EcDiana final : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
-                                std::size_t channel) const override {
-    const BatchView<const T> shift = block.stored(*context.state, "shift");
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
+    const BatchView<const T> shift = block.stored(round.state, "shift");
     Send<T> send;
     if (channel == 0) {
       send.input.add(T(1), block.vectors[0]).add(T(-1), shift);
       return send;
     }
-    const T gamma = context.input_factor();
-    const std::span<T> mean = context.state->cohort("shift_mean");
-    send.input.add(T(1), block.stored(*context.state, "error"))
+    const T gamma = round.input_factor();
+    const std::span<const T> mean = round.shared.slot("shift_mean");
+    send.input.add(T(1), block.stored(round.state, "error"))
         .add(gamma, block.vectors[0])
         .add(-gamma, shift)
-        .add(gamma, shared_view<const T>(mean.data(), block.K, context.P));
+        .add(gamma, shared_view<const T>(mean.data(), block.K, round.P()));
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, alpha_}}; }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("error", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("error", block.first + k);
   }
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> sum = context.state->server("shift_sum");
-    const std::span<T> mean = context.state->cohort("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = round.state.slot("shift_sum");
+    const std::span<T> mean = round.shared.slot("shift_mean");
     std::copy(aggregates[1].estimate.begin(), aggregates[1].estimate.end(), estimate.begin());
     for (std::size_t j = 0; j < sum.size(); ++j) {
       sum[j] += alpha_ * aggregates[0].population[j];

@@ -18,7 +18,11 @@ class EcGdStar final : public ErrorMemory<T> {
   explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
 
   [[nodiscard]] std::string host_walks() const override { return "takes the gradient at the optimum off every gradient"; }
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
   // It is ef14 of f_i(x) - <grad f_i(x*), x>, which have the same sum and the same smoothness.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::error_feedback(facts); }
 

@@ -17,7 +17,11 @@ class EcLsvrg final : public ErrorMemory<T> {
   explicit EcLsvrg(const NoOptions&) : ErrorMemory<T>("ec_lsvrg") {}
 
   [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient (local kind lsvrg)"; }
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
 
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);

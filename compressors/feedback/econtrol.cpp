@@ -35,13 +35,14 @@ class EControl final : public Feedback<T> {
  public:
   explicit EControl(const EControlOptions& o) : eta_(static_cast<T>(o.eta)), init_(o.init) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift", .owner = SlotOwner::client},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "shift", .owner = SlotOwner::client},
+                      {.name = "shift_mean", .owner = SlotOwner::server}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .moves = {{.slot = "shift"}}};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("econtrol", around, problems);
@@ -61,38 +62,35 @@ class EControl final : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return "computes every new error"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
-    send.input.add(eta_, block.stored(*context.state, "error"))
-        .add(T(1), block.vectors[0])
-        .add(T(-1), block.stored(*context.state, "shift"));
-    send.dense = init_ == Init::dense && context.round == 1;
+    send.input.add(eta_, block.stored(round.state, "error")).add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "shift"));
+    send.dense = init_ == Init::dense && round.order.round == 1;
     return send;
   }
 
   // The new error differs from the compressor's residual (eta e against e), so it is computed over the local vector here.
-  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t, const Send<T>&,
+  void after_compress(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t, const Send<T>&,
                       const Exchange<T>& exchange) const override {
-    const BatchView<T> error = block.stored(*context.state, "error"), shift = block.stored(*context.state, "shift");
+    const BatchView<T> error = block.stored(round.state, "error"), shift = block.stored(round.state, "shift");
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T *e = error.row(k), *h = shift.row(k);
       T* g = block.vectors[0].row(k);
-      if (init_ == Init::message && context.state->acknowledged(block.clients[k]) == 0) {
-        std::fill_n(g, context.P, T(0));
+      if (init_ == Init::message && round.state.acknowledged(block.clients[k]) == 0) {
+        std::fill_n(g, round.P(), T(0));
         continue;
       }
-      for (std::size_t j = 0; j < context.P; ++j) g[j] = e[j] + g[j] - h[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] = e[j] + g[j] - h[j];
       add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(-1), g);
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, 1}}; }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("error", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("error", block.first + k);
   }
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> mean = context.state->server("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = round.state.slot("shift_mean");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       estimate[j] = mean[j] + aggregates[0].estimate[j];
       mean[j] += aggregates[0].population[j];

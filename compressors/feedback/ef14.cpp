@@ -17,7 +17,11 @@ class Ef14 final : public ErrorMemory<T> {
  public:
   explicit Ef14(const NoOptions&) : ErrorMemory<T>("ef14") {}
 
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::error_feedback(facts); }
 };
 

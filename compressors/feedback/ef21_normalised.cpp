@@ -35,8 +35,8 @@ class Ef21Normalised final : public Shifted<T> {
     needs::contraction("ef21_normalised", around, problems);
   }
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    Shifted<T>::receive(context, aggregates, estimate);
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    Shifted<T>::receive(round, aggregates, estimate);
     const double norm = std::sqrt(sum_of_squares(estimate.data(), estimate.size()));
     if (norm > 0)
       for (double& e : estimate) e /= norm;

@@ -3,11 +3,10 @@
 //   client  m = h + C(g - h),  b = C(g);  h <- b where |b - g|^2 <= |m - g|^2, else m        sends C(g) or C(g - h)
 //   server  d_i = h_i(new) - h_i:  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
 // Two channels, of which every client leaves one silent (2 bits of choice): "model" is C(g - h), "restart" is C(g). C is a contraction,
-// deterministic in the source, alike for both channels ([compressor.up]). The server needs every client's h_i to replace one: a copy
-// of its own, server_shift [N,P], which messages alone move; which channel is silent says how. unit "gradient" or "update". h_i [N,P] are
-// kept while a client is absent.
-// Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better, and practically faster error feedback",
-// NeurIPS 2021 (EF21+).
+// deterministic in the source, alike for both channels ([compressor.up]). The server needs every client's h_i to replace one: it keeps
+// copies of its own, server_shift [N,P], which messages alone move; which channel is silent says how. unit "gradient" or "update". h_i
+// [N,P] are kept while a client is absent. Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better,
+// and practically faster error feedback", NeurIPS 2021 (EF21+).
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -23,16 +22,12 @@ class Ef21Plus final : public Feedback<T> {
  public:
   explicit Ef21Plus(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    return {{"model", local_vectors.front()}, {"restart", local_vectors.front()}};
-  }
-  // "server_shift" is the server's copy of the shifts: N P numbers in its memory and in checkpoints. "restarts" holds 1 where the client's
-  // last message was C(g): what the server reads off the message.
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "shift", .owner = SlotOwner::client},
-            {.name = "server_shift", .owner = SlotOwner::client},
-            {.name = "restarts", .owner = SlotOwner::client, .length = 1},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  // "server_shift" is the server's copy of the shifts: N P numbers in its memory and in checkpoints.
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.channels = {{.name = "model"}, {.name = "restart"}},
+            .slots = {{.name = "shift", .owner = SlotOwner::client},
+                      {.name = "server_shift", .owner = SlotOwner::server_copy},
+                      {.name = "shift_mean", .owner = SlotOwner::server}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("ef21_plus", around, problems);
@@ -44,50 +39,50 @@ class Ef21Plus final : public Feedback<T> {
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, 1); }
 
   [[nodiscard]] std::string host_walks() const override { return "compares both messages of every client with its gradient"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
-                                std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
-    if (channel == kDifference) send.input.add(T(-1), block.stored(*context.state, "shift"));
+    if (channel == kDifference) send.input.add(T(-1), block.stored(round.state, "shift"));
     return send;
   }
 
-  void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+  void after_compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
                       const Exchange<T>& exchange) const override {
     if (channel != kRestart) return;
-    const BatchView<T> shift = block.stored(*context.state, "shift"), restarts = block.stored(*context.state, "restarts");
+    const BatchView<T> shift = block.stored(round.state, "shift");
     Workspace::Frame frame(*exec.workspace);
-    T* room = frame.take<T>(context.P);
+    T* room = frame.take<T>(round.P());
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* g = block.vectors[0].row(k);
-      const double of_restart = error_of(*block.messages[kRestart][k], exchange.channels[kRestart].scope, g, nullptr, context.P, room);
+      const double of_restart = error_of(*block.messages[kRestart][k], exchange.channels[kRestart].scope, g, nullptr, round.P(), room);
       const double of_difference =
-          error_of(*block.messages[kDifference][k], exchange.channels[kDifference].scope, g, shift.row(k), context.P, room);
+          error_of(*block.messages[kDifference][k], exchange.channels[kDifference].scope, g, shift.row(k), round.P(), room);
       const bool is_restart = of_restart <= of_difference;
-      restarts.row(k)[0] = is_restart ? T(1) : T(0);
       Payload<T>& worse = *block.messages[is_restart ? kDifference : kRestart][k];
       worse.clear(worse.length);
       worse.silent = true;
     }
   }
 
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) const override {
     const std::size_t channel = block.messages[kRestart][k]->silent ? kDifference : kRestart;
-    for (const char* copy : {"shift", "server_shift"}) {
-      T* h = block.stored(*context.state, copy).row(k);
-      if (channel == kRestart) std::fill_n(h, context.P, T(0));
-      add_scaled(*block.messages[channel][k], exchange.channels[channel].scope, T(1), h);
-    }
+    T* h = block.stored(round.state, "shift").row(k);
+    move_shift(*block.messages[channel][k], exchange.channels[channel].scope, channel, {h, round.P()});
   }
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> mean = context.state->server("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = round.state.slot("shift_mean");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       estimate[j] = mean[j] + aggregates[kDifference].estimate[j] + aggregates[kRestart].estimate[j];
       mean[j] += aggregates[kDifference].population[j] + aggregates[kRestart].population[j];
     }
-    take_off_replaced(context, estimate, mean);
+    for (std::uint32_t i = 0; i < round.order.cohort.size(); ++i) {
+      if (round.arrived[kRestart].messages[i] == nullptr) continue;
+      const std::size_t channel = round.arrived[kRestart].messages[i]->silent ? kDifference : kRestart;
+      const std::span<T> h = round.state.copy("server_shift", round.order.cohort[i]);
+      if (channel == kRestart && round.cohort_weight[i] != 0) take_off_replaced(round, i, h, estimate, mean);
+      move_shift(*round.arrived[channel].messages[i], round.arrived[channel].scope, channel, h);
+    }
   }
 
  private:
@@ -100,17 +95,18 @@ class Ef21Plus final : public Feedback<T> {
     return sum_of_squares(room, P);
   }
 
-  // The shifts that C(g) replaces. Weight 0: the message never arrived.
-  static void take_off_replaced(const RoundContext<T>& context, std::span<double> estimate, std::span<double> mean) {
-    const auto M = static_cast<std::uint32_t>(context.cohort.size());
-    const BatchView<T> shift = context.state->stored("server_shift", 0, M), restarts = context.state->stored("restarts", 0, M);
-    for (std::uint32_t i = 0; i < M; ++i) {
-      if (context.cohort_weight[i] == 0 || restarts.row(i)[0] == T(0)) continue;
-      const T* h = shift.row(i);
-      for (std::size_t j = 0; j < mean.size(); ++j) {
-        estimate[j] -= context.cohort_weight[i] * static_cast<double>(h[j]);
-        mean[j] -= context.population_weight[i] * static_cast<double>(h[j]);
-      }
+  // h <- C(g) or h + C(g - h), by the channel of the message.
+  static void move_shift(const Payload<T>& message, const Scope& scope, std::size_t channel, std::span<T> h) {
+    if (channel == kRestart) std::ranges::fill(h, T(0));
+    add_scaled(message, scope, T(1), h.data());
+  }
+
+  // Takes the shift h that C(g) of the client at position i replaces off both sums.
+  static void take_off_replaced(const ServerRound<T>& round, std::uint32_t i, std::span<const T> h, std::span<double> estimate,
+                                std::span<double> mean) {
+    for (std::size_t j = 0; j < mean.size(); ++j) {
+      estimate[j] -= round.cohort_weight[i] * static_cast<double>(h[j]);
+      mean[j] -= round.population_weight[i] * static_cast<double>(h[j]);
     }
   }
 };

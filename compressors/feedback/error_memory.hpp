@@ -16,11 +16,12 @@ class ErrorMemory : public Feedback<T> {
  public:
   explicit ErrorMemory(std::string name) : name_(std::move(name)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "error",
+            .error_slot = "error",
+            .needs_population = false};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "error"; }
-  [[nodiscard]] std::string error_slot() const override { return "error"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector(name_, around, problems);
@@ -35,17 +36,16 @@ class ErrorMemory : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
-    send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);
+    send.input.add(T(1), block.stored(round.state, "error")).add(round.input_factor(), block.vectors[0]);
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("error", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("error", block.first + k);
   }
-  [[nodiscard]] bool needs_population() const override { return false; }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }
 

@@ -7,7 +7,7 @@
 // learning_rate = 1 averages models (gamma of the source). Q is unbiased. Nothing damps the tracker: what Q adds to c_i stays in t_i until
 // the next round, which answers it with omega times as much, so omega should be below 1 (natural, qsgd with enough levels). With
 // Q = identity and one local step it is gradient descent. Local kind "fedcomgate".
-// The mean [P] is broadcast and paid for beside the model. t_i [N,P] is kept while a client is absent; the mean is the cohort's.
+// The mean [P] is sent to the cohort when the round closes, and paid for. t_i [N,P] is kept while a client is absent.
 // Source: F. Haddadpour, M. M. Kamani, A. Mokhtari, M. Mahdavi, "Federated learning with compression: unified analysis and sharp
 // guarantees", AISTATS 2021. t_i moves by the decoded c_i, so that its mean stays 0; the published code moves it by c_i before compression.
 #include <algorithm>
@@ -24,9 +24,9 @@ class FedComGate final : public Feedback<T> {
  public:
   explicit FedComGate(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "tracker", .owner = SlotOwner::client},
-            {.name = "mean_update", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
+                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("fedcomgate", "fedcomgate", around, problems);
@@ -34,23 +34,21 @@ class FedComGate final : public Feedback<T> {
     needs::unbiased("fedcomgate", around, problems, "scafcom");
   }
   [[nodiscard]] std::string host_walks() const override { return "moves every client's tracker"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
     return send;
   }
-  // After receive(), so mean_update is this round's.
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
-                   const Exchange<T>& exchange) const override {
-    const std::span<T> mean = context.state->cohort("mean_update");
-    T* t = block.stored(*context.state, "tracker").row(k);
+  // mean_update is this round's: clients are told it when the round closes.
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) const override {
+    const std::span<const T> mean = round.shared.slot("mean_update");
+    T* t = block.stored(round.state, "tracker").row(k);
     add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), t);
-    for (std::size_t j = 0; j < context.P; ++j) t[j] -= mean[j];
+    for (std::size_t j = 0; j < round.P(); ++j) t[j] -= mean[j];
   }
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
-    std::transform(estimate.begin(), estimate.end(), context.state->cohort("mean_update").begin(),
-                   [](double e) { return static_cast<T>(e); });
+    std::transform(estimate.begin(), estimate.end(), round.shared.slot("mean_update").begin(), [](double e) { return static_cast<T>(e); });
   }
 };
 

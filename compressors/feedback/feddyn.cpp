@@ -15,8 +15,9 @@ class FedDyn final : public Feedback<T> {
  public:
   explicit FedDyn(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "moved"}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "feddyn")
@@ -24,15 +25,14 @@ class FedDyn final : public Feedback<T> {
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "feddyn needs each client's own message, not only their mean"});
   }
   [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps (local kind feddyn)"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"moved", 0, 1}}; }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> sum = context.state->server("moved_sum");
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = round.state.slot("moved_sum");
     for (std::size_t j = 0; j < sum.size(); ++j) {
       sum[j] += aggregates[0].population[j];
       estimate[j] = aggregates[0].estimate[j] + sum[j];

@@ -16,7 +16,11 @@ class FedPaq final : public Memoryless<T> {
  public:
   explicit FedPaq(const NoOptions&) {}
 
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Memoryless<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("fedpaq", around, problems);

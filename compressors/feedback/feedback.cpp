@@ -2,22 +2,15 @@
 
 namespace fl {
 
-template <class T>
-std::vector<ChannelSpec> Feedback<T>::channels(const std::vector<std::string>& local_vectors) const {
-  std::vector<ChannelSpec> specs;
-  for (const auto& vector : local_vectors) specs.push_back({vector, vector});
-  return specs;
+std::vector<ChannelSpec> channels_of(const FeedbackPlan& plan, const std::vector<std::string>& local_vectors) {
+  std::vector<ChannelSpec> channels = plan.channels;
+  if (channels.empty())
+    for (const std::string& vector : local_vectors) channels.push_back({.name = vector, .vector = vector});
+  for (ChannelSpec& channel : channels)
+    if (channel.vector.empty()) channel.vector = local_vectors.front();
+  return channels;
 }
 
-template <class T>
-std::string Feedback<T>::home_of(const std::string&) const {
-  return "";
-}
-
-template <class T>
-bool Feedback<T>::speaks(const RoundContext<T>&, std::size_t) const {
-  return true;
-}
 template <class T>
 void Feedback<T>::check(const Surroundings&, Problems&) const {}
 template <class T>
@@ -31,7 +24,7 @@ std::string Feedback<T>::host_walks() const {
 }
 
 template <class T>
-void Feedback<T>::after_compress(const Exec&, const RoundContext<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
+void Feedback<T>::after_compress(const Exec&, const ClientRound<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
                                  const Exchange<T>&) const {}
 
 template class Feedback<float>;

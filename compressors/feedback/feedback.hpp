@@ -1,10 +1,14 @@
-// Feedback: what keeps the error. It has two halves that hold the same numbers.
+// Feedback: what keeps the error. It has two halves that hold the same numbers, and what both do alike.
 //
 //   client   prepare      the compressor's input as an affine form of the local vector and stored state, and the state rule
 //            acknowledge  stored state moves, by the decoded message only, and only when it arrived
 //   server   receive      turns the aggregated messages into an estimate, moving the server's own state alike
+//   both     toss         the coin of a round
+//            derive       moves shared slots by what both sides know, so that nobody has to send them
 //
-// A Feedback object is immutable: everything it remembers lies in declared slots of the StateTable.
+// A half gets the view of its side (fl_core/round_views.hpp), so a client's cannot name the server's state, nor the server's a client's.
+// A Feedback object is immutable: everything it remembers lies in declared slots (fl_core/slot_spec.hpp), and each process may have its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +21,46 @@
 #include "compressors/feedback/theory.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/options.hpp"
-#include "fl_core/round_context.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
 
-// A channel of the message and the local vector it is computed from.
+// A channel of the message, in the order in which a client compresses them.
 struct ChannelSpec {
   std::string name;
-  std::string vector;
+  std::string vector = "";  // the local vector that it is computed from; "" = the first
+  std::uint32_t every = 1;  // it is used in rounds every, 2 every, ...: both sides know that, so a resting channel costs no header
 };
+
+// Client state that moves by the messages that arrive: state += factor c, for the messages of a channel that were not silent.
+struct StateMove {
+  std::string slot;
+  std::size_t channel = 0;
+  double factor = 1;
+};
+
+// What a method fixes before it runs.
+struct FeedbackPlan {
+  std::vector<ChannelSpec> channels = {};  // none: one for each local vector, under its name
+  std::vector<SlotSpec> slots = {};
+  // The double-buffered slot in whose shadow the first local vector is computed, so that new state overwrites it; "" = none.
+  std::string in_place_slot = "";
+  // The client slot that holds the error memory, "" = none; what error_norm_sq measures.
+  std::string error_slot = "";
+  // The client slot that a client takes off the model it received before it computes, "" = none: CSER's clients have models of their own;
+  // and the share of it that is taken off.
+  std::string offset_slot = "";
+  double offset_factor = 1;
+  // State updates that the runner applies for each delivered message, before acknowledge().
+  std::vector<StateMove> moves = {};
+  // Whether receive() reads Aggregate::population; elsewhere it is then the sum by cohort weights.
+  bool needs_population = true;
+  // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.
+  bool estimate_is_sum = false;
+};
+
+// Returns the channels of a method whose local update computes these vectors, each with its vector.
+[[nodiscard]] FL_API std::vector<ChannelSpec> channels_of(const FeedbackPlan& plan, const std::vector<std::string>& local_vectors);
 
 // Sums over the cohort of one channel's decoded messages, [P] each.
 struct Aggregate {
@@ -57,59 +92,40 @@ struct Send {
   bool dense = false;  // this round the channel sends everything, uncompressed
 };
 
-// Client state that moves by the messages that arrive: state += factor c, for the messages of a channel that were not silent.
-struct StateMove {
-  std::string slot;
-  std::size_t channel = 0;
-  double factor = 1;
-};
-
 template <class T>
 class FL_API Feedback {
  public:
   virtual ~Feedback() = default;
 
-  [[nodiscard]] virtual std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const;
-  [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
-  // The double-buffered slot in whose shadow the local vector is computed, so that new state overwrites it; "" = none.
-  [[nodiscard]] virtual std::string home_of(const std::string& vector) const;
-  // The client slot that holds the error memory, "" = none; what error_norm_sq measures.
-  [[nodiscard]] virtual std::string error_slot() const { return ""; }
-  // The client slot that a client takes off the model it received before it computes, "" = none: CSER's clients have models of their own.
-  [[nodiscard]] virtual std::string offset_slot() const { return ""; }
-  // The share of it that is taken off.
-  [[nodiscard]] virtual double offset_factor() const { return 1; }
-  // Whether the channel is used in this round; all clients and the server know it without being told.
-  [[nodiscard]] virtual bool speaks(const RoundContext<T>& context, std::size_t channel) const;
+  [[nodiscard]] virtual FeedbackPlan plan() const = 0;
   // Adds a problem for each surrounding it cannot work with.
   virtual void check(const Surroundings& surroundings, Problems& problems) const;
   // The largest step size under which the method's convergence theorem holds, for learning_rate = "theory"; or why there is none.
   [[nodiscard]] virtual TheoryStep theory_step_size(const TheoryFacts& facts) const;
 
-  // Whether receive() reads Aggregate::population; elsewhere it is then the sum by cohort weights.
-  [[nodiscard]] virtual bool needs_population() const { return true; }
+  // Returns the coin of a round, RoundOrder::coin: a function of the run's seeds, so that every process tosses the same one.
+  [[nodiscard]] virtual bool toss(const RunSettings& run, std::uint32_t round) const {
+    (void)run, (void)round;
+    return false;
+  }
+  // Moves the shared slots of SlotSync::derived, once the round's model has arrived and before anyone computes. It runs on every replica of
+  // the shared state, those of the server and of clients that took part in the round before, and reads what both sides hold alone.
+  virtual void derive(const RoundView<T>& round, SharedState<T>& shared) const { (void)round, (void)shared; }
 
-  // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.
-  [[nodiscard]] virtual bool takes_sum() const { return false; }
-
-  // Tosses coins and the like, before anything is sent.
-  virtual void open_round(RoundContext<T>& context) const { (void)context; }
-  [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,
+  [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                         std::size_t channel) const = 0;
   // What the host does with clients' vectors, rows of state or messages in the functions below, as the rest of a sentence that begins with
   // "the host"; "" = nothing: they build views, name moves and exchange rows. Vectors and state of a feedback that says "" may lie where
   // only a GPU reaches them. A feedback that says nothing is taken to read everything.
   [[nodiscard]] virtual std::string host_walks() const;
   // After the messages of a channel exist: masks, decisions to stay silent.
-  virtual void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel,
+  virtual void after_compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel,
                               const Send<T>& sent, const Exchange<T>& exchange) const;
-  // What whoever drives the rounds does with messages that arrived, before acknowledge().
-  [[nodiscard]] virtual std::vector<StateMove> moves() const { return {}; }
-  // The message at block position k arrived.
-  virtual void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+  // The message at block position k arrived. The round is over: shared slots of SlotSync::broadcast_at_close are those of this round.
+  virtual void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
                            const Exchange<T>& exchange) const = 0;
-  // estimate [P]: what the server steps along.
-  virtual void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const = 0;
+  // estimate [P]: what the server steps along. Shared slots that are broadcast move here, at the server's replica.
+  virtual void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const = 0;
 };
 
 }  // namespace fl

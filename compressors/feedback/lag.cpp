@@ -5,13 +5,13 @@
 // The source minimises the sum of its clients' losses; here they are w_i f_i, with the population weight w_i, so the trigger looks at w_i
 // d. s is the step that the model takes, gamma times the server's learning rate; the server's optimizer takes no other step than this one
 // (no momentum, no weight decay). A client of weight 0 stays silent.
-// Silence is a message too: a header, counted. The history of model differences [D] is a cohort slot: clients that took part derive it
-// from the broadcasts, others are sent it. With xi = 0 it is gradient descent; with a contractive operator its messages are compressed.
-// The defaults are the constants of the authors' programs, xi = 1/D and D = 10. Those start from gradients of ones and stay silent for D
-// rounds; here everyone sends the first gradient, and the sum over d grows to D terms.
-// Source: T. Chen, G. Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its
-// identity with gradient descent, by a traced example and by the published rule on a9a in tests/golden). The trigger of 3PC, by the last
-// change of the gradient, is feedback "three_pc".
+// Silence is a message too: a header, counted. The history of model differences [D] is a shared slot: clients that took part in the round
+// before derive it from the models of the two rounds, others are sent it. With xi = 0 it is gradient descent; with a contractive operator
+// its messages are compressed. The defaults are the constants of the authors' programs, xi = 1/D and D = 10. Those start from gradients of
+// ones and stay silent for D rounds; here everyone sends the first gradient, and the sum over d grows to D terms. Source: T. Chen, G.
+// Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its identity with gradient
+// descent, by a traced example and by the published rule on a9a in tests/golden). The trigger of 3PC, by the last change of the gradient,
+// is feedback "three_pc".
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -37,11 +37,13 @@ class Lag final : public Feedback<T> {
  public:
   explicit Lag(const LagOptions& o) : xi_(o.xi), memory_(static_cast<std::size_t>(o.memory)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "last_sent", .owner = SlotOwner::client},
-            {.name = "gradient_sum", .owner = SlotOwner::server},
-            {.name = "previous_reference", .owner = SlotOwner::server},
-            {.name = "history", .owner = SlotOwner::cohort, .length = memory_}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {
+        .slots = {{.name = "last_sent", .owner = SlotOwner::client},
+                  {.name = "gradient_sum", .owner = SlotOwner::server},
+                  {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
+                  {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
+        .moves = {{.slot = "last_sent"}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "lag keeps one vector; this local update sends several"});
@@ -50,37 +52,37 @@ class Lag final : public Feedback<T> {
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "lag needs each client's own message, not only their mean"});
   }
 
-  void open_round(RoundContext<T>& context) const override {
-    const std::span<double> previous = context.state->server("previous_reference");
-    const std::span<T> history = context.state->cohort("history");
+  // history <- |w_r - w_{r-1}|^2, of weights alone
+  void derive(const RoundView<T>& round, SharedState<T>& shared) const override {
+    if (round.order.round == 1) return;
+    const std::span<const T> previous = shared.slot("previous_reference");
     double moved = 0;
-    for_each_run_of_weights(context.statistics, 0, context.P, [&](std::size_t begin, std::size_t end) {
+    for_each_run_of_weights(round.run.statistics, 0, round.P(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t j = begin; j < end; ++j) {
-        const double step = static_cast<double>(context.reference[j]) - previous[j];
+        const double step = static_cast<double>(round.reference[j]) - static_cast<double>(previous[j]);
         moved += step * step;
-        previous[j] = static_cast<double>(context.reference[j]);
       }
     });
-    if (context.round > 1) history[(context.round - 2) % memory_] = static_cast<T>(moved);
+    shared.slot("history")[(round.order.round - 2) % memory_] = static_cast<T>(moved);
   }
 
   [[nodiscard]] std::string host_walks() const override { return "measures how far every gradient has moved since it was sent"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
-    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(*context.state, "last_sent"));
+    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "last_sent"));
     return send;
   }
 
-  void after_compress(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>& sent,
+  void after_compress(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel, const Send<T>& sent,
                       const Exchange<T>&) const override {
-    const double bound = trigger_bound(context);
+    const double bound = trigger_bound(round);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       double change = 0;
-      for (std::size_t j = 0; j < context.P; ++j) {
+      for (std::size_t j = 0; j < round.P(); ++j) {
         const auto d = static_cast<double>(sent.input.at(k, j));
         change += d * d;
       }
-      const double weight = context.population_weight[block.first + k];
+      const double weight = round.run.weights[block.clients[k]];
       if (weight * weight * change > bound) continue;
       Payload<T>& message = *block.messages[channel][k];
       message.clear(message.length);
@@ -88,11 +90,10 @@ class Lag final : public Feedback<T> {
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"last_sent", 0, 1}}; }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> sum = context.state->server("gradient_sum");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = round.state.slot("gradient_sum");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       sum[j] += aggregates[0].population[j];
       estimate[j] = sum[j];
@@ -101,10 +102,10 @@ class Lag final : public Feedback<T> {
 
  private:
   // Returns xi/(s^2 N^2) sum |w_{r+1-d} - w_{r-d}|^2, which |w_i d|^2 has to exceed.
-  [[nodiscard]] double trigger_bound(const RoundContext<T>& context) const {
+  [[nodiscard]] double trigger_bound(const ClientRound<T>& round) const {
     double moved = 0;
-    for (const T value : context.state->cohort("history")) moved += static_cast<double>(value);
-    const double steps = context.server_step * static_cast<double>(context.num_clients);
+    for (const T value : round.shared.slot("history")) moved += static_cast<double>(value);
+    const double steps = round.order.server_step * static_cast<double>(round.run.num_clients);
     return xi_ * moved / (steps * steps);
   }
 

@@ -2,7 +2,7 @@
 //
 //   coin (probability p, always in round 1): send the gradient, uncompressed      estimate = sum_i weight_i g_i
 //   else: c = Q(grad f_i(w) - grad f_i(w_previous)) on the same sample             estimate <- estimate + sum_i weight_i c_i
-// Clients keep nothing of their own; the previous model is a cohort slot that they derive from the broadcasts. The local update
+// Clients keep nothing of their own; the previous model is a shared slot, what they received in the round before. The local update
 // "gradient_difference" computes both kinds of vector. With Q = identity it is gradient descent.
 // Source: E. Gorbunov, K. Burlachenko, Z. Li, P. Richtarik, "MARINA: faster non-convex distributed learning with compression", ICML 2021.
 #include <algorithm>
@@ -28,8 +28,9 @@ class Marina final : public Feedback<T> {
  public:
   explicit Marina(const MarinaOptions& o) : p_(o.p) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "estimator", .owner = SlotOwner::server}, {.name = "previous_model", .owner = SlotOwner::cohort}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "estimator", .owner = SlotOwner::server},
+                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}}};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
@@ -47,26 +48,25 @@ class Marina final : public Feedback<T> {
                           "MARINA, Gorbunov et al. 2021, theorem 2.1");
   }
 
-  void open_round(RoundContext<T>& context) const override {
-    const RandomStream stream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round);
-    context.coin = context.round == 1 || stream.uniform<double>(0) < p_;
+  [[nodiscard]] bool toss(const RunSettings& run, std::uint32_t round) const override {
+    const RandomStream stream(hash64(run.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, round);
+    return round == 1 || stream.uniform<double>(0) < p_;
   }
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
-    send.dense = context.coin;
+    send.dense = round.order.coin;
     return send;
   }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> estimator = context.state->server("estimator");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> estimator = round.state.slot("estimator");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
-      estimator[j] = context.coin ? aggregates[0].estimate[j] : estimator[j] + aggregates[0].estimate[j];
+      estimator[j] = round.order.coin ? aggregates[0].estimate[j] : estimator[j] + aggregates[0].estimate[j];
       estimate[j] = estimator[j];
     }
-    std::copy_n(context.reference, context.P, context.state->cohort("previous_model").begin());
   }
 
  private:

@@ -11,15 +11,14 @@ template <class T>
 class Memoryless : public Feedback<T> {
  public:
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
-                                std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
-    send.input.add(context.input_factor(), block.vectors[channel]);
+    send.input.add(round.input_factor(), block.vectors[channel]);
     return send;
   }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  [[nodiscard]] bool needs_population() const override { return false; }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  [[nodiscard]] FeedbackPlan plan() const override { return {.needs_population = false}; }
+  void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }
 };

@@ -2,7 +2,7 @@
 //
 //   client  sends w - y_i (channel "model") and (1 - beta)(grad f_i(w) - m) (channel "momentum")
 //   server  estimate = sum_i weight_i (w - y_i);   m <- m + sum_i weight_i (1 - beta)(grad f_i(w) - m)
-// m is a cohort slot: broadcast every round and paid for. Clients keep no state, as cross-device federated learning asks.
+// m is a shared slot: broadcast every round and paid for. Clients keep no state, as cross-device federated learning asks.
 // Source: S. P. Karimireddy et al., "Breaking the centralized barrier for cross-device federated learning", NeurIPS 2021.
 #include <algorithm>
 
@@ -16,25 +16,25 @@ class MimeLite final : public Feedback<T> {
  public:
   explicit MimeLite(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
-            {.name = "momentum_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "momentum_sum", .owner = SlotOwner::server}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "mime_lite")
       problems.push_back({"local.kind", "feedback 'mime_lite' needs local kind \"mime_lite\", is \"" + around.local_update + "\""});
   }
   [[nodiscard]] std::string host_walks() const override { return ""; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
-    const std::span<double> sum = context.state->server("momentum_sum");
-    const std::span<T> momentum = context.state->cohort("momentum");
+    const std::span<double> sum = round.state.slot("momentum_sum");
+    const std::span<T> momentum = round.shared.slot("momentum");
     for (std::size_t j = 0; j < sum.size(); ++j) {
       sum[j] += aggregates[1].estimate[j];
       momentum[j] = static_cast<T>(sum[j]);

@@ -28,12 +28,12 @@ class MomentumCorrection final : public Feedback<T> {
  public:
   explicit MomentumCorrection(const MomentumCorrectionOptions& o) : momentum_(static_cast<T>(o.momentum)), masking_(o.masking) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
+                      {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "momentum",
+            .error_slot = "accumulated"};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
-  [[nodiscard]] std::string error_slot() const override { return "accumulated"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1)
@@ -43,30 +43,30 @@ class MomentumCorrection final : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const BatchView<T> momentum = block.stored(*context.state, "momentum");
-    const T factor = context.input_factor();
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> momentum = block.stored(round.state, "momentum");
+    const T factor = round.input_factor();
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* u = momentum.row(k);
       T* g = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] = momentum_ * u[j] + factor * g[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] = momentum_ * u[j] + factor * g[j];
     }
     Send<T> send;
-    send.input.add(T(1), block.stored(*context.state, "accumulated")).add(T(1), block.vectors[0]);
-    send.state = {masking_ ? StateRule::zero_where_sent : StateRule::residual, block.shadow(*context.state, "accumulated")};
+    send.input.add(T(1), block.stored(round.state, "accumulated")).add(T(1), block.vectors[0]);
+    send.state = {masking_ ? StateRule::zero_where_sent : StateRule::residual, block.shadow(round.state, "accumulated")};
     return send;
   }
-  void after_compress(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+  void after_compress(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
                       const Exchange<T>& exchange) const override {
     if (!masking_) return;
     for (std::uint32_t k = 0; k < block.K; ++k)
       zero_where_sent(*block.messages[channel][k], exchange.channels[channel].scope, block.vectors[0].row(k));
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("momentum", block.first + k);
-    context.state->swap("accumulated", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("momentum", block.first + k);
+    round.state.swap("accumulated", block.first + k);
   }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }
 

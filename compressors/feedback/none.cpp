@@ -11,7 +11,11 @@ class NoFeedback final : public Memoryless<T> {
  public:
   explicit NoFeedback(const NoOptions&) {}
 
-  [[nodiscard]] bool takes_sum() const override { return true; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Memoryless<T>::plan();
+    plan.estimate_is_sum = true;
+    return plan;
+  }
 
   // An unbiased operator is noise with M = omega.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {

@@ -33,10 +33,11 @@ class PowerEf final : public ErrorMemory<T> {
  public:
   explicit PowerEf(const PowerEfOptions& o) : ErrorMemory<T>("power_ef"), steps_(o.steps), radius_(o.perturbation) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    std::vector<ChannelSpec> specs = {{"model", local_vectors.front()}};
-    for (std::int64_t s = 2; s <= steps_; ++s) specs.push_back({"power" + std::to_string(s), local_vectors.front()});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.channels = {{.name = "model"}};
+    for (std::int64_t s = 2; s <= steps_; ++s) plan.channels.push_back({.name = "power" + std::to_string(s)});
+    return plan;
   }
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);
@@ -47,20 +48,20 @@ class PowerEf final : public ErrorMemory<T> {
     return theory::error_feedback(facts);
   }
 
-  // Each channel leaves what it dropped over the local vector, where the next one finds it.
   [[nodiscard]] std::string host_walks() const override { return radius_ > 0 ? "adds the perturbation to every gradient" : ""; }
-  [[nodiscard]] Send<T> prepare(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block,
+  // Each channel leaves what it dropped over the local vector, where the next one finds it.
+  [[nodiscard]] Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
-    if (channel == 0 && radius_ > 0) perturb(exec, context, block);
+    if (channel == 0 && radius_ > 0) perturb(exec, round, block);
     Send<T> send;
     if (channel == 0)
-      send.input.add(T(1), block.stored(*context.state, "error")).add(context.input_factor(), block.vectors[0]);
+      send.input.add(T(1), block.stored(round.state, "error")).add(round.input_factor(), block.vectors[0]);
     else
       send.input.add(T(1), block.vectors[0]);
     send.state = {StateRule::residual, block.vectors[0]};
     return send;
   }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::fill(estimate.begin(), estimate.end(), 0.0);
     for (const Aggregate& aggregate : aggregates)
       for (std::size_t j = 0; j < estimate.size(); ++j) estimate[j] += aggregate.estimate[j];
@@ -68,18 +69,18 @@ class PowerEf final : public ErrorMemory<T> {
 
  private:
   // g <- g + xi, the same xi for every client of the round.
-  void perturb(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block) const {
+  void perturb(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) const {
     constexpr std::uint32_t kNoise = 1;  // apart from the coin of a round
     Workspace::Frame frame(*exec.workspace);
-    T* xi = frame.take<T>(context.P);
-    const double scale = radius_ / std::sqrt(static_cast<double>(context.P - num_statistics(context.statistics)));
+    T* xi = frame.take<T>(round.P());
+    const double scale = radius_ / std::sqrt(static_cast<double>(round.P() - num_statistics(round.run.statistics)));
     RandomSequence random(
-        RandomStream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round, kNoise));
-    for (std::size_t j = 0; j < context.P; ++j) xi[j] = static_cast<T>(scale * random.normal());
-    clear_statistics(context.statistics, xi);
+        RandomStream(hash64(round.run.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, round.order.round, kNoise));
+    for (std::size_t j = 0; j < round.P(); ++j) xi[j] = static_cast<T>(scale * random.normal());
+    clear_statistics(round.run.statistics, xi);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       T* g = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] += xi[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] += xi[j];
     }
   }
 

@@ -28,10 +28,13 @@ class SaPef final : public ErrorMemory<T> {
   explicit SaPef(const SaPefOptions& o) : ErrorMemory<T>("sa_pef"), alpha_(o.alpha) {}
 
   [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model"; }
-  [[nodiscard]] bool takes_sum() const override { return true; }
-
-  [[nodiscard]] std::string offset_slot() const override { return "error"; }
-  [[nodiscard]] double offset_factor() const override { return alpha_; }
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = ErrorMemory<T>::plan();
+    plan.offset_slot = "error";
+    plan.offset_factor = alpha_;
+    plan.estimate_is_sum = true;
+    return plan;
+  }
 
   void check(const Surroundings& around, Problems& problems) const override {
     ErrorMemory<T>::check(around, problems);

@@ -29,12 +29,12 @@ class Scafcom final : public Controls<T> {
  public:
   explicit Scafcom(const ScafcomOptions& o) : Controls<T>(1), beta_(static_cast<T>(o.momentum)) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    std::vector<SlotSpec> specs = Controls<T>::slots();
-    specs.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Controls<T>::plan();
+    plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
+    plan.in_place_slot = "momentum";
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("scafcom", "scallion", around, problems);
@@ -42,26 +42,26 @@ class Scafcom final : public Controls<T> {
     needs::contraction("scafcom", around, problems);
   }
   [[nodiscard]] std::string host_walks() const override { return "mixes every vector into its client's momentum"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const BatchView<T> control = block.stored(*context.state, "control");
-    mix_momentum(context, block, control);
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> control = block.stored(round.state, "control");
+    mix_momentum(round, block, control);
     Send<T> send;
     send.input.add(T(1), block.vectors[0]).add(T(-1), control);
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("momentum", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("momentum", block.first + k);
   }
 
  private:
   // The local vector G - c_i becomes the new v.
-  void mix_momentum(const RoundContext<T>& context, const ClientBlock<T>& block, const BatchView<T>& control) const {
-    const BatchView<T> stored = block.stored(*context.state, "momentum");
+  void mix_momentum(const ClientRound<T>& round, const ClientBlock<T>& block, const BatchView<T>& control) const {
+    const BatchView<T> stored = block.stored(round.state, "momentum");
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      const T beta = context.state->acknowledged(block.clients[k]) == 0 ? T(1) : beta_, keep = T(1) - beta;
+      const T beta = round.state.acknowledged(block.clients[k]) == 0 ? T(1) : beta_, keep = T(1) - beta;
       const T *v = stored.row(k), *c_i = control.row(k);
       T* g = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] = keep * v[j] + beta * (g[j] + c_i[j]);
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] = keep * v[j] + beta * (g[j] + c_i[j]);
     }
   }
 

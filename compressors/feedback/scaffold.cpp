@@ -2,7 +2,7 @@
 //
 //   client  sends  w - y  (channel "model")  and  c_i' - c_i  (channel "control");  c_i <- c_i + decoded control
 //   server  estimate = sum_i weight_i (w - y_i);   c <- c + sum_{i in S} w_i (c_i' - c_i)   (population weights: |S|/N of the mean)
-// c is a cohort slot: broadcast every round and paid for. The local update "scaffold" computes both vectors. When the control channel is
+// c is a shared slot: broadcast every round and paid for. The local update "scaffold" computes both vectors. When the control channel is
 // compressed, both sides move by the decoded message, so c stays the mean of the c_i.
 // Source: S. P. Karimireddy et al., "SCAFFOLD: stochastic controlled averaging for federated learning", ICML 2020 (option II).
 #include <algorithm>
@@ -18,10 +18,11 @@ class Scaffold final : public Feedback<T> {
  public:
   explicit Scaffold(const NoOptions&) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "control", .owner = SlotOwner::client},
-            {.name = "control_mean", .owner = SlotOwner::cohort, .sync = SlotSync::broadcast},
-            {.name = "control_sum", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "control", .owner = SlotOwner::client},
+                      {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
+                      {.name = "control_sum", .owner = SlotOwner::server}},
+            .moves = {{.slot = "control", .channel = 1}}};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "scaffold")
@@ -29,16 +30,15 @@ class Scaffold final : public Feedback<T> {
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "scaffold needs each client's own message, not only their mean"});
   }
   [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scaffold)"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);
     return send;
   }
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"control", 1, 1}}; }
-  void acknowledge(const RoundContext<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> sum = context.state->server("control_sum");
-    const std::span<T> mean = context.state->cohort("control_mean");
+  void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> sum = round.state.slot("control_sum");
+    const std::span<T> mean = round.shared.slot("control_mean");
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
     for (std::size_t j = 0; j < sum.size(); ++j) {
       sum[j] += aggregates[1].population[j];

@@ -46,7 +46,7 @@ class Scallion final : public Controls<T> {
         "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
   }
   [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scallion)"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>&, const ClientBlock<T>& block, std::size_t) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(static_cast<T>(alpha_), block.vectors[0]);
     return send;

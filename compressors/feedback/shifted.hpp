@@ -29,12 +29,14 @@ class Shifted : public Feedback<T> {
  public:
   explicit Shifted(std::string name, ShiftRule rule) : name_(std::move(name)), rule_(rule) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    std::vector<SlotSpec> specs = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}};
-    if (rule_.has_momentum) specs.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
-    return specs;
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
+                      .moves = {{.slot = "shift", .factor = rule_.lambda}}};
+    if (!rule_.has_momentum) return plan;
+    plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
+    plan.in_place_slot = "momentum";
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return rule_.has_momentum ? "momentum" : ""; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector(name_, around, problems);
@@ -48,21 +50,20 @@ class Shifted : public Feedback<T> {
   [[nodiscard]] std::string host_walks() const override {
     return rule_.has_momentum ? "mixes every gradient into its client's momentum" : "";
   }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    if (rule_.has_momentum) mix_momentum(context, block);
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    if (rule_.has_momentum) mix_momentum(round, block);
     Send<T> send;
-    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(*context.state, "shift"));
-    send.dense = rule_.dense_start && context.round == 1;
+    send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "shift"));
+    send.dense = rule_.dense_start && round.order.round == 1;
     return send;
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override { return {{"shift", 0, rule_.lambda}}; }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    if (rule_.has_momentum) context.state->swap("momentum", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    if (rule_.has_momentum) round.state.swap("momentum", block.first + k);
   }
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> mean = context.state->server("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = round.state.slot("shift_mean");
     for (std::size_t j = 0; j < estimate.size(); ++j) {
       estimate[j] = mean[j] + rule_.nu * aggregates[0].estimate[j];
       mean[j] += rule_.lambda * aggregates[0].population[j];
@@ -74,14 +75,14 @@ class Shifted : public Feedback<T> {
 
  private:
   // v <- (1-eta) v + eta g over the local vector; a client's first v is its first g.
-  void mix_momentum(const RoundContext<T>& context, const ClientBlock<T>& block) const {
-    const BatchView<T> stored = block.stored(*context.state, "momentum");
+  void mix_momentum(const ClientRound<T>& round, const ClientBlock<T>& block) const {
+    const BatchView<T> stored = block.stored(round.state, "momentum");
     const T eta = static_cast<T>(rule_.momentum), keep = T(1) - eta;
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      if (context.state->acknowledged(block.clients[k]) == 0) continue;
+      if (round.state.acknowledged(block.clients[k]) == 0) continue;
       const T* v = stored.row(k);
       T* g = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] = keep * v[j] + eta * g[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] = keep * v[j] + eta * g[j];
     }
   }
 

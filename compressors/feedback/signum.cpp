@@ -27,10 +27,9 @@ class Signum final : public Feedback<T> {
  public:
   explicit Signum(const SignumOptions& o) : momentum_(o.momentum) {}
 
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}}, .in_place_slot = "momentum"};
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "momentum"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.channels.size() != 1)
@@ -38,22 +37,22 @@ class Signum final : public Feedback<T> {
   }
 
   [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t) const override {
-    const BatchView<T> stored = block.stored(*context.state, "momentum");
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
+    const BatchView<T> stored = block.stored(round.state, "momentum");
     const T beta = static_cast<T>(momentum_), rest = static_cast<T>(1 - momentum_);
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const T* m = stored.row(k);
       T* g = block.vectors[0].row(k);
-      for (std::size_t j = 0; j < context.P; ++j) g[j] = beta * m[j] + rest * g[j];
+      for (std::size_t j = 0; j < round.P(); ++j) g[j] = beta * m[j] + rest * g[j];
     }
     Send<T> send;
-    send.input.add(context.input_factor(), block.vectors[0]);
+    send.input.add(round.input_factor(), block.vectors[0]);
     return send;
   }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("momentum", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("momentum", block.first + k);
   }
-  void receive(const RoundContext<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+  void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }
 

@@ -69,21 +69,19 @@ class ThreePc final : public Feedback<T> {
  public:
   explicit ThreePc(const ThreePcOptions& o) : options_(o) {}
 
-  [[nodiscard]] std::vector<ChannelSpec> channels(const std::vector<std::string>& local_vectors) const override {
-    std::vector<ChannelSpec> specs;
-    for (std::int64_t level = 1; level < num_levels(); ++level) specs.push_back({"level" + std::to_string(level), local_vectors.front()});
-    if (is(Variant::v2)) specs.push_back({"drift", local_vectors.front()});
-    if (is(Variant::v4)) specs.push_back({"first", local_vectors.front()});
-    specs.push_back({"model", local_vectors.front()});
-    return specs;
-  }
   // The shadow of "shift" is room for b.
-  [[nodiscard]] std::vector<SlotSpec> slots() const override {
-    return {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
-            {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
-            {.name = "shift_mean", .owner = SlotOwner::server}};
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
+                                {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
+                                {.name = "shift_mean", .owner = SlotOwner::server}},
+                      .in_place_slot = "last_gradient"};
+    for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
+    if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
+    if (is(Variant::v4)) plan.channels.push_back({.name = "first"});
+    plan.channels.push_back({.name = "model"});
+    for (std::size_t c = 0; c < plan.channels.size(); ++c) plan.moves.push_back({.slot = "shift", .channel = c});
+    return plan;
   }
-  [[nodiscard]] std::string home_of(const std::string&) const override { return "last_gradient"; }
 
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("three_pc", around, problems);
@@ -108,47 +106,41 @@ class ThreePc final : public Feedback<T> {
     return TheoryStep::of(theory::three_point_step(facts, points->A, points->B), "3PC, Richtarik et al. 2022");
   }
 
-  void open_round(RoundContext<T>& context) const override {
-    if (!is(Variant::v5)) return;
-    const RandomStream stream(hash64(context.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, context.round);
-    context.coin = context.round == 1 || stream.template uniform<double>(0) < options_.p;
+  [[nodiscard]] bool toss(const RunSettings& run, std::uint32_t round) const override {
+    if (!is(Variant::v5)) return false;
+    const RandomStream stream(hash64(run.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, round);
+    return round == 1 || stream.template uniform<double>(0) < options_.p;
   }
 
   [[nodiscard]] std::string host_walks() const override { return "computes the vector that every client keeps"; }
-  [[nodiscard]] Send<T> prepare(const Exec&, const RoundContext<T>& context, const ClientBlock<T>& block,
-                                std::size_t channel) const override {
+  [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);
-    const bool takes_off_gradient = (is(Variant::v2) && channel == 0) || (is(Variant::v5) && !context.coin);
+    const bool takes_off_gradient = (is(Variant::v2) && channel == 0) || (is(Variant::v5) && !round.order.coin);
     if (takes_off_gradient)
-      send.input.add(T(-1), block.stored(*context.state, "last_gradient"));
+      send.input.add(T(-1), block.stored(round.state, "last_gradient"));
     else if (has_two_stages() && channel == 1)
-      send.input.add(T(-1), block.shadow(*context.state, "shift"));
+      send.input.add(T(-1), block.shadow(round.state, "shift"));
     else
-      send.input.add(T(-1), block.stored(*context.state, "shift"));
-    send.dense = context.coin && is(Variant::v5);
+      send.input.add(T(-1), block.stored(round.state, "shift"));
+    send.dense = round.order.coin && is(Variant::v5);
     return send;
   }
 
-  void after_compress(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
+  void after_compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel, const Send<T>&,
                       const Exchange<T>& exchange) const override {
     for (std::uint32_t k = 0; k < block.K; ++k) {
-      if (has_two_stages() && channel == 0) keep_stage(context, block, k, exchange);
-      if (has_trigger() && !speaks_now(exec, context, block, k, channel, exchange)) silence(*block.messages[channel][k]);
+      if (has_two_stages() && channel == 0) keep_stage(round, block, k, exchange);
+      if (has_trigger() && !speaks_now(exec, round, block, k, channel, exchange)) silence(*block.messages[channel][k]);
     }
   }
 
-  [[nodiscard]] std::vector<StateMove> moves() const override {
-    std::vector<StateMove> moves;
-    for (std::size_t c = 0; c < channels({""}).size(); ++c) moves.push_back({"shift", c, 1});
-    return moves;
-  }
-  void acknowledge(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
-    context.state->swap("last_gradient", block.first + k);
+  void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>&) const override {
+    round.state.swap("last_gradient", block.first + k);
   }
 
-  void receive(const RoundContext<T>& context, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
-    const std::span<double> mean = context.state->server("shift_mean");
+  void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
+    const std::span<double> mean = round.state.slot("shift_mean");
     std::copy(mean.begin(), mean.end(), estimate.begin());
     for (const Aggregate& aggregate : aggregates)
       for (std::size_t j = 0; j < mean.size(); ++j) {
@@ -185,28 +177,28 @@ class ThreePc final : public Feedback<T> {
   [[nodiscard]] std::int64_t num_levels() const { return is(Variant::adacgd) ? options_.levels : 1; }
 
   // b = h + the first message.
-  static void keep_stage(const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) {
-    T* b = block.shadow(*context.state, "shift").row(k);
-    std::copy_n(block.stored(*context.state, "shift").row(k), context.P, b);
+  static void keep_stage(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) {
+    T* b = block.shadow(round.state, "shift").row(k);
+    std::copy_n(block.stored(round.state, "shift").row(k), round.P(), b);
     add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), b);
   }
 
   // Whether this channel's message is the one that client k sends.
-  [[nodiscard]] bool speaks_now(const Exec& exec, const RoundContext<T>& context, const ClientBlock<T>& block, std::uint32_t k,
+  [[nodiscard]] bool speaks_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
                                 std::size_t channel, const Exchange<T>& exchange) const {
     const bool is_finest = channel + 1 == block.messages.size();
     for (std::size_t c = 0; c < channel; ++c)
       if (!block.messages[c][k]->silent) return false;
     Workspace::Frame frame(*exec.workspace);
-    T* room = frame.take<T>(context.P);
+    T* room = frame.take<T>(round.P());
     const T* x = block.vectors[0].row(k);
-    const bool is_first = context.state->acknowledged(block.clients[k]) == 0;
-    const double bound = options_.zeta * distance_sq(x, block.stored(*context.state, "last_gradient").row(k), context.P, room);
-    const double change = distance_sq(x, block.stored(*context.state, "shift").row(k), context.P, room);  // room = x - h
+    const bool is_first = round.state.acknowledged(block.clients[k]) == 0;
+    const double bound = options_.zeta * distance_sq(x, block.stored(round.state, "last_gradient").row(k), round.P(), room);
+    const double change = distance_sq(x, block.stored(round.state, "shift").row(k), round.P(), room);  // room = x - h
     if (!is_first && change <= bound) return false;
     if (is_finest) return true;
     add_scaled(*block.messages[channel][k], exchange.channels[channel].scope, T(-1), room);
-    return sum_of_squares(room, context.P) <= bound;
+    return sum_of_squares(room, round.P()) <= bound;
   }
 
   // |x - y|^2, and x - y in room.

@@ -5,7 +5,6 @@
 
 #include "fl_core/cuda/candidates.cuh"
 #include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/marks.cuh"
 #include "fl_core/cuda/radix_select.cuh"
 #include "fl_core/cuda/scan.cuh"
 
@@ -19,6 +18,7 @@ constexpr unsigned kTile = kReduceTile, kStretch = 4 * kTile;  // elements that 
 constexpr unsigned kMiddleDigits = 2, kBoundDigits = 3;        // digits of a key that are precise enough
 constexpr std::size_t kFewPieces = 512;                        // up to here blocks are large, so that all multiprocessors are full
 constexpr int kLargeBlock = 1024;
+constexpr std::size_t kHeldBytes = 80 * 1024;  // of keys in a block's shared memory, where its candidates have room there
 
 // A segment of which candidates are listed.
 struct LargeSegment {
@@ -40,29 +40,40 @@ struct FirstStretch {
   FL_HD std::size_t operator()(const LargeSegment& segment) const { return segment.first_stretch; }
 };
 
-// Candidates of all clients, in no order; of each key and index.
+// Candidates of all clients.
 template <class T>
 struct Lists {
-  Key<T>* bound;         // [K,L]
-  Key<T>* key;           // [K,num_slots]
-  std::uint32_t* index;  // [K,num_slots], from the segment's first element
-  Found* found;          // [K,S]
+  Key<T>*bound, *kth;                           // [K,L], [K,S]
+  T* value;                                     // [K,num_slots]
+  std::uint16_t* place;                         // [K,num_slots], from the tile's first element
+  Found* found;                                 // [K,S]
+  std::uint32_t *slot, *listed, *quota, *kept;  // [K,num_tiles]
 };
 
 // One segment of one client.
 template <class T>
 struct List {
   Key<T> bound;
-  Key<T>* key;
-  std::uint32_t* index;
+  Key<T>* kth;
+  T* value;
+  std::uint16_t* place;
   Found* found;
+  std::uint32_t *slot, *listed, *quota, *kept;  // of its tiles
 };
 template <class T>
 __device__ List<T> list_of(const Lists<T>& lists, const ScopePlan& plan, const LargePlan& large, std::size_t client, std::size_t l) {
   const LargeSegment& at = large.segment[l];
-  const std::size_t first = client * large.num_slots + at.first_slot;
-  return {lists.bound[client * large.num_segments + l], lists.key + first, lists.index + first,
-          lists.found + client * plan.num_segments + at.segment};
+  const std::size_t first = client * large.num_slots + at.first_slot, segment = client * plan.num_segments + at.segment,
+                    tile = client * plan.num_tiles + at.first_tile;
+  return {lists.bound[client * large.num_segments + l],
+          lists.kth + segment,
+          lists.value + first,
+          lists.place + first,
+          lists.found + segment,
+          lists.slot + tile,
+          lists.listed + tile,
+          lists.quota + tile,
+          lists.kept + tile};
 }
 
 // A client's row of every term, from an element on.
@@ -151,63 +162,67 @@ __global__ void __launch_bounds__(kBlockThreads) sample_bounds(Affine<T> input, 
 
 // ---- 2. the pass over memory ----------------------------------------------------------------------------------------------------
 
+// A block's words of a tile: word u * kTileWarps + w has the elements of warp w from u * kBlockThreads on.
+constexpr unsigned kTileWarps = kBlockThreads / kWarp, kTileWords = kOwn * kTileWarps;
+static_assert(kTileWords == 2 * kWarp, "a lane takes two words of a tile");
+
 struct CollectRoom {
-  unsigned num_here;    // candidates of the tile
-  unsigned first_slot;  // of them
+  unsigned count[kTileWords];   // candidates of each word
+  unsigned before[kTileWords];  // of the words before it
+  unsigned first_slot;          // of the tile
 };
 
-// A tile's candidates to free slots of the list; beyond its capacity they are only counted. own: bit u is set where p[u], element
-// index + u * kBlockThreads of the segment, is one.
+// One warp: slots for a tile's candidates.
 template <class T>
-__device__ void append(const List<T>& list, unsigned capacity, unsigned own, const T (&p)[kOwn], unsigned index, CollectRoom& room) {
-  const auto count = static_cast<unsigned>(__popc(own));
-  const unsigned up_to_lane = warp_inclusive_sum(count);
-  unsigned before_warp = threadIdx.x % kWarp == kWarp - 1 ? atomicAdd(&room.num_here, up_to_lane) : 0;
-  before_warp = __shfl_sync(kAllLanes, before_warp, static_cast<int>(kWarp - 1));
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    room.first_slot = atomicAdd(&list.found->num_candidates, room.num_here);
-    room.num_here = 0;
-  }
-  __syncthreads();
-  unsigned slot = room.first_slot + before_warp + up_to_lane - count;
-  FL_UNROLL
-  for (unsigned u = 0; u < kOwn; ++u) {
-    if ((own >> u & 1) == 0) continue;
-    if (slot < capacity) {
-      list.key[slot] = magnitude_key(p[u]);
-      list.index[slot] = index + u * kBlockThreads;
-    }
-    ++slot;
-  }
+__device__ void take_slots(const List<T>& list, const LargeSegment& at, std::size_t tile, CollectRoom& room) {
+  const unsigned lane = threadIdx.x, low = room.count[2 * lane], high = room.count[2 * lane + 1];
+  const unsigned through = warp_inclusive_sum(low + high);
+  room.before[2 * lane] = through - low - high;
+  room.before[2 * lane + 1] = through - high;
+  if (lane != kWarp - 1) return;
+  room.first_slot = atomicAdd(&list.found->num_candidates, through);
+  list.slot[tile] = static_cast<std::uint32_t>(at.first_slot) + room.first_slot;
+  list.listed[tile] = through;
 }
 
-// A tile: p is evaluated, goes to the state row (or null), and what reaches the bound is listed. begin: from the segment's first element.
+// A tile: p is evaluated, goes to the state row (or null), and what reaches the bound is listed in ascending order; beyond the list's
+// capacity it is only counted. begin: from the segment's first element.
 template <class T, int kTerms>
 __device__ void collect_tile(const Terms<T, kTerms>& terms, const List<T>& list, const LargeSegment& at, unsigned begin, T* row,
                              CollectRoom& room) {
+  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   std::size_t place[kOwn];
   T p[kOwn];
   FL_UNROLL
   for (unsigned u = 0; u < kOwn; ++u) place[u] = std::size_t{begin} + threadIdx.x + u * kBlockThreads;
   terms.evaluate(place, at.size, p);
-  unsigned own = 0;
+  unsigned word[kOwn];
   FL_UNROLL
   for (unsigned u = 0; u < kOwn; ++u) {
     const bool is_inside = place[u] < at.size;
     if (row != nullptr && is_inside) row[place[u]] = p[u];
-    own |= (is_inside && magnitude_key(p[u]) >= list.bound ? 1u : 0u) << u;
+    word[u] = __ballot_sync(kAllLanes, is_inside && magnitude_key(p[u]) >= list.bound);
+    if (lane == 0) room.count[u * kTileWarps + warp] = static_cast<unsigned>(__popc(word[u]));
   }
-  append(list, at.sample.capacity, own, p, begin + threadIdx.x, room);
+  __syncthreads();
+  if (warp == 0) take_slots(list, at, begin / kTile, room);
+  __syncthreads();
+  FL_UNROLL
+  for (unsigned u = 0; u < kOwn; ++u) {
+    if ((word[u] >> lane & 1) == 0) continue;
+    const unsigned slot =
+        room.first_slot + room.before[u * kTileWarps + warp] + static_cast<unsigned>(__popc(word[u] & ((1u << lane) - 1)));
+    if (slot >= at.sample.capacity) continue;
+    list.value[slot] = p[u];
+    list.place[slot] = static_cast<std::uint16_t>(threadIdx.x + u * kBlockThreads);
+  }
 }
 
-// A block per stretch of a client's large segments. Marks of what it visits become 0.
+// A block per stretch of a client's large segments.
 template <class T, int kTerms>
 __global__ void __launch_bounds__(kBlockThreads)
-    load_and_collect(Affine<T> input, StateWrite<T> state, ScopePlan plan, LargePlan large, Lists<T> lists, std::uint32_t* mark) {
+    load_and_collect(Affine<T> input, StateWrite<T> state, ScopePlan plan, LargePlan large, Lists<T> lists) {
   __shared__ CollectRoom room;
-  if (threadIdx.x == 0) room.num_here = 0;
-  __syncthreads();
   const unsigned works = input.clients() * large.num_stretches;
   for (unsigned work = blockIdx.x; work < works; work += gridDim.x) {
     const unsigned client = work / large.num_stretches, stretch = work % large.num_stretches;
@@ -217,40 +232,67 @@ __global__ void __launch_bounds__(kBlockThreads)
     const List<T> list = list_of(lists, plan, large, client, l);
     T* row = state_row(state, client);
     if (row != nullptr) row += at.begin;
-    std::uint32_t* word = mark + (client * plan.num_tiles + at.first_tile) * kMarkWords;
     const unsigned from = (stretch - at.first_stretch) * kStretch, left = at.size - from, to = from + (left < kStretch ? left : kStretch);
-    for (unsigned begin = from; begin < to; begin += kTile) {
-      if (threadIdx.x < kMarkWords) word[begin / kTile * kMarkWords + threadIdx.x] = 0;
-      collect_tile(terms, list, at, begin, row, room);
-    }
+    for (unsigned begin = from; begin < to; begin += kTile) collect_tile(terms, list, at, begin, row, room);
   }
 }
 
 // ---- 3. the k largest of the candidates -----------------------------------------------------------------------------------------
 
-// Marks the k largest candidates; there are k or more. word: the marks of the segment.
+// kept[t] of each tile: its candidates above the k-th key; quota[t]: those that are equal to it. key_at(i, .): key of candidate i.
+template <class T, class KeyAt>
+__device__ void count_in_tiles(const List<T>& list, const LargeSegment& at, Key<T> kth, unsigned tiles, const KeyAt& key_at) {
+  const unsigned lane = threadIdx.x % kWarp;
+  for (unsigned t = threadIdx.x / kWarp; t < tiles; t += blockDim.x / kWarp) {
+    const unsigned first = list.slot[t] - static_cast<unsigned>(at.first_slot), count = list.listed[t];
+    unsigned above = 0, equal = 0;
+    for (unsigned base = 0; base < count; base += kWarp) {
+      const bool is_there = base + lane < count;
+      const Key<T> key = is_there ? key_at(first + base + lane, false) : 0;
+      above += static_cast<unsigned>(__popc(__ballot_sync(kAllLanes, is_there && key > kth)));
+      equal += static_cast<unsigned>(__popc(__ballot_sync(kAllLanes, is_there && key == kth)));
+    }
+    if (lane == 0) {
+      list.kept[t] = above;
+      list.quota[t] = equal;
+    }
+  }
+}
+
+// Chooses the k largest of `count` candidates; there are k or more. held: room for `most_held` keys in shared memory.
 template <class T>
-__device__ void mark_in_list(const List<T>& list, unsigned count, const LargeSegment& at, TieRule ties, RadixRoom& room,
-                             std::uint32_t* word) {
-  const auto key_at = [&list](std::size_t i, bool) { return list.key[i]; };
+__device__ void choose_in_list(const List<T>& list, unsigned count, const LargeSegment& at, TieRule ties, Key<T>* held, unsigned most_held,
+                               RadixRoom& room) {
+  const bool holds = count <= most_held;
+  if (holds)
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) held[i] = magnitude_key(list.value[i]);
+  __syncthreads();
+  const auto key_at = [&](std::size_t i, bool) { return holds ? held[i] : magnitude_key(list.value[i]); };
   const Selected<Key<T>> kth = select_key<Key<T>, kKeyBatch>(count, at.k, leading_digits<Key<T>>(), room, key_at);
-  unsigned beyond = at.size;  // equal ones are kept below this position
-  if (ties == TieRule::lowest_index && kth.rank < kth.equal) {
-    const auto from_end = [&list, &at, &kth](std::size_t i, bool) { return list.key[i] == kth.key ? at.size - list.index[i] : 0; };
-    beyond = at.size - select_key<std::uint32_t, kKeyBatch>(count, kth.rank, leading_digits<std::uint32_t>(), room, from_end).key + 1;
+  if (threadIdx.x == 0) *list.kth = kth.key;
+  const unsigned tiles = (at.size + kTile - 1) / kTile;
+  count_in_tiles(list, at, kth.key, tiles, key_at);
+  __syncthreads();
+  unsigned before = 0;  // of those equal to the k-th one, in ascending order
+  for (unsigned base = 0; base < tiles; base += blockDim.x) {
+    const unsigned t = base + threadIdx.x, equal = t < tiles ? list.quota[t] : 0;
+    unsigned all = 0;
+    const unsigned here = before + block_exclusive_sum(equal, room.warp_sum, all), left = kth.rank > here ? kth.rank - here : 0;
+    const unsigned quota = ties == TieRule::all_ties || equal < left ? equal : left;
+    if (t < tiles) {
+      list.quota[t] = quota;
+      list.kept[t] += quota;
+    }
+    before += all;
   }
-  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-    const Key<T> key = list.key[i];
-    if (key < kth.key) continue;
-    const std::uint32_t index = list.index[i];
-    if (key > kth.key || index < beyond) atomicOr(&word[index / 32], 1u << (index % 32));
-  }
+  __syncthreads();  // before other keys come into the same memory
 }
 
 // A block per client and large segment.
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock)
-    choose_candidates(std::size_t num_clients, ScopePlan plan, LargePlan large, TieRule ties, Lists<T> lists, std::uint32_t* mark) {
+    choose_largest(std::size_t num_clients, ScopePlan plan, LargePlan large, TieRule ties, Lists<T> lists, unsigned most_held) {
+  FL_BLOCK_MEMORY(Key<T>, held);
   __shared__ RadixRoom room;
   const std::size_t pieces = num_clients * large.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
@@ -262,7 +304,7 @@ __global__ void __launch_bounds__(kLargeBlock)
     if (count < at.k) way = list.bound == 1 ? Way::and_zeros : Way::too_few;
     if (count > at.sample.capacity) way = Way::too_many;
     if (threadIdx.x == 0) list.found->way = way;
-    if (way == Way::candidates) mark_in_list(list, count, at, ties, room, mark + (client * plan.num_tiles + at.first_tile) * kMarkWords);
+    if (way == Way::candidates) choose_in_list(list, count, at, ties, held, most_held, room);
   }
 }
 
@@ -298,11 +340,11 @@ __global__ void __launch_bounds__(kLargeBlock)
 // Steps 1 and 2.
 template <class T, int kTerms>
 void collect(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const LargePlan& large, const StateWrite<T>& state,
-             const Lists<T>& lists, std::uint32_t* mark) {
+             const Lists<T>& lists) {
   const std::size_t K = input.clients();
   Launch(exec, "sample_bounds", K * large.num_segments)
       .with_shared(large.most_runs * kSampleRun * sizeof(Key<T>))(sample_bounds<T, kTerms>, input, large, lists.bound);
-  Launch(exec, "load_and_collect", K * large.num_stretches)(load_and_collect<T, kTerms>, input, state, plan, large, lists, mark);
+  Launch(exec, "load_and_collect", K * large.num_stretches)(load_and_collect<T, kTerms>, input, state, plan, large, lists);
 }
 
 }  // namespace
@@ -323,35 +365,37 @@ Sample sample_of(std::size_t size, std::size_t k) {
 }
 
 template <class T>
-const Found* mark_candidates(const Exec& exec, const Affine<T>& input, const Scope& scope, const ScopePlan& plan,
-                             std::span<const std::uint32_t> k, TieRule ties, const StateWrite<T>& state, std::uint32_t* mark,
-                             Workspace::Frame& frame) {
-  const std::size_t K = input.clients(), pieces = K * plan.num_segments;
+Chosen<T> choose_candidates(const Exec& exec, const Affine<T>& input, const Scope& scope, const ScopePlan& plan,
+                            std::span<const std::uint32_t> k, TieRule ties, const StateWrite<T>& state, Workspace::Frame& frame) {
+  const std::size_t K = input.clients(), pieces = K * plan.num_segments, tiles = K * plan.num_tiles;
   std::vector<LargeSegment> segments;
   LargePlan large = plan_large(scope, k, segments);
-  if (segments.empty() || K == 0) return nullptr;
-  auto* found = frame.take<Found>(pieces);
-  FL_CUDA_CHECK(cudaMemsetAsync(found, 0, pieces * sizeof(Found), stream_of(exec)));
-  Workspace::Frame until_marked(*exec.workspace);
-  large.segment = upload(exec, std::span<const LargeSegment>(segments), until_marked);
-  const Lists<T> lists{until_marked.take<Key<T>>(K * large.num_segments), until_marked.take<Key<T>>(K * large.num_slots),
-                       until_marked.take<std::uint32_t>(K * large.num_slots), found};
-  const auto collect_terms = [&](auto terms) { collect<T, decltype(terms)::value>(exec, input, plan, large, state, lists, mark); };
+  if (segments.empty() || K == 0) return {};
+  const std::size_t slots = K * large.num_slots;
+  const Lists<T> lists{frame.take<Key<T>>(K * large.num_segments), frame.take<Key<T>>(pieces),       frame.take<T>(slots),
+                       frame.take<std::uint16_t>(slots),           frame.take<Found>(pieces),        frame.take<std::uint32_t>(tiles),
+                       frame.take<std::uint32_t>(tiles),           frame.take<std::uint32_t>(tiles), frame.take<std::uint32_t>(tiles)};
+  FL_CUDA_CHECK(cudaMemsetAsync(lists.found, 0, pieces * sizeof(Found), stream_of(exec)));
+  large.segment = upload(exec, std::span<const LargeSegment>(segments), frame);
+  const auto collect_terms = [&](auto terms) { collect<T, decltype(terms)::value>(exec, input, plan, large, state, lists); };
   switch (input.num_terms) {
     case 1: collect_terms(std::integral_constant<int, 1>{}); break;
     case 2: collect_terms(std::integral_constant<int, 2>{}); break;
     case 3: collect_terms(std::integral_constant<int, 3>{}); break;
     default: collect_terms(std::integral_constant<int, 4>{}); break;
   }
+  std::size_t most_held = 0;
+  for (const LargeSegment& segment : segments) most_held = std::max<std::size_t>(most_held, segment.sample.capacity);
+  most_held = std::min(most_held, kHeldBytes / sizeof(Key<T>));
   const std::size_t large_pieces = K * large.num_segments;
-  Launch(exec, "choose_candidates", large_pieces, large_pieces <= kFewPieces ? kLargeBlock : kBlockThreads)(choose_candidates<T>, K, plan,
-                                                                                                            large, ties, lists, mark);
-  return found;
+  Launch(exec, "choose_largest", large_pieces, large_pieces <= kFewPieces ? kLargeBlock : kBlockThreads)
+      .with_shared(most_held * sizeof(Key<T>))(choose_largest<T>, K, plan, large, ties, lists, static_cast<unsigned>(most_held));
+  return {lists.found, lists.kth, large.num_slots, lists.value, lists.place, lists.slot, lists.listed, lists.quota, lists.kept};
 }
 
-#define FL_INSTANTIATE(T)                                                                                                                 \
-  template const Found* mark_candidates<T>(const Exec&, const Affine<T>&, const Scope&, const ScopePlan&, std::span<const std::uint32_t>, \
-                                           TieRule, const StateWrite<T>&, std::uint32_t*, Workspace::Frame&);
+#define FL_INSTANTIATE(T)                                                                                                                \
+  template Chosen<T> choose_candidates<T>(const Exec&, const Affine<T>&, const Scope&, const ScopePlan&, std::span<const std::uint32_t>, \
+                                          TieRule, const StateWrite<T>&, Workspace::Frame&);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)
 #undef FL_INSTANTIATE

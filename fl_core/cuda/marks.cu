@@ -1,8 +1,10 @@
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/chosen.cuh"
 #include "fl_core/cuda/marks.cuh"
 #include "fl_core/cuda/opened.cuh"
+#include "fl_core/cuda/radix_select.cuh"
 #include "fl_core/cuda/scan.cuh"
 #include "fl_core/wire_value.hpp"
 
@@ -12,10 +14,17 @@ namespace {
 constexpr int kScanThreads = 1024;
 static_assert(kMarkWords == 2 * kWarp, "a lane takes two words of a tile");
 
-// count: [K, num_tiles]
-__global__ void count_marks(const std::uint32_t* mark, std::size_t pieces, std::uint32_t* count) {
+// Whether a client's tile is of a segment that is chosen from candidates. found: [K,S], or null where none is
+[[nodiscard]] __device__ bool is_chosen(const Found* found, const ScopePlan& plan, std::size_t client, std::size_t segment) {
+  return found != nullptr && found[client * plan.num_segments + segment].way == Way::candidates;
+}
+
+// count: [K, num_tiles]; of tiles that are chosen it is there.
+__global__ void count_marks(const std::uint32_t* mark, ScopePlan plan, std::size_t num_clients, const Found* found, std::uint32_t* count) {
   const unsigned lane = threadIdx.x % kWarp;
+  const std::size_t pieces = num_clients * plan.num_tiles;
   for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
+    if (found != nullptr && is_chosen(found, plan, piece / plan.num_tiles, tile_at(plan, piece % plan.num_tiles).segment)) continue;
     const std::uint32_t* word = mark + piece * kMarkWords;
     const auto mine = static_cast<unsigned>(__popc(word[lane]) + __popc(word[lane + kWarp]));
     const unsigned total = __reduce_add_sync(kAllLanes, mine);
@@ -82,11 +91,14 @@ __device__ void visit_marks(const std::uint32_t* words, std::size_t at, Visit vi
 
 // A warp per tile.
 template <class T>
-__global__ void write_entries(Affine<T> input, StateWrite<T> state, ScopePlan plan, WireValue wire, const std::uint32_t* mark,
-                              const std::uint32_t* first, const PayloadRow<T>* rows) {
+__global__ void write_entries(Affine<T> input, StateWrite<T> state, SentState sent, ScopePlan plan, WireValue wire, const Found* found,
+                              const std::uint32_t* mark, const std::uint32_t* first, const PayloadRow<T>* rows) {
   const std::size_t pieces = input.clients() * plan.num_tiles;
   for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
-    const std::size_t k = piece / plan.num_tiles, begin = tile_at(plan, piece - k * plan.num_tiles).begin;
+    const std::size_t k = piece / plan.num_tiles;
+    const Tile tile = tile_at(plan, piece - k * plan.num_tiles);
+    if (is_chosen(found, plan, k, tile.segment)) continue;
+    const std::size_t begin = tile.begin;
     const OpenedInput<T> opened(input, k);
     T *kept = state_row(state, k), *value = rows[k].value;
     std::uint32_t* index = rows[k].index;
@@ -95,8 +107,45 @@ __global__ void write_entries(Affine<T> input, StateWrite<T> state, ScopePlan pl
       const T p = kept != nullptr ? kept[j] : opened.at(j), c = wire_value(wire, p);
       index[at] = static_cast<std::uint32_t>(j);
       value[at] = c;
-      if (kept != nullptr) kept[j] = state_where_sent(state.rule, p, c);
+      if (kept != nullptr && sent == SentState::settled) kept[j] = state_where_sent(state.rule, p, c);
     });
+  }
+}
+
+// A warp per tile, from its candidates: what is kept of them, ascending. Those equal to the k-th one are counted as they come.
+template <class T>
+__global__ void write_chosen(Chosen<T> chosen, StateWrite<T> state, SentState sent, ScopePlan plan, std::size_t num_clients, WireValue wire,
+                             const std::uint32_t* first, const PayloadRow<T>* rows) {
+  const unsigned lane = threadIdx.x % kWarp, left_lanes = (1u << lane) - 1;
+  const std::size_t pieces = num_clients * plan.num_tiles;
+  for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
+    const std::size_t k = piece / plan.num_tiles;
+    const Tile tile = tile_at(plan, piece - k * plan.num_tiles);
+    if (!is_chosen(chosen.found, plan, k, tile.segment)) continue;
+    const std::size_t list = k * chosen.num_slots + chosen.slot[piece];
+    const Key<T> kth = chosen.kth[k * plan.num_segments + tile.segment];
+    const unsigned listed = chosen.listed[piece], quota = chosen.quota[piece];
+    T* kept_state = sent == SentState::settled ? state_row(state, k) : nullptr;
+    std::size_t at = first[piece];
+    unsigned equal_before = 0;
+    for (unsigned base = 0; base < listed; base += kWarp) {
+      const bool is_there = base + lane < listed;
+      const T p = is_there ? chosen.value[list + base + lane] : T(0);
+      const Key<T> key = magnitude_key(p);
+      const unsigned equals = __ballot_sync(kAllLanes, is_there && key == kth);
+      const bool is_kept =
+          is_there && (key > kth || (key == kth && equal_before + static_cast<unsigned>(__popc(equals & left_lanes)) < quota));
+      const unsigned kept = __ballot_sync(kAllLanes, is_kept);
+      if (is_kept) {
+        const std::size_t j = tile.begin + chosen.place[list + base + lane], to = at + static_cast<unsigned>(__popc(kept & left_lanes));
+        const T c = wire_value(wire, p);
+        rows[k].index[to] = static_cast<std::uint32_t>(j);
+        rows[k].value[to] = c;
+        if (kept_state != nullptr) kept_state[j] = state_where_sent(state.rule, p, c);
+      }
+      at += static_cast<unsigned>(__popc(kept));
+      equal_before += static_cast<unsigned>(__popc(equals));
+    }
   }
 }
 
@@ -117,11 +166,14 @@ __global__ void write_positions(ScopePlan plan, std::size_t num_clients, const s
 struct MarkedEntries {
   const std::uint32_t *first, *total;
 };
-MarkedEntries count_entries(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, Workspace::Frame& frame) {
+// kept: [K,num_tiles], the counts of tiles that are chosen, or of all where found is null; null where none are there.
+MarkedEntries count_entries(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, const Found* found,
+                            std::uint32_t* kept, Workspace::Frame& frame) {
   const std::size_t pieces = K * plan.num_tiles;
-  auto* first = frame.take<std::uint32_t>(pieces);
+  auto* first = kept != nullptr ? kept : frame.take<std::uint32_t>(pieces);
   auto* total = frame.take<std::uint32_t>(K);
-  Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, pieces, first);
+  if (kept == nullptr || found != nullptr)
+    Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, plan, K, found, first);
   Launch(exec, "scan_counts", K, kScanThreads)(scan_counts, first, K, plan.num_tiles, total);
   return {first, total};
 }
@@ -139,10 +191,10 @@ void make_room(const ScopePlan& plan, std::uint32_t num_sent, Payload<T>& payloa
 }  // namespace
 
 template <class T>
-void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
-                 const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+void send_chosen(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const Chosen<T>& chosen, const std::uint32_t* mark,
+                 WireValue wire, const StateWrite<T>& state, SentState sent, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
   const std::size_t K = input.clients();
-  const MarkedEntries entries = count_entries(exec, plan, K, mark, frame);
+  const MarkedEntries entries = count_entries(exec, plan, K, mark, chosen.found, chosen.kept, frame);
   std::vector<std::uint32_t> num_sent(K);
   copy_bytes(num_sent.data(), Device::cpu, entries.total, Device::cuda, K * sizeof(std::uint32_t), exec.stream);
   for (std::size_t k = 0; k < K; ++k) {
@@ -152,29 +204,38 @@ void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan
   }
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
   Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
-  Launch(exec, "write_entries", blocks_for(K * plan.num_tiles * kWarp))(write_entries<T>, input, state, plan, wire, mark, entries.first,
-                                                                        rows);
+  const std::size_t blocks = blocks_for(K * plan.num_tiles * kWarp);
+  Launch(exec, "write_entries", blocks)(write_entries<T>, input, state, sent, plan, wire, chosen.found, mark, entries.first, rows);
+  if (chosen.found != nullptr)
+    Launch(exec, "write_chosen", blocks)(write_chosen<T>, chosen, state, sent, plan, K, wire, entries.first, rows);
+}
+
+template <class T>
+void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame) {
+  send_chosen(exec, input, plan, Chosen<T>{}, mark, wire, state, SentState::settled, out, frame);
 }
 
 template <class T>
 void list_marked(const Exec& exec, const ScopePlan& plan, const std::uint32_t* mark, std::uint32_t num_sent,
                  std::span<Payload<T>* const> out, Workspace::Frame& frame) {
   const std::size_t K = out.size();
-  const MarkedEntries entries = count_entries(exec, plan, K, mark, frame);
+  const MarkedEntries entries = count_entries(exec, plan, K, mark, nullptr, nullptr, frame);
   for (Payload<T>* payload : out) make_room(plan, num_sent, *payload);
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
   Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
   Launch(exec, "write_positions", blocks_for(K * plan.num_tiles * kWarp))(write_positions<T>, plan, K, mark, entries.first, rows);
 }
 
-template void send_marked<float>(const Exec&, const Affine<float>&, const ScopePlan&, const std::uint32_t*, WireValue,
-                                 const StateWrite<float>&, std::span<Payload<float>* const>, Workspace::Frame&);
-template void send_marked<double>(const Exec&, const Affine<double>&, const ScopePlan&, const std::uint32_t*, WireValue,
-                                  const StateWrite<double>&, std::span<Payload<double>* const>, Workspace::Frame&);
-
-template void list_marked<float>(const Exec&, const ScopePlan&, const std::uint32_t*, std::uint32_t, std::span<Payload<float>* const>,
-                                 Workspace::Frame&);
-template void list_marked<double>(const Exec&, const ScopePlan&, const std::uint32_t*, std::uint32_t, std::span<Payload<double>* const>,
-                                  Workspace::Frame&);
+#define FL_INSTANTIATE(T)                                                                                                              \
+  template void send_chosen<T>(const Exec&, const Affine<T>&, const ScopePlan&, const Chosen<T>&, const std::uint32_t*, WireValue,     \
+                               const StateWrite<T>&, SentState, std::span<Payload<T>* const>, Workspace::Frame&);                      \
+  template void send_marked<T>(const Exec&, const Affine<T>&, const ScopePlan&, const std::uint32_t*, WireValue, const StateWrite<T>&, \
+                               std::span<Payload<T>* const>, Workspace::Frame&);                                                       \
+  template void list_marked<T>(const Exec&, const ScopePlan&, const std::uint32_t*, std::uint32_t, std::span<Payload<T>* const>,       \
+                               Workspace::Frame&);
+FL_INSTANTIATE(float)
+FL_INSTANTIATE(double)
+#undef FL_INSTANTIATE
 
 }  // namespace fl::cuda

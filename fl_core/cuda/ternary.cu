@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/chosen.cuh"
 #include "fl_core/cuda/plan.cuh"
 #include "fl_core/cuda/ternary.cuh"
 
@@ -58,6 +59,20 @@ void ternarise_rows(const Exec& exec, const Scope& scope, const StateWrite<T>& s
     message->value.resize_discard(0);
   }
 }
+
+// Declared in fl_core/ternary_top_k.hpp.
+template <class T>
+FL_API void ternary_top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k,
+                               const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  // ternarise_rows writes the residual of all that is sent.
+  const SentState sent = state.rule == StateRule::residual ? SentState::left : SentState::settled;
+  largest_rows(exec, input, scope, k, TieRule::lowest_index, kNativeWire<T>, state, sent, out);
+  ternarise_rows(exec, scope, state, out);
+}
+template FL_API void ternary_top_k_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const std::uint32_t>,
+                                               const StateWrite<float>&, std::span<Payload<float>* const>);
+template FL_API void ternary_top_k_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const std::uint32_t>,
+                                                const StateWrite<double>&, std::span<Payload<double>* const>);
 
 template void ternarise_rows<float>(const Exec&, const Scope&, const StateWrite<float>&, std::span<Payload<float>* const>);
 template void ternarise_rows<double>(const Exec&, const Scope&, const StateWrite<double>&, std::span<Payload<double>* const>);

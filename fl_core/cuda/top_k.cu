@@ -4,6 +4,7 @@
 
 #include "fl_core/cuda/candidates.cuh"
 #include "fl_core/cuda/check.cuh"
+#include "fl_core/cuda/chosen.cuh"
 #include "fl_core/cuda/marks.cuh"
 #include "fl_core/cuda/radix_select.cuh"
 #include "fl_core/cuda/scan.cuh"
@@ -83,7 +84,7 @@ __device__ void mark_segment(const SegmentInput<T>& segment, Bound<T> bound, std
   }
 }
 
-// A block per client and segment; those whose candidates are marked are done. found: [K,S] or null.
+// A block per client and segment; those that are chosen from candidates are done. found: [K,S] or null.
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock) mark_largest(Affine<T> input, StateWrite<T> state, ScopePlan plan, const std::uint32_t* k,
                                                             TieRule ties, const Found* found, std::uint32_t* mark) {
@@ -133,16 +134,23 @@ __global__ void __launch_bounds__(kLargeBlock) find_magnitudes(Affine<T> input, 
 }  // namespace
 
 template <class T>
-void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
-                WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+void largest_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
+                  WireValue wire, const StateWrite<T>& state, SentState sent, std::span<Payload<T>* const> out) {
   Workspace::Frame frame(*exec.workspace);
   const ScopePlan plan = plan_segments(exec, scope.segments, frame);
   const std::size_t K = input.clients(), pieces = K * plan.num_segments;
   auto* mark = frame.take<std::uint32_t>(K * plan.num_tiles * kMarkWords);
-  const Found* found = mark_candidates(exec, input, scope, plan, k, ties, state, mark, frame);
+  const Chosen<T> chosen = choose_candidates(exec, input, scope, plan, k, ties, state, frame);
   const std::size_t blocks = all_listed(scope, k) ? std::min(pieces, kSearchingBlocks) : pieces;
-  Launch(exec, "mark_largest", blocks, threads_for(scope))(mark_largest<T>, input, state, plan, upload(exec, k, frame), ties, found, mark);
-  send_marked(exec, input, plan, mark, wire, state, out, frame);
+  Launch(exec, "mark_largest", blocks, threads_for(scope))(mark_largest<T>, input, state, plan, upload(exec, k, frame), ties, chosen.found,
+                                                           mark);
+  send_chosen(exec, input, plan, chosen, mark, wire, state, sent, out, frame);
+}
+
+template <class T>
+void top_k_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const std::uint32_t> k, TieRule ties,
+                WireValue wire, const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  largest_rows(exec, input, scope, k, ties, wire, state, SentState::settled, out);
 }
 
 template <class T>
@@ -160,9 +168,11 @@ void quantile_rows(const Exec& exec, const Affine<T>& input, const Scope& scope,
       find_magnitudes<T>, input, plan, upload(exec, std::span<const std::uint32_t>(rank), frame), out);
 }
 
-#define FL_INSTANTIATE(T)                                                                                                      \
-  template void top_k_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const std::uint32_t>, TieRule, WireValue, \
-                              const StateWrite<T>&, std::span<Payload<T>* const>);                                             \
+#define FL_INSTANTIATE(T)                                                                                                        \
+  template void largest_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const std::uint32_t>, TieRule, WireValue, \
+                                const StateWrite<T>&, SentState, std::span<Payload<T>* const>);                                  \
+  template void top_k_rows<T>(const Exec&, const Affine<T>&, const Scope&, std::span<const std::uint32_t>, TieRule, WireValue,   \
+                              const StateWrite<T>&, std::span<Payload<T>* const>);                                               \
   template void quantile_rows<T>(const Exec&, const Affine<T>&, const Scope&, double, T*);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)

@@ -207,7 +207,7 @@ std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::
   for (EqualBitsComparison& comparison : comparisons)
     if (comparison.seeds.size() > 1) family.push_back(&comparison.paired);
   correct_family(family);
-  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.measures[measure]), study.window);
+  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.columns[measure]), study.window);
   return comparisons;
 }
 
@@ -226,7 +226,7 @@ std::vector<EqualBitsComparison> compare_at_shares(const Study& study, std::size
     if (!study.is_rival(comparison.method))
       comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.window) : comparison.why;
     else
-      judge(comparison, direction_of(study.measures[measure]), study.window);
+      judge(comparison, direction_of(study.columns[measure]), study.window);
   }
   return comparisons;
 }
@@ -272,7 +272,7 @@ std::vector<AtCommonBits> values_at_own_end(const Study& study, std::size_t meas
 
 std::vector<BitsToTarget> bits_to_target(const Study& study, std::size_t measure, Against against, double target) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  const Direction direction = direction_of(study.measures[measure]);
+  const Direction direction = direction_of(study.columns[measure]);
   std::vector<BitsToTarget> results;
   for (const StudyCell& cell : study.cells) {
     std::vector<ReachTime> times;
@@ -288,7 +288,7 @@ std::vector<BitsToTarget> bits_to_target(const Study& study, std::size_t measure
 }
 
 double default_target(const Study& study, std::size_t measure) {
-  const bool lower = direction_of(study.measures[measure]) == Direction::lower_is_better;
+  const bool lower = direction_of(study.columns[measure]) == Direction::lower_is_better;
   double target = kNotMeasured;
   for (const StudyCell& cell : study.cells)
     for (const std::size_t index : cell.runs) {

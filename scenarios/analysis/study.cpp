@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "fl_core/error.hpp"
 #include "fl_core/options.hpp"
@@ -17,23 +19,11 @@
 #include "scenarios/analysis/study_axes.hpp"
 #include "scenarios/analysis/tuning_notes.hpp"
 #include "scenarios/compressed_input.hpp"
+#include "scenarios/measure_set.hpp"
 #include "scenarios/results_version.hpp"
 
 namespace fl {
 namespace {
-
-// Of what comes with every gradient (zeta_sq, gradient_dissimilarity) nobody asked for a comparison.
-constexpr std::array kDefaultMeasures = {"f_gap",
-                                         "test_accuracy",
-                                         "train_loss",
-                                         "perplexity",
-                                         "hit_rate_10",
-                                         "ndcg_10",
-                                         "client_accuracy_mean",
-                                         "client_accuracy_p10",
-                                         "client_accuracy_worst",
-                                         "update_dissimilarity",
-                                         "client_drift"};
 
 // ---- cells and panels ----------------------------------------------------------------------------------------------------------
 
@@ -206,7 +196,7 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
   StudyRun run{.record = std::move(record), .traces = {}, .density = make_trace(rows, "density")};
   const double set_factor = constant_of(run.record, "divergence_factor");
   for (const std::string& measure : measures)
-    run.traces.push_back(make_trace(rows, measure, std::isnan(set_factor) ? kDivergenceFactor : set_factor));
+    run.traces.push_back(make_trace(rows, measure, std::isnan(set_factor) ? kDivergenceFactor : set_factor, run.record.columns, true));
   for (const char* column : kClientBand) run.clients.push_back(make_trace(rows, column));
   run.mean_density = mean_of_rounds(run.density);
   run.kappa = extreme(rows, &RoundRow::measured_kappa, largest);
@@ -226,11 +216,34 @@ std::vector<const RunTrace*> traces_of(const Study& study, const StudyCell& cell
   return measured && study.all_done(cell) ? traces : std::vector<const RunTrace*>{};
 }
 
-void choose_measures(Study& study, const std::vector<std::string>& asked, Problems& problems) {
-  study.measures = asked;
-  if (asked.empty()) study.measures.assign(kDefaultMeasures.begin(), kDefaultMeasures.end());
-  for (const std::string& measure : study.measures)
-    if (!is_measure(measure)) problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv"});
+// Returns every column that the study may be about: those of all runs, then those of measures that its runs asked for. A note tells of a
+// column that runs describe differently, since its measure was changed.
+std::vector<MeasureColumn> all_columns(const std::vector<RunRecord>& records, std::vector<std::string>& notes) {
+  std::vector<MeasureColumn> all = standard_columns();
+  std::set<std::string> told;
+  for (const RunRecord& record : records)
+    for (const MeasureColumn& column : record.columns) {
+      const std::size_t place = place_of(all, column.name);
+      if (place == all.size())
+        all.push_back(column);
+      else if ((all[place].unit != column.unit || all[place].definition != column.definition) && told.insert(column.name).second)
+        notes.push_back("runs of this study describe " + column.name + " differently (\"" + all[place].definition + "\" and \"" +
+                        column.definition + "\"): their values are not the same quantity");
+    }
+  return all;
+}
+
+void choose_measures(Study& study, const std::vector<RunRecord>& records, const std::vector<std::string>& asked, Problems& problems) {
+  const std::vector<MeasureColumn> all = all_columns(records, study.notes);
+  for (const std::string& measure : asked) {
+    const std::size_t place = place_of(all, measure);
+    if (place == all.size() || (place < standard_columns().size() && !is_measure(measure)))
+      problems.push_back({"--measure", "'" + measure + "' is not a measured column of rounds.csv"});
+    else
+      study.columns.push_back(all[place]);
+  }
+  if (asked.empty()) std::ranges::copy_if(all, std::back_inserter(study.columns), &MeasureColumn::is_compared);
+  for (const MeasureColumn& column : study.columns) study.measures.push_back(column.name);
 }
 
 // Measures that no run has are taken out of the study; what was asked for and is not there is an error.
@@ -239,6 +252,7 @@ void drop_unmeasured(Study& study, const StudyOptions& options) {
     if (std::ranges::any_of(study.runs, [m](const StudyRun& run) { return !run.traces[m].value.empty(); })) continue;
     if (!options.measures.empty()) throw ConfigError("--measure: no run in " + study.source + " has measured '" + study.measures[m] + "'");
     study.measures.erase(study.measures.begin() + static_cast<std::ptrdiff_t>(m));
+    study.columns.erase(study.columns.begin() + static_cast<std::ptrdiff_t>(m));
     for (StudyRun& run : study.runs) run.traces.erase(run.traces.begin() + static_cast<std::ptrdiff_t>(m));
   }
   if (study.measures.empty())
@@ -285,7 +299,7 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   Grid grid = group_by_axes(records);
   Problems problems;
   choose_axes(study, grid, options, problems);
-  choose_measures(study, options.measures, problems);
+  choose_measures(study, records, options.measures, problems);
   if (!(options.window > 0 && options.window <= 1)) problems.push_back({"--window", "must be above 0 and at most 1"});
   study.window = options.window;
   study.claims_despite_refused = options.claims_despite_refused;

@@ -85,6 +85,7 @@ struct Study {
   std::vector<Entry> in_store{};     // the studies of the store, this one among them; the one that is shown unless asked first
   std::vector<std::string> names{};  // of the scenarios
   std::vector<std::string> measures{};
+  std::vector<MeasureColumn> columns{};   // [measures] what each of them is
   std::string method_key{}, level_key{};  // level_key is empty without a level axis
   std::vector<std::string> methods{};     // labels, in the order of their first runs
   std::size_t baseline = 0;               // into methods

@@ -32,16 +32,16 @@ double divergence_limit(std::string_view measure, const std::vector<RoundRow>& r
 
 bool is_measure(std::string_view name) { return member_of(name) != nullptr; }
 
-Direction direction_of(std::string_view measure) {
-  constexpr std::array kHigher = {"test_accuracy",        "measured_delta",      "hit_rate_10",         "ndcg_10",
-                                  "client_accuracy_mean", "client_accuracy_p10", "client_accuracy_p50", "client_accuracy_p90",
-                                  "client_accuracy_worst"};
-  return std::ranges::find(kHigher, measure) != kHigher.end() ? Direction::higher_is_better : Direction::lower_is_better;
-}
-
-RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure, double divergence_factor) {
+RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure, double divergence_factor,
+                    std::span<const MeasureColumn> columns, bool is_optional) {
   double RoundRow::*const member = member_of(measure);
-  if (member == nullptr) throw ConfigError("measure: '" + std::string(measure) + "' is not a measured column of rounds.csv");
+  const std::size_t place = place_of(columns, measure);
+  if (member == nullptr && place == columns.size() && !is_optional)
+    throw ConfigError("measure: '" + std::string(measure) + "' is not a measured column of rounds.csv");
+  const auto value_of = [&](const RoundRow& row) {
+    if (member != nullptr) return row.*member;
+    return place < row.more.size() ? row.more[place] : kNotMeasured;
+  };
   RunTrace trace;
   trace.first.fill(std::numeric_limits<double>::infinity());
   for (const RoundRow& row : rows) {
@@ -50,9 +50,10 @@ RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure,
     trace.end = {static_cast<double>(row.round), trace.end[1] + up, trace.end[2] + up + down,
                  trace.end[3] + estimated(row.bits_up_published), trace.end[4] + estimated(row.bits_up_entropy)};
     if (row.round > 0 && std::isinf(trace.first[0])) trace.first = trace.end;
-    const bool measured = !std::isnan(row.*member);
+    const double value = value_of(row);
+    const bool measured = !std::isnan(value);
     for (std::size_t i = 0; i < trace.x.size() && measured; ++i) trace.x[i].push_back(trace.end[i]);
-    if (measured) trace.value.push_back(row.*member);
+    if (measured) trace.value.push_back(value);
   }
   if (!trace.value.empty()) trace.diverged_above = divergence_limit(measure, rows, trace.value.front(), divergence_factor);
   return trace;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,9 @@ inline constexpr std::array kAgainst = {Against::round, Against::bits_up, Agains
 }
 
 enum class Direction { lower_is_better, higher_is_better };
+[[nodiscard]] constexpr Direction direction_of(const MeasureColumn& column) {
+  return column.better == MeasureColumn::Better::higher ? Direction::higher_is_better : Direction::lower_is_better;
+}
 
 inline constexpr double kDivergenceFactor = 10;  // of an objective's value at the start
 
@@ -59,11 +63,13 @@ struct RunTrace {
   [[nodiscard]] FL_API double first_reaching(Against against, double target, Direction direction) const;
 };
 
-// The measure named as a column of rounds.csv; ConfigError for another name. What was not measured leaves no point.
+// The measure named as a column of rounds.csv; ConfigError for another name. What was not measured leaves no point. `columns` are those
+// that the run's measures add (RunRecord::columns); a run without the column has a trace without points if `is_optional`.
 [[nodiscard]] FL_API RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure,
-                                         double divergence_factor = kDivergenceFactor);
+                                         double divergence_factor = kDivergenceFactor, std::span<const MeasureColumn> columns = {},
+                                         bool is_optional = false);
 
+// Returns true for a measured column that every run has.
 [[nodiscard]] FL_API bool is_measure(std::string_view name);
-[[nodiscard]] FL_API Direction direction_of(std::string_view measure);
 
 }  // namespace fl

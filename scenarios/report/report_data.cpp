@@ -143,8 +143,12 @@ Json finals(const Study& study, std::size_t measure, Against against) {
 Json measure_data(const Study& study, std::size_t measure, const ReportOptions& options, std::size_t points) {
   const bool is_given = measure == 0 && options.target.has_value();
   const double target = is_given ? *options.target : default_target(study, measure);
-  Json data = {{"name", study.measures[measure]},
-               {"lower", direction_of(study.measures[measure]) == Direction::lower_is_better},
+  const MeasureColumn& column = study.columns[measure];
+  Json data = {{"name", column.name},
+               {"title", column.title.empty() ? column.name : column.title},
+               {"share", column.shown == MeasureColumn::Shown::share},
+               {"gap", column.shown == MeasureColumn::Shown::gap},
+               {"lower", direction_of(study.columns[measure]) == Direction::lower_is_better},
                {"target", rounded(target, 4)},
                {"targetGiven", is_given}};
   data["curves"] = Json::object();

@@ -157,7 +157,7 @@ TEST_F(PluginTest, WhatCannotBeLoadedIsRefusedInOneLine) {
     {plugin("empty"), "it registers no part"},
     {plugin("no_role"),
      "it threw while it was loaded: part \"half\": unknown role \"compresor\"; did you mean \"compressor\"? known: "
-     "compressor, data, feedback, layer, local_update, model, participation, partitioner, server_optimizer\n"},
+     "compressor, data, feedback, layer, local_update, measure, model, participation, partitioner, server_optimizer\n"},
   };
   write_small();
   for (const auto& [file, reason] : refused)
@@ -257,7 +257,7 @@ TEST_F(PluginTest, ChecksOfBuiltInPartsAndWrongNames) {
   const Outcome unchecked = fedbits({"check", "ef14"});
   EXPECT_EQ(unchecked.code, 2);
   EXPECT_THAT(unchecked.err,
-              HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, model, partitioner)"));
+              HasSubstr("there are no checks for this role: feedback ef14 (roles with checks: compressor, measure, model, partitioner)"));
   EXPECT_THAT(unchecked.out, Not(HasSubstr("0 failed")));
   const Outcome mixed = fedbits({"check", "top_k", "ef14", "--only", "bits"});
   EXPECT_EQ(mixed.code, 2) << "what was not checked has not passed";

@@ -371,7 +371,7 @@ TEST_P(ControlledAveraging, FollowsThePublishedFormUnderPartialParticipation) {
     ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
     for (std::uint32_t i = 0; i < kClients; ++i)
       ASSERT_LE(relative_distance(scaled(1 / kSteps, state_of(run, "control", i)), c_i[i]), kTolerance);
-    ASSERT_LE(relative_distance(scaled(1 / kSteps, test::copy(run->state().cohort("control_mean"))), c), kTolerance);
+    ASSERT_LE(relative_distance(scaled(1 / kSteps, test::copy(run->shared().slot("control_mean"))), c), kTolerance);
   }
 }
 
@@ -389,7 +389,7 @@ TEST(Scallion, AveragesItsEstimatesOverRounds) {
     const ClientGradients gradient(run);
     std::vector<Vector> c_i = zeros();
     for (std::uint32_t r = 1; r <= kRounds; ++r) {
-      const Vector w = run.model(), c = test::copy(run->state().cohort("control_mean"));
+      const Vector w = run.model(), c = test::copy(run->shared().slot("control_mean"));
       Vector mean(kDimension, 0.0);
       for (std::uint32_t i = 0; i < kClients; ++i) {
         Vector y = w, G(kDimension, 0.0);

@@ -144,8 +144,7 @@ TEST_P(ServerShift, IsThePopulationMeanUnderPartialParticipation) {
       took_part[i] = took_part[i] || is_present;
       ASSERT_EQ(test::state_of(run, "shift", i) != before[i], is_present) << "client " << i << " in round " << r;
     }
-    ASSERT_LE(test::relative_distance(test::copy(run->state().server("shift_mean")), test::mean_state(run, "shift")), 1e-13)
-        << "round " << r;
+    ASSERT_LE(test::relative_distance(test::copy(run->state().slot("shift_mean")), test::mean_state(run, "shift")), 1e-13) << "round " << r;
   }
   EXPECT_EQ(std::count(took_part.begin(), took_part.end(), true), 4);
 }
@@ -171,7 +170,7 @@ TEST(Lag, SilenceIsAHeaderAndMovesNothing) {
   OneRun<double> run(lazy("1e9").str());
   run.play(1, 1);
   EXPECT_GT(run->round().ledger().round_up().bits, 5 * kSilenceBits);
-  const Vector sum = test::copy(run->state().server("gradient_sum"));
+  const Vector sum = test::copy(run->state().slot("gradient_sum"));
   std::vector<Vector> last_sent;
   for (std::uint32_t i = 0; i < 5; ++i) last_sent.push_back(test::state_of(run, "last_sent", i));
 
@@ -180,7 +179,7 @@ TEST(Lag, SilenceIsAHeaderAndMovesNothing) {
     run.play(r, r);
     EXPECT_EQ(run->round().ledger().round_up().bits, 5 * kSilenceBits);
     EXPECT_EQ(run->round().ledger().round_up().elements, 0u);
-    EXPECT_EQ(test::copy(run->state().server("gradient_sum")), sum);
+    EXPECT_EQ(test::copy(run->state().slot("gradient_sum")), sum);
     for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(test::state_of(run, "last_sent", i), last_sent[i]);
     Vector expected = before;
     add(-0.3, sum, expected);

@@ -140,29 +140,29 @@ TEST(Lag, AClientOfWeightZeroIsSilent) {
   const auto lag = make_part<Feedback<double>>("feedback", "lag", Registry::instance().default_options("feedback", "lag"), Device::cpu,
                                                Precision::float64);
   constexpr std::size_t kP = 2;
-  StateTable<double> state(2, 2, kP);
-  for (const SlotSpec& slot : lag->slots()) state.declare(slot);
-  const std::vector<std::uint32_t> clients = {0, 1};
-  state.open_round(clients);
-  const std::vector<double> weights = {0.0, 1.0}, reference = {0.0, 0.0};
+  ClientState<double> clients(2, 2, kP);
+  SharedState<double> shared(kP);
+  for (const SlotSpec& slot : lag->plan().slots) {
+    if (slot.owner == SlotOwner::client) clients.declare(slot);
+    if (slot.owner == SlotOwner::shared) shared.declare(slot);
+  }
+  RunSettings run;
+  run.num_clients = 2;
+  run.P = kP;
+  run.weights = {0.0, 1.0};
+  const RoundOrder order{.round = 1, .server_step = 0.1, .cohort = {0, 1}};
+  clients.open_round(order.cohort);
+  const std::vector<double> reference = {0.0, 0.0};
   std::vector<double> g = {1, 2, 3, 4};
-  RoundContext<double> context;
-  context.round = 1;
-  context.server_step = 0.1;
-  context.cohort = clients;
-  context.population_weight = weights;
-  context.num_clients = 2;
-  context.P = kP;
-  context.reference = reference.data();
-  context.state = &state;
-  lag->open_round(context);
+  const ClientRound<double> round{{run, order, reference}, clients, shared};
+  lag->derive(round, shared);
   std::vector<Payload<double>> messages(2);
   std::vector<Payload<double>*> pointers = {&messages[0], &messages[1]};
   std::vector<double> work = {1, 1};
-  ClientBlock<double> block{0, 2, clients, {{g.data(), nullptr, 2, kP, kP}}, {pointers}, work};
+  ClientBlock<double> block{0, 2, order.cohort, {{g.data(), nullptr, 2, kP, kP}}, {pointers}, work};
   const Exec exec;
-  const Send<double> send = lag->prepare(exec, context, block, 0);
-  lag->after_compress(exec, context, block, 0, send, Exchange<double>{});
+  const Send<double> send = lag->prepare(exec, round, block, 0);
+  lag->after_compress(exec, round, block, 0, send, Exchange<double>{});
   EXPECT_TRUE(messages[0].silent);
   EXPECT_FALSE(messages[1].silent);
 }

@@ -7,7 +7,7 @@
 
 #include "fl_core/error.hpp"
 #include "scenarios/cell_runner.hpp"
-#include "scenarios/measures.hpp"
+#include "scenarios/measure_statistics.hpp"
 #include "tests/golden/statistics_study.hpp"
 
 namespace fl {
@@ -162,7 +162,7 @@ TEST_F(LocalStatistics, AreTheSameThroughTheWireOnAnyThreadsAndAfterAStop) {
     s.rounds = 8;
     s.evaluate += "\nclients_every = 1";
     const RunResult plain = test::run_text(s.str(), {.threads = 1}).front();
-    const std::uint64_t least = OneRun<double>(s.str())->state().least_bytes();
+    const std::uint64_t least = OneRun<double>(s.str())->clients().least_bytes();
     for (const MachineOptions& machine :
          {MachineOptions{.threads = 3, .block = 1}, MachineOptions{.threads = 2, .block = 2, .materialise = true},
           MachineOptions{.threads = 2, .paging = {.memory_bytes = least, .file = {.folder = folder_}}}}) {

@@ -25,14 +25,19 @@ std::size_t resident_bytes() {
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Of clients, of the server, and what they share.
+std::size_t state_bytes(test::OneRun<double>& run) {
+  return run->clients().size_bytes() + run->shared().size_bytes() + run->state().size_bytes();
+}
+
 TEST(Memory, StateIsClientsTimesSlotsPlusCohort) {
   const std::size_t row = kP * sizeof(double);
   test::OneRun<double> ef14(scenario("ef14"));
-  EXPECT_EQ(ef14->state().size_bytes(), (kClients + kCohort) * row);
+  EXPECT_EQ(state_bytes(ef14), (kClients + kCohort) * row);
   test::OneRun<double> ef21(scenario("ef21"));
-  EXPECT_EQ(ef21->state().size_bytes(), (kClients + 1) * row);  // one slot, and the server's mean
+  EXPECT_EQ(state_bytes(ef21), (kClients + 1) * row);  // one slot, and the server's mean
   test::OneRun<double> dgc(scenario("momentum_correction"));
-  EXPECT_EQ(dgc->state().size_bytes(), 2 * (kClients + kCohort) * row);
+  EXPECT_EQ(state_bytes(dgc), 2 * (kClients + kCohort) * row);
 }
 
 // Beside the state: sparse messages of the cohort, one block of vectors per thread, and the constant.
@@ -55,7 +60,7 @@ TEST(Memory, RoundsAllocateNothingThatGrowsWithClients) {
   run.play(1, 3);
   const std::size_t after_three = resident_bytes();
   run.play(4, 60);
-  EXPECT_LT(after_three - before, run->state().size_bytes() + kConstant);
+  EXPECT_LT(after_three - before, state_bytes(run) + kConstant);
   EXPECT_LT(resident_bytes() - after_three, kConstant);
   EXPECT_LT(run->runner().size_bytes(), kCohort * 4 * 16 + 64 * kP * sizeof(double) + kConstant / 8);
 }

@@ -234,7 +234,7 @@ TEST_P(NumpyFeedbacks, FollowThePublishedEquations) {
       if (number(line.words[is_state ? 2 : 1]) != round) continue;
       const Vector ours = !is_state                   ? run.model()
                           : line.words[0] == "client" ? test::state_of(run, line.words[1], number(line.words[3]))
-                                                      : test::copy(run->state().cohort(line.words[1]));
+                                                      : test::copy(run->shared().slot(line.words[1]));
       EXPECT_TRUE(agrees(ours, line));
     }
   }

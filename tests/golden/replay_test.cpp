@@ -30,7 +30,7 @@ using Rows = std::vector<std::vector<T>>;  // [N,P]
 // One client's message, as its receiver reads it, and what the client had when it wrote it.
 template <class T>
 struct Arrived {
-  const RoundContext<T>& context;
+  const ClientRound<T>& round;
   std::uint32_t client;
   Rows<T> sent;             // by channel: [P], zero where nothing was sent
   std::vector<bool> mask;   // [P] of the last channel: what was sent
@@ -61,7 +61,7 @@ struct Method {
   Rule<float> rule32;
   Rule<double> rule64;
   std::map<std::string, std::string> means;   // server slot -> client slot
-  std::map<std::string, std::string> copies;  // cohort slot -> server slot that it is a rounding of
+  std::map<std::string, std::string> copies;  // shared slot -> server slot that it is a rounding of
   bool full_only = false;
 };
 void PrintTo(const Method& method, std::ostream* out) { *out << method.label; }
@@ -132,7 +132,7 @@ struct EcDianaRule {
   template <class T>
   void operator()(Mirror<T>& mirror, const Arrived<T>& arrived) const {
     std::vector<T>&e = mirror.slot("error")[arrived.client], &h = mirror.slot("shift")[arrived.client];
-    const std::span<const T> mean = arrived.context.state->cohort("shift_mean");
+    const std::span<const T> mean = arrived.round.shared.slot("shift_mean");
     const T f = arrived.factor;
     for (std::size_t j = 0; j < e.size(); ++j) e[j] = e[j] + f * arrived.gradient[j] - f * h[j] + f * mean[j] - arrived.sent[1][j];
     Adds{"shift", 0, alpha}(mirror, arrived);
@@ -188,8 +188,8 @@ class Replay {
         pool_(1),
         oracle_(run_.problem().model(), run_.problem().shards(), sampling(), 1, kRounds),
         mirror_(run_.problem().shards().size(), run_.problem().P()) {
-    run_->runner().set_tap([this](const RoundContext<T>& context, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
-      receive(context, phase, client, bytes);
+    run_->runner().set_tap([this](const ClientRound<T>& round, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
+      receive(round, phase, client, bytes);
     });
   }
 
@@ -216,18 +216,18 @@ class Replay {
     return options;
   }
 
-  void receive(const RoundContext<T>& context, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
+  void receive(const ClientRound<T>& round, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
     const auto& channels = run_->exchange().channels;
     std::size_t spoken = 0;  // the last channels may be silent by schedule
-    while (spoken < channels.size() && run_->feedback().speaks(context, spoken)) ++spoken;
+    while (spoken < channels.size() && channels[spoken].is_active(round.order.round)) ++spoken;
     std::vector<Payload<T>> payloads(spoken);
     std::vector<Payload<T>*> targets;
     std::vector<const Scope*> scopes;
     std::vector<std::size_t> lengths;
     std::vector<MessageLevels> known;
     CompressContext<T> own;
-    own.round = context.round;
-    own.step_size = context.unit == Unit::step ? context.step_size : 1.0;
+    own.round = round.order.round;
+    own.step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0;
     for (std::size_t c = 0; c < spoken; ++c) {
       known.push_back(channels[c].compressor->known_levels(own, channels[c].scope));
       targets.push_back(&payloads[c]);
@@ -238,20 +238,20 @@ class Replay {
     ASSERT_TRUE(read.ok()) << read.error().reason;
     ++num_messages_;
 
-    Arrived<T> arrived{context, client, {}, std::vector<bool>(context.P, false), std::vector<T>(context.P), context.input_factor()};
+    Arrived<T> arrived{round, client, {}, std::vector<bool>(round.P(), false), std::vector<T>(round.P()), round.input_factor()};
     for (std::size_t c = 0; c < spoken; ++c) {
-      arrived.sent.emplace_back(context.P);
+      arrived.sent.emplace_back(round.P());
       write_dense(payloads[c], *scopes[c], arrived.sent[c].data());
     }
     const Payload<T>& last = payloads.back();
     num_silent_ += last.silent ? 1 : 0;
-    if (last.positions == Positions::all) arrived.mask.assign(context.P, !last.silent);
+    if (last.positions == Positions::all) arrived.mask.assign(round.P(), !last.silent);
     for (std::size_t i = 0; last.positions == Positions::list && i < last.num_sent; ++i) arrived.mask[last.index[i]] = true;
-    const BatchView<T> g{arrived.gradient.data(), nullptr, 1, context.P, context.P};
-    std::vector<T> at(context.reference, context.reference + context.P);
-    if (!context.offset_slot.empty())
-      for (std::size_t j = 0; j < at.size(); ++j) at[j] -= mirror_.slot(context.offset_slot)[client][j];
-    oracle_.gradient(pool_.exec(0), shared_view<const T>(at.data(), 1, context.P), std::span(&client, 1), {.round = context.round}, g,
+    const BatchView<T> g{arrived.gradient.data(), nullptr, 1, round.P(), round.P()};
+    std::vector<T> at(round.reference.begin(), round.reference.end());
+    if (!round.run.offset_slot.empty())
+      for (std::size_t j = 0; j < at.size(); ++j) at[j] -= mirror_.slot(round.run.offset_slot)[client][j];
+    oracle_.gradient(pool_.exec(0), shared_view<const T>(at.data(), 1, round.P()), std::span(&client, 1), {.round = round.order.round}, g,
                      nullptr);
     rule_of<T>(method_)(mirror_, arrived);
     sum_up(arrived);
@@ -259,17 +259,17 @@ class Replay {
 
   // What the server makes of a round without memory, and MARINA's estimator.
   void sum_up(const Arrived<T>& arrived) {
-    const auto& cohort = arrived.context.cohort;
+    const auto& cohort = arrived.round.order.cohort;
     const auto position = static_cast<std::size_t>(std::find(cohort.begin(), cohort.end(), arrived.client) - cohort.begin());
-    const double weight = arrived.context.cohort_weight[position];
+    const double weight = run_->round().plan().cohort_weight[position];
     const std::size_t model = run_->exchange().channels.front().name == "model" ? 0 : arrived.sent.size() - 1;
-    if (marina_.empty() || (position == 0 && arrived.context.coin)) marina_.assign(arrived.context.P, 0.0);
-    for (std::size_t j = 0; j < arrived.context.P; ++j) {
+    if (marina_.empty() || (position == 0 && arrived.round.order.coin)) marina_.assign(arrived.round.P(), 0.0);
+    for (std::size_t j = 0; j < arrived.round.P(); ++j) {
       const double c = weight * static_cast<double>(arrived.sent[model][j]);
       estimate_[j] += c;
       marina_[j] += c;
     }
-    reference_.assign(arrived.context.reference, arrived.context.reference + arrived.context.P);
+    reference_.assign(arrived.round.reference.begin(), arrived.round.reference.end());
   }
 
   const Method& method_;
@@ -303,10 +303,10 @@ void expect_near(std::span<const A> value, const std::vector<double>& expected, 
 template <class T>
 void expect_states_equal(Replay<T>& replay) {
   for (const auto& [name, rows] : replay.mirror().slots()) {
-    if (!replay.experiment().state().has_client_slot(name)) continue;
+    if (!replay.experiment().clients().has_slot(name)) continue;
     EXPECT_GT(largest(rows), 0.0) << name << " never moved";
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      const std::span<const T> stored = replay.experiment().state().of_client(name, i);
+      const std::span<const T> stored = replay.experiment().clients().of_client(name, i);
       EXPECT_EQ(std::memcmp(stored.data(), rows[i].data(), stored.size_bytes()), 0) << name << " of client " << i;
     }
   }
@@ -316,17 +316,17 @@ template <class T>
 void expect_means_equal(Replay<T>& replay, const Method& method) {
   const double tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-12;
   const std::vector<double>& weights = replay.problem().weights();
-  StateTable<T>& state = replay.experiment().state();
+  ServerState<T>& state = replay.experiment().state();
   for (const auto& [server, client] : method.means) {
     const Rows<T>& rows = replay.mirror().slots().at(client);
     std::vector<double> mean(replay.problem().P(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += weights[i] * static_cast<double>(rows[i][j]);
-    expect_near(std::span<const double>(state.server(server)), mean, tolerance, largest(rows), server);
+    expect_near(std::span<const double>(state.slot(server)), mean, tolerance, largest(rows), server);
   }
   for (const auto& [cohort, server] : method.copies) {
-    const std::span<const double> exact = state.server(server);
-    const std::span<const T> held = state.cohort(cohort);
+    const std::span<const double> exact = state.slot(server);
+    const std::span<const T> held = replay.experiment().shared().slot(cohort);
     for (std::size_t j = 0; j < held.size(); ++j) EXPECT_EQ(held[j], static_cast<T>(exact[j])) << cohort << " [" << j << "]";
   }
 }
@@ -347,9 +347,9 @@ void check(const Method& method, const std::string& participation) {
   const double scale = std::sqrt(sum_of_squares(estimate.data(), estimate.size()));
   EXPECT_GT(scale, 0.0);
   if (method.label == "marina") {
-    StateTable<T>& state = replay.experiment().state();
-    expect_near(std::span<const double>(state.server("estimator")), replay.marina_estimator(), tolerance, scale, "estimator");
-    const std::span<const T> previous = state.cohort("previous_model");
+    ServerState<T>& state = replay.experiment().state();
+    expect_near(std::span<const double>(state.slot("estimator")), replay.marina_estimator(), tolerance, scale, "estimator");
+    const std::span<const T> previous = replay.experiment().shared().slot("previous_model");
     EXPECT_EQ(std::memcmp(previous.data(), replay.last_reference().data(), previous.size_bytes()), 0);
   } else if (method.means.empty() || method.label == "scaffold" || method.label == "ec_diana") {
     expect_near(estimate, replay.mean_of_messages(), 1e-12, scale, "estimate");
@@ -451,7 +451,7 @@ TEST_P(ReplayFromMessages, MaterialisingChangesNoByte) {
     EXPECT_EQ(counted.record.checksum, encoded.record.checksum);
     ASSERT_EQ(counted.rows.size(), encoded.rows.size());
     for (std::size_t r = 0; r < counted.rows.size(); ++r)
-      ASSERT_EQ(std::memcmp(&counted.rows[r], &encoded.rows[r], sizeof(RoundRow)), 0) << "round " << r;
+      ASSERT_TRUE(same_bits(counted.rows[r], encoded.rows[r])) << "round " << r;
   }
 }
 

@@ -89,7 +89,7 @@ TEST_P(ServerCopy, IsWhatTheClientsHoldAfterAThousandRounds) {
   for (const double entry : run.model()) ASSERT_LT(std::fabs(entry), 100) << "diverged";
   if (p.theirs.empty()) {
     bool is_kept_by_clients = false, is_kept_by_server = false;
-    for (const SlotSpec& slot : run->feedback().slots()) {
+    for (const SlotSpec& slot : run->feedback().plan().slots) {
       is_kept_by_clients = is_kept_by_clients || slot.owner == SlotOwner::client;
       is_kept_by_server = is_kept_by_server || slot.owner != SlotOwner::client;
     }
@@ -97,7 +97,7 @@ TEST_P(ServerCopy, IsWhatTheClientsHoldAfterAThousandRounds) {
     return;
   }
   const Vector mean = test::mean_state(run, p.theirs);
-  const Vector ours = p.ours.empty() ? Vector(test::kDimension, 0.0) : test::copy(run->state().server(p.ours));
+  const Vector ours = p.ours.empty() ? Vector(test::kDimension, 0.0) : test::copy(run->state().slot(p.ours));
   double largest = 0;
   for (std::uint32_t i = 0; i < kClients; ++i) largest = std::max(largest, test::norm_sq(test::state_of(run, p.theirs, i)));
   ASSERT_GT(largest, 1e-4) << "nothing was kept";

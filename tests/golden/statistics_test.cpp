@@ -152,9 +152,9 @@ TEST_P(StatisticsOfMethods, LeaveNoTraceInMessagesStateAndEstimates) {
   const std::string more[] = {"error", "shift",   "velocity",  "momentum",    "control",
                               "moved", "tracker", "last_sent", "accumulated", "correction"};
   for (const std::string& slot : more) {
-    if (!run->state().has_client_slot(slot)) continue;
+    if (!run->clients().has_slot(slot)) continue;
     for (std::uint32_t client = 0; client < 3; ++client) {
-      const std::span<const double> row = run->state().of_client(slot, client);
+      const std::span<const double> row = run->clients().of_client(slot, client);
       for (std::size_t j = kWeights; j < row.size() && row.size() == kWeights + kStatistics; ++j)
         EXPECT_EQ(row[j], 0) << slot << " of client " << client;
     }

@@ -277,7 +277,7 @@ TEST(EcDiana, FollowsThePlainLoop) {
     }
     ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
     for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "shift", i), h[i]), kTolerance);
-    ASSERT_LE(relative_distance(test::copy(run->state().cohort("shift_mean")), mean_shift), kTolerance);
+    ASSERT_LE(relative_distance(test::copy(run->shared().slot("shift_mean")), mean_shift), kTolerance);
   }
 }
 
@@ -447,7 +447,7 @@ TEST_P(Scaffold, FollowsThePlainLoopUnderPartialParticipation) {
       add(-kServerStep * weights[i] / cohort_weight, minus(w, y), x);
     }
     ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
-    ASSERT_LE(relative_distance(test::copy(run->state().cohort("control_mean")), c), kTolerance);
+    ASSERT_LE(relative_distance(test::copy(run->shared().slot("control_mean")), c), kTolerance);
     for (std::uint32_t i = 0; i < kClients; ++i) ASSERT_LE(relative_distance(test::state_of(run, "control", i), c_i[i]), kTolerance);
   }
 }
@@ -521,7 +521,7 @@ TEST(MimeLite, FollowsThePlainLoopUnderPartialParticipation) {
       add(0.5 * (1 - kMomentum), gradient(w, i), m);
     }
     ASSERT_LE(relative_distance(run.model(), x), kTolerance) << "round " << r;
-    ASSERT_LE(relative_distance(test::copy(run->state().cohort("momentum")), m), kTolerance) << "round " << r;
+    ASSERT_LE(relative_distance(test::copy(run->shared().slot("momentum")), m), kTolerance) << "round " << r;
   }
 }
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <random>
 
+#include "fl_core/client_state.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/state_pager.hpp"
-#include "fl_core/state_table.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
@@ -43,7 +43,7 @@ class GpuState : public testing::Test {
 
 constexpr std::size_t kClients = 30, kCohort = 5, kLength = 1003;
 
-using Table = StateTable<float>;
+using Table = ClientState<float>;
 
 std::unique_ptr<Table> table_of(const StatePaging& paging, std::uint64_t room) {
   auto table = std::make_unique<Table>(kClients, kCohort, kLength, paging, kCohort, Device::managed);
@@ -152,7 +152,7 @@ void expect_same_run(const RunResult& result, const RunResult& expected) {
   ASSERT_EQ(result.rows.size(), expected.rows.size());
   // Bytes, so that numbers that were not measured are equal. NOLINTBEGIN(bugprone-suspicious-memory-comparison)
   for (std::size_t r = 0; r < result.rows.size(); ++r)
-    ASSERT_EQ(std::memcmp(&result.rows[r], &expected.rows[r], sizeof(RoundRow)), 0) << "round " << r;
+    ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
   // NOLINTEND(bugprone-suspicious-memory-comparison)
 }
 

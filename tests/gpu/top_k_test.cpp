@@ -15,7 +15,6 @@
 
 #include "fl_core/buffer.hpp"
 #include "fl_core/cuda/candidates.cuh"
-#include "fl_core/cuda/marks.cuh"
 #include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/cuda/top_k.cuh"
 #include "tests/gpu/messages.hpp"
@@ -148,12 +147,11 @@ class Placed {
     outcome.state = fetch(c_.in_place ? half_.data() : state_.data(), c_.K * P_);
     return outcome;
   }
-  // How the marks of the segments come about, on the GPU: [K,S].
+  // How the segments' entries are chosen on the GPU: [K,S].
   [[nodiscard]] std::vector<Found> found() {
     Workspace::Frame frame(workspace_);
     const cuda::ScopePlan plan = cuda::plan_segments(exec_, c_.scope.segments, frame);
-    auto* mark = frame.take<std::uint32_t>(c_.K * plan.num_tiles * cuda::kMarkWords);
-    const Found* found = cuda::mark_candidates<T>(exec_, input_, c_.scope, plan, c_.k, c_.ties, write_, mark, frame);
+    const Found* found = cuda::choose_candidates<T>(exec_, input_, c_.scope, plan, c_.k, c_.ties, write_, frame).found;
     return found == nullptr ? std::vector<Found>() : fetch(found, c_.K * c_.scope.segments.size());
   }
 

@@ -67,7 +67,7 @@ build_plugin() {
 }
 
 pages="$FEDBITS/share/doc/fedbits"
-for page in compressor model partitioner; do
+for page in compressor measure model partitioner; do
   page=how-to-add-a-$page.md
   echo "== $page"
   mkdir "$work/page"

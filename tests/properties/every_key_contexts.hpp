@@ -322,6 +322,7 @@ inline const std::vector<Context> kContexts = {
      {"'local'"}},
     {"evaluate", "", "published_metrics", {"feedback.up.kind='ef14'", kTop[0]}},
     {"evaluate", "", "optimum", {}, {"false"}},
+    {"evaluate", "", "measures", {}, {"['model_path']"}},
     {"evaluate", "", "gradient_every", {"evaluate.gradient='every'"}, {"2"}},
     {"evaluate",
      "",

@@ -47,8 +47,10 @@ std::string fingerprint(const RunResult& result) {
        << record.bits_down << ' ' << record.checksum << ' ' << record.split_hash << ' ' << record.parameters << '\n';
   for (const ResolvedConstant& constant : record.constants) text << constant.name << '=' << constant.value << '\n';
   Hash64 rows;
-  for (const RoundRow& row : result.rows)
+  for (const RoundRow& row : result.rows) {
     for (const RoundColumn& column : kRoundColumns) std::visit([&](auto member) { rows.add_value(row.*member); }, column.member);
+    rows.add_values(std::span<const double>(row.more));
+  }
   text << to_hex(rows.value());
   return text.str();
 }

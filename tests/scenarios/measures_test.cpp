@@ -1,5 +1,5 @@
 // Measures of federated learning: each on a small example whose answer is known, in a run that asks for it, and nowhere else.
-#include "scenarios/measures.hpp"
+#include "scenarios/measure_statistics.hpp"
 
 #include <gmock/gmock.h>
 

@@ -225,7 +225,7 @@ TEST(TheoryStepSize, EveryFeedbackAnswersOrSaysWhyNot) {
   for (const std::string& kind : Registry::instance().names("feedback"))
     for (const Contract& contract : {kUnbiased, kContraction, kAbsolute, kExact, Contract{}}) {
       TheoryFacts facts = facts_with(contract);
-      facts.contracts.resize(make(kind)->channels({"model"}).size(), contract);
+      facts.contracts.resize(channels_of(make(kind)->plan(), {"model"}).size(), contract);
       const TheoryStep step = make(kind)->theory_step_size(facts);
       if (step.value) {
         ++answered;

@@ -42,7 +42,7 @@ bool same_bits(std::span<const T> a, std::span<const T> b) {
 template <class T>
 struct Server {
   explicit Server(std::size_t P, const std::string& format = "native", DownSends sends = DownSends::changes)
-      : model(P), downlink(identity_channel<T>(P, format), sends, kClients, P), state(kClients, kClients, P) {}
+      : model(P), downlink(identity_channel<T>(P, format), sends, kClients, P), shared(P) {}
   // Bits that each of the cohort is charged.
   std::vector<std::uint64_t> play(std::uint32_t round, const std::vector<std::uint32_t>& cohort) {
     Workspace workspace;
@@ -50,7 +50,7 @@ struct Server {
     exec.workspace = &workspace;
     const std::vector<std::uint64_t> before = ledger.client_down_bits();
     ledger.open_round();
-    downlink.send(exec, round, model, cohort, state, ledger);
+    downlink.send(exec, round, model, cohort, shared, ledger);
     ledger.close_round();
     std::vector<std::uint64_t> bits;
     for (const std::uint32_t client : cohort) bits.push_back(ledger.client_down_bits()[client] - before[client]);
@@ -58,7 +58,7 @@ struct Server {
   }
   std::vector<T> model;
   Downlink<T> downlink;
-  StateTable<T> state;
+  SharedState<T> shared;
   Ledger ledger{kClients};
 };
 

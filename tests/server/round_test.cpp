@@ -161,14 +161,15 @@ TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
       run.play(round, round);
       const std::vector<double> carried = run->round().memory_sum(round + 1);
       std::vector<double> anew(carried.size(), 0.0);
-      for (std::uint32_t i = 0; i < 5; ++i) absence.add_memory(round + 1, i, run.problem().weights()[i], run->state(), anew);
+      for (std::uint32_t i = 0; i < 5; ++i)
+        absence.add_memory(round + 1, i, run.problem().weights()[i], run->clients(), run->state(), anew);
       for (std::size_t j = 0; j < anew.size(); ++j) {
         EXPECT_NEAR(carried[j], anew[j], 1e-14) << rule << ", round " << round;
         moved += anew[j] != 0 ? 1 : 0;
       }
     }
     EXPECT_GT(moved, 10u) << rule;
-    EXPECT_NO_THROW((void)run->state().server(MemorySum<double>::slot())) << "it was carried along";
+    EXPECT_NO_THROW((void)run->state().slot(MemorySum<double>::slot())) << "it was carried along";
   }
   std::filesystem::remove(trace);
 }
@@ -176,15 +177,16 @@ TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
 // Clients 0 .. 3; 1 was there in round 2, 2 in round 4, 0 and 3 never.
 struct FourClients {
   FourClients() {
-    state.declare({.name = "error", .owner = SlotOwner::client, .double_buffered = true});
+    clients.declare({.name = "error", .owner = SlotOwner::client, .double_buffered = true});
     state.declare({.name = "absent_mean", .owner = SlotOwner::server});
-    state.set_acknowledged(1, 2);
-    state.set_acknowledged(2, 4);
+    clients.set_acknowledged(1, 2);
+    clients.set_acknowledged(2, 4);
     for (std::uint32_t i = 0; i < 4; ++i)
-      for (std::size_t j = 0; j < 3; ++j) state.of_client("error", i)[j] = 1 + i;
+      for (std::size_t j = 0; j < 3; ++j) clients.of_client("error", i)[j] = 1 + i;
   }
-  [[nodiscard]] double first(std::uint32_t i) { return state.of_client("error", i)[0]; }
-  StateTable<double> state{4, 3, 3};
+  [[nodiscard]] double first(std::uint32_t i) { return clients.of_client("error", i)[0]; }
+  ClientState<double> clients{4, 3, 3};
+  ServerState<double> state{4, 3};
   Ledger ledger{4};
 };
 
@@ -193,8 +195,8 @@ TEST(AbsentState, IsSettledByTheRoundsMissed) {
   FourClients decay, server;
   const Absence<double> halves({.state = AbsentState::decay, .decay = 0.5, .slot = "error"});
   std::vector<double> sum(3, 0.0);
-  halves.add_memory(5, 1, 1, decay.state, sum);
-  halves.settle(5, cohort, decay.state, decay.ledger);
+  halves.add_memory(5, 1, 1, decay.clients, decay.state, sum);
+  halves.settle(5, cohort, decay.clients, decay.state, decay.ledger);
   EXPECT_EQ(decay.first(0), 1);              // has never been there
   EXPECT_EQ(decay.first(1), 2 * 0.5 * 0.5);  // missed rounds 3 and 4
   EXPECT_EQ(sum[0], decay.first(1));
@@ -202,9 +204,9 @@ TEST(AbsentState, IsSettledByTheRoundsMissed) {
   EXPECT_EQ(decay.ledger.round_down_bits(), 0u);
 
   const Absence<double> means({.state = AbsentState::server, .slot = "error"});
-  means.learn(std::vector<std::uint32_t>{2, 3}, server.state, server.ledger);
+  means.learn(std::vector<std::uint32_t>{2, 3}, server.clients, server.state, server.ledger);
   EXPECT_EQ(server.ledger.round_up().bits, 2u * 3 * 64);
-  means.settle(5, cohort, server.state, server.ledger);
+  means.settle(5, cohort, server.clients, server.state, server.ledger);
   EXPECT_EQ(server.first(0), 1);
   EXPECT_EQ(server.first(1), 3.5);
   EXPECT_EQ(server.first(2), 3);
@@ -213,8 +215,8 @@ TEST(AbsentState, IsSettledByTheRoundsMissed) {
 
 TEST(AbsentState, AgesAreThoseOfClientsThatWereThere) {
   FourClients four;
-  EXPECT_EQ(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 1, 2}, four.state), 2);  // 3 and 1
-  EXPECT_TRUE(std::isnan(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 3}, four.state)));
+  EXPECT_EQ(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 1, 2}, four.clients), 2);  // 3 and 1
+  EXPECT_TRUE(std::isnan(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 3}, four.clients)));
   ScenarioText s = with_memory("", 2);
   s.rounds = 5;
   const auto rows = test::run_text(s.str()).front().rows;

@@ -33,7 +33,7 @@ void expect_previous_model(const std::string& local, const std::string& feedback
   Vector derived(run.problem().P(), 0.0);
   for (std::uint32_t round = 1; round <= 12; ++round) {
     const Vector sent = run.model();  // w of this round: an identity sends it bit for bit
-    const std::span<const double> slot = run->state().cohort("previous_model");
+    const std::span<const double> slot = run->shared().slot("previous_model");
     if (round > 1) {
       EXPECT_TRUE(same_bits(derived, slot)) << feedback << ", round " << round;
     }
@@ -63,7 +63,7 @@ TEST(DerivedSlots, LagsHistoryFollowsFromTheModelsThatWereSent) {
   for (std::uint32_t round = 1; round <= 60; ++round) {
     const Vector sent = run.model();
     run.play(round, round);
-    const std::span<const double> slot = run->state().cohort("history");
+    const std::span<const double> slot = run->shared().slot("history");
     for (const std::uint32_t id : run->round().plan().cohort) {
       Client& client = clients[id];
       if (client.last + 1 == round && round > 1) {
@@ -104,10 +104,10 @@ TEST(Ef21PlusServer, HoldsCopiesThatMessagesMove) {
         copies[i][j] = (restarted ? 0.0 : copies[i][j]) + c[j];
         mean[j] += weights[i] * copies[i][j];
       }
-      EXPECT_TRUE(same_bits(copies[i], run->state().of_client("server_shift", i))) << "client " << i << ", round " << round;
-      run->state().of_client("shift", i)[round % c.size()] += 0.5;
+      EXPECT_TRUE(same_bits(copies[i], run->state().copy("server_shift", i))) << "client " << i << ", round " << round;
+      run->clients().of_client("shift", i)[round % c.size()] += 0.5;
     }
-    const std::span<const double> held = run->state().server("shift_mean");
+    const std::span<const double> held = run->state().slot("shift_mean");
     for (std::size_t j = 0; j < mean.size(); ++j) EXPECT_NEAR(held[j], mean[j], 1e-9) << "round " << round;
   }
   EXPECT_GT(restarts, 0U);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -66,8 +67,7 @@ class PausedRun {
   // Whether the run that went on ended as the one that was never stopped.
   [[nodiscard]] bool is_same() const {
     return result_.record.checksum == whole_.record.checksum && result_.record.bits_up == whole_.record.bits_up &&
-           result_.record.bits_down == whole_.record.bits_down && result_.rows.size() == whole_.rows.size() &&
-           std::memcmp(result_.rows.data(), whole_.rows.data(), whole_.rows.size() * sizeof(RoundRow)) == 0;
+           result_.record.bits_down == whole_.record.bits_down && std::ranges::equal(result_.rows, whole_.rows, same_bits);
   }
   // What `fedbits verify` says of the files.
   [[nodiscard]] std::vector<std::string> damage() const { return damage_of_checkpoint(plan_.file); }

@@ -71,7 +71,7 @@ class ClientGradients {
 };
 
 // What client `i` remembers in a slot.
-inline Vector state_of(OneRun<double>& run, const std::string& slot, std::uint32_t i) { return copy(run->state().of_client(slot, i)); }
+inline Vector state_of(OneRun<double>& run, const std::string& slot, std::uint32_t i) { return copy(run->clients().of_client(slot, i)); }
 
 // sum_i w_i v_i over all clients' vectors of a slot.
 inline Vector mean_state(OneRun<double>& run, const std::string& slot) {

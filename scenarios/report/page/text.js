@@ -5,27 +5,17 @@
 const STUDIES = JSON.parse(document.getElementById("data").textContent).studies;
 let DATA = STUDIES[0];
 
-const MEASURE_NAMES = {
-  f_gap: "f(x) − f*", train_loss: "training loss", test_accuracy: "test accuracy", test_loss: "test loss",
-  global_grad_norm_sq: "|∇f(x)|²", grad_norm_sq: "mean |input|²", error_norm_sq: "mean |e|²", zeta_sq: "ζ²",
-  perplexity: "perplexity", hit_rate_10: "hit rate at 10", ndcg_10: "NDCG at 10", client_accuracy_mean: "mean client accuracy",
-  client_accuracy_p10: "10th percentile of clients' accuracy", client_accuracy_p50: "median client accuracy",
-  client_accuracy_p90: "90th percentile of clients' accuracy", client_accuracy_worst: "accuracy of the worst client",
-  client_accuracy_deviation: "deviation of clients' accuracy", update_dissimilarity: "update dissimilarity", client_drift: "client drift",
-  gradient_dissimilarity: "gradient dissimilarity B²",
-  average_f_gap: "f − f* at the average model",
-};
 const BITS_NAMES = {
   up: "uplink bits", both: "bits up and down", published: "uplink bits as published", entropy: "entropy bound of the uplink bits", round: "rounds",
 };
 const BITS_LABELS = {up: "up, exact", both: "up + down, exact", published: "up, published", entropy: "up, entropy bound"};
 
-const measureName = (measure) => MEASURE_NAMES[measure.name] || measure.name;
+const measureName = (measure) => measure.title;
 // Shares between 0 and 1, on a plain scale, whose differences are percentage points.
-const isAccuracy = (measure) => /accuracy|^hit_rate|^ndcg/.test(measure.name);
+const isAccuracy = (measure) => measure.share;
 const methodName = (index) => DATA.methods[index];
 // An objective's distance to its optimum, which belongs on a log scale.
-const isGap = (measure) => /gap|norm_sq/.test(measure.name);
+const isGap = (measure) => measure.gap;
 const panelName = (index) => DATA.panels[index].title;
 // In a table whose column is headed by the axis, the label alone tells the level.
 let onlyLevels = false, levelHead = "level";

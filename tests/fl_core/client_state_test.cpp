@@ -1,6 +1,6 @@
 // Client state in little memory is the same as in much; a checkpoint's rows stay as they were until the next one is safe; and whatever is
 // wrong with the file is said.
-#include "fl_core/state_table.hpp"
+#include "fl_core/client_state.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -26,9 +26,9 @@ using testing::HasSubstr;
 constexpr std::size_t kClients = 40, kCohort = 6, kLength = 1003;  // an odd length: rows are padded
 constexpr std::size_t kRow = 1008 * sizeof(float);                 // bytes
 
-class StateTableTest : public testing::Test {
+class ClientStateTest : public testing::Test {
  protected:
-  using Table = StateTable<float>;
+  using Table = ClientState<float>;
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "fedbits_state_XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
@@ -44,7 +44,6 @@ class StateTableTest : public testing::Test {
     table->declare({.name = "error", .owner = SlotOwner::client, .double_buffered = true});
     table->declare({.name = "shift", .owner = SlotOwner::client});
     table->declare({.name = "short", .owner = SlotOwner::client, .length = 5});
-    table->declare({.name = "sum", .owner = SlotOwner::server});
     table->bound_memory();
     return table;
   }
@@ -83,7 +82,7 @@ Cohort draw(std::mt19937& random, std::size_t size) {
 }
 
 // A round as methods play it: new errors in the shadows, shifts moved in place, a lost message now and then.
-void play(StateTable<float>& table, const Cohort& cohort, const Cohort& next, std::uint32_t round) {
+void play(ClientState<float>& table, const Cohort& cohort, const Cohort& next, std::uint32_t round) {
   table.open_round(cohort, next);
   const auto K = static_cast<std::uint32_t>(cohort.size());
   const BatchView<float> error = table.stored("error", 0, K), fresh = table.shadow("error", 0, K), shift = table.stored("shift", 0, K);
@@ -97,30 +96,28 @@ void play(StateTable<float>& table, const Cohort& cohort, const Cohort& next, st
     table.swap("error", k);
     table.set_acknowledged(cohort[k], round);
   }
-  table.server("sum")[round % kLength] += 1;
 }
 
-std::vector<float> row(StateTable<float>& table, const std::string& slot, std::uint32_t client) {
+std::vector<float> row(ClientState<float>& table, const std::string& slot, std::uint32_t client) {
   const std::span<const float> found = table.peek(slot, client);
   if (!found.empty()) return {found.begin(), found.end()};
   return std::vector<float>(slot == "short" ? 5 : kLength, 0.0f);
 }
 
-void expect_same(StateTable<float>& a, StateTable<float>& b) {
+void expect_same(ClientState<float>& a, ClientState<float>& b) {
   for (std::uint32_t client = 0; client < kClients; ++client) {
     for (const std::string slot : {"error", "shift", "short"})
       ASSERT_EQ(row(a, slot, client), row(b, slot, client)) << slot << " of client " << client;
     ASSERT_EQ(a.acknowledged(client), b.acknowledged(client));
   }
-  ASSERT_TRUE(std::ranges::equal(a.server("sum"), b.server("sum")));
 }
 
-std::vector<std::byte> saved(StateTable<float>& table) {
+std::vector<std::byte> saved(ClientState<float>& table) {
   Archive archive;
   table.persist(archive);
   return archive.bytes();
 }
-void load(StateTable<float>& table, const std::vector<std::byte>& bytes) {
+void load(ClientState<float>& table, const std::vector<std::byte>& bytes) {
   Archive archive(bytes);
   table.persist(archive);
   archive.finish();
@@ -128,7 +125,7 @@ void load(StateTable<float>& table, const std::vector<std::byte>& bytes) {
 
 // ---- the same state --------------------------------------------------------------------------------------------------------------
 
-class Seats : public StateTableTest, public testing::WithParamInterface<std::size_t> {};
+class Seats : public ClientStateTest, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(Seats, AreEnoughForTheSameState) {
   const auto little = paged(GetParam()), much = whole();
@@ -152,7 +149,7 @@ TEST_P(Seats, AreEnoughForTheSameState) {
 }
 INSTANTIATE_TEST_SUITE_P(Counts, Seats, testing::Values(kCohort + 1, kCohort + 3, 2 * kCohort, 2 * kCohort + 1, kClients - 1));
 
-TEST_F(StateTableTest, NothingIsMadeWhereEverythingFits) {
+TEST_F(ClientStateTest, NothingIsMadeWhereEverythingFits) {
   const auto table = paged(kClients);
   std::mt19937 random(5);
   for (std::uint32_t round = 1; round <= 20; ++round) play(*table, draw(random, kCohort), {}, round);
@@ -160,7 +157,7 @@ TEST_F(StateTableTest, NothingIsMadeWhereEverythingFits) {
   EXPECT_TRUE(files().empty());
 }
 
-TEST_F(StateTableTest, ClientsThatNeverTookPartTakeNoPlace) {
+TEST_F(ClientStateTest, ClientsThatNeverTookPartTakeNoPlace) {
   const auto table = paged(kCohort + 1);
   for (std::uint32_t round = 1; round <= 30; ++round) play(*table, {round % 2, 2 + round % 9}, {}, round);
   EXPECT_TRUE(table->peek("error", 30).empty());
@@ -168,7 +165,7 @@ TEST_F(StateTableTest, ClientsThatNeverTookPartTakeNoPlace) {
   EXPECT_LE(fs::file_size(files()[0]), 11 * (2 * kRow + 4096));
 }
 
-TEST_F(StateTableTest, TheLeastMemoryIsNamed) {
+TEST_F(ClientStateTest, TheLeastMemoryIsNamed) {
   const std::size_t least = kCohort * kRow + (kCohort + 1) * (2 * kRow + 5 * sizeof(float));
   EXPECT_NO_THROW(make(paging(least)));
   try {
@@ -183,7 +180,7 @@ TEST_F(StateTableTest, TheLeastMemoryIsNamed) {
 // ---- checkpoints -----------------------------------------------------------------------------------------------------------------
 
 // Every pairing of little and much memory, before and after.
-TEST_F(StateTableTest, GoesOnFromACheckpointWithAnyMemory) {
+TEST_F(ClientStateTest, GoesOnFromACheckpointWithAnyMemory) {
   for (const bool from_little : {true, false})
     for (const bool to_little : {true, false}) {
       std::mt19937 random(7);
@@ -215,7 +212,7 @@ TEST_F(StateTableTest, GoesOnFromACheckpointWithAnyMemory) {
 }
 
 // Whatever happens after a checkpoint, it can be gone back to: until the next is safe, and that one then.
-TEST_F(StateTableTest, ACheckpointsRowsAreNotTouchedUntilTheNextOneIsSafe) {
+TEST_F(ClientStateTest, ACheckpointsRowsAreNotTouchedUntilTheNextOneIsSafe) {
   std::mt19937 random(11);
   auto table = paged(kCohort + 2);
   const auto expected = whole();
@@ -239,7 +236,7 @@ TEST_F(StateTableTest, ACheckpointsRowsAreNotTouchedUntilTheNextOneIsSafe) {
   EXPECT_LE(fs::file_size(files()[0]), 2 * kClients * (2 * kRow + 4096)) << "places are given out again";
 }
 
-TEST_F(StateTableTest, WithoutACheckpointTheFileGoes) {
+TEST_F(ClientStateTest, WithoutACheckpointTheFileGoes) {
   for (const bool can_be_kept : {true, false}) {
     StatePaging options = paging(kCohort * kRow + (kCohort + 1) * (2 * kRow + 5 * sizeof(float)));
     options.file.can_be_kept = can_be_kept;
@@ -255,7 +252,7 @@ TEST_F(StateTableTest, WithoutACheckpointTheFileGoes) {
   }
 }
 
-TEST_F(StateTableTest, ZeroRowsTakeAByte) {
+TEST_F(ClientStateTest, ZeroRowsTakeAByte) {
   const auto table = whole(), back = whole();
   table->of_client("error", 30)[3] = -0.0f;  // a zero whose bits are not
   table->of_client("short", 7)[0] = 1;
@@ -269,10 +266,10 @@ TEST_F(StateTableTest, ZeroRowsTakeAByte) {
 
 // ---- files that are not as they were -----------------------------------------------------------------------------------------------
 
-class BadPages : public StateTableTest {
+class BadPages : public ClientStateTest {
  protected:
   void SetUp() override {
-    StateTableTest::SetUp();
+    ClientStateTest::SetUp();
     const auto table = paged(kCohort + 1);
     std::mt19937 random(3);
     for (std::uint32_t round = 1; round <= 20; ++round) play(*table, draw(random, kCohort), {}, round);
@@ -373,7 +370,7 @@ TEST_F(BadPages, AnIndexThatCannotBe) {
 
 // ---- files that change while they are used -----------------------------------------------------------------------------------------
 
-class TurnedBytes : public StateTableTest, public testing::WithParamInterface<bool> {
+class TurnedBytes : public ClientStateTest, public testing::WithParamInterface<bool> {
  protected:
   static constexpr std::uint32_t kBefore = 12, kAfter = 8;
   [[nodiscard]] std::unique_ptr<Table> opened() const {
@@ -455,7 +452,7 @@ class FailingDisk : public FileSystem {
   int left_;
 };
 
-TEST_F(StateTableTest, AFailureOfAnyCallLeavesTheCheckpointBefore) {
+TEST_F(ClientStateTest, AFailureOfAnyCallLeavesTheCheckpointBefore) {
   int failed = 0;
   for (int call = 1;; call += 1 + call / 12) {
     SCOPED_TRACE("call " + std::to_string(call));

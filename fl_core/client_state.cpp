@@ -1,9 +1,10 @@
-#include "fl_core/state_table.hpp"
+#include "fl_core/client_state.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
 
+#include "fl_core/persisted_row.hpp"
 #include "fl_core/state_pager.hpp"
 
 namespace fl {
@@ -18,22 +19,15 @@ std::string size_text(std::size_t bytes) {
   return std::to_string((bytes + kKilo - 1) / kKilo) + "K";
 }
 
-template <class T>
-bool is_zero(std::span<const T> row) {
-  std::uint8_t any = 0;
-  for (const std::byte b : std::as_bytes(row)) any |= static_cast<std::uint8_t>(b);
-  return any == 0;
-}
-
 }  // namespace
 
 template <class T>
-StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P)
-    : StateTable(num_clients, max_cohort, P, StatePaging{}, max_cohort) {}
+ClientState<T>::ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P)
+    : ClientState(num_clients, max_cohort, P, StatePaging{}, max_cohort) {}
 
 template <class T>
-StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging,
-                          std::size_t likely_cohort, Device memory)
+ClientState<T>::ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging,
+                            std::size_t likely_cohort, Device memory)
     : num_clients_(num_clients),
       max_cohort_(max_cohort),
       P_(P),
@@ -44,28 +38,20 @@ StateTable<T>::StateTable(std::size_t num_clients, std::size_t max_cohort, std::
       paging_(std::make_unique<StatePaging>(paging)) {}
 
 template <class T>
-StateTable<T>::~StateTable() = default;
+ClientState<T>::~ClientState() = default;
 
 template <class T>
-void StateTable<T>::declare(const SlotSpec& spec) {
-  if (spec.owner == SlotOwner::cohort) {
-    cohort_specs_.push_back(spec);
-    cohort_[spec.name] = Buffer<T>(length_of(spec), cohort_memory());
-  } else if (spec.owner == SlotOwner::server) {
-    server_[spec.name] = Buffer<double>(length_of(spec));
-  } else {
-    const std::size_t length = length_of(spec);
-    ClientSlot slot;
-    slot.length = length;
-    slot.stride = aligned_stride<T>(length);
-    slot.double_buffered = spec.double_buffered;
-    if (paging_->memory_bytes == 0 && memory_ == Device::cpu) allocate(slot, num_clients_, max_cohort_);
-    client_[spec.name] = std::move(slot);
-  }
+void ClientState<T>::declare(const SlotSpec& spec) {
+  Slot slot;
+  slot.length = spec.length == 0 ? P_ : spec.length;
+  slot.stride = aligned_stride<T>(slot.length);
+  slot.double_buffered = spec.double_buffered;
+  if (paging_->memory_bytes == 0 && memory_ == Device::cpu) allocate(slot, num_clients_, max_cohort_);
+  slots_[spec.name] = std::move(slot);
 }
 
 template <class T>
-void StateTable<T>::allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const {
+void ClientState<T>::allocate(Slot& slot, std::size_t num_seats, std::size_t shadows) const {
   if (!slot.double_buffered) shadows = 0;
   slot.pool = Buffer<T>((num_seats + shadows) * slot.stride, memory_);
   slot.row_of_seat.resize(num_seats);
@@ -76,39 +62,32 @@ void StateTable<T>::allocate(ClientSlot& slot, std::size_t num_seats, std::size_
 }
 
 template <class T>
-std::uint64_t StateTable<T>::least_bytes() const {
+std::uint64_t ClientState<T>::least_bytes() const {
   return std::min(likely_cohort_ + 1, num_clients_) * client_bytes() + likely_cohort_ * shadow_bytes();
 }
 
 template <class T>
-std::uint64_t StateTable<T>::cohort_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& [_, slot] : cohort_) bytes += slot.size() * sizeof(T);
-  return bytes;
-}
-
-template <class T>
-void StateTable<T>::bound_memory(std::uint64_t room) {
+void ClientState<T>::bound_memory(std::uint64_t room) {
   const std::uint64_t asked = paging_->memory_bytes == 0 ? kNoBound : paging_->memory_bytes, memory = std::min(asked, room);
-  if (client_.empty() || (memory == kNoBound && memory_ == Device::cpu)) return;
+  if (slots_.empty() || (memory == kNoBound && memory_ == Device::cpu)) return;
   std::size_t shadows = max_cohort_;
   if (memory < whole_bytes()) {
     shadows = likely_cohort_;
     if (memory < least_bytes()) refuse(memory, asked <= room);
     num_seats_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / client_bytes());
   }
-  for (auto& [_, slot] : client_) allocate(slot, num_seats_, shadows);
+  for (auto& [_, slot] : slots_) allocate(slot, num_seats_, shadows);
   if (num_seats_ == num_clients_) return;
   pager_ = std::make_unique<StatePager>(
       num_clients_, static_cast<std::uint32_t>(num_seats_), client_bytes(), paging_->file, memory_,
       [this](std::uint32_t seat, std::vector<std::span<std::byte>>& parts) {
-        for (auto& [_, slot] : client_)
+        for (auto& [_, slot] : slots_)
           parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.stride)));
       });
 }
 
 template <class T>
-void StateTable<T>::refuse(std::uint64_t memory, bool was_asked) const {
+void ClientState<T>::refuse(std::uint64_t memory, bool was_asked) const {
   const std::string need = size_text(least_bytes()) + " for this run, whose rounds have up to " + std::to_string(likely_cohort_) +
                            " clients with " + std::to_string(client_bytes()) + " bytes of state each";
   if (was_asked) throw ConfigError("--state-memory: must be at least " + need + "; is " + size_text(memory));
@@ -118,13 +97,13 @@ void StateTable<T>::refuse(std::uint64_t memory, bool was_asked) const {
 }
 
 template <class T>
-void StateTable<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
+void ClientState<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
   seats_.assign(cohort.begin(), cohort.end());
   if (pager_) {
     pager_->open_round(cohort, next_cohort);
     for (std::uint32_t& seat : seats_) seat = pager_->seat_of_member(seat);
   }
-  for (auto& [name, slot] : client_) {
+  for (auto& [name, slot] : slots_) {
     if (slot.double_buffered && cohort.size() > slot.shadow_rows.size())
       throw StoreError("a round of " + std::to_string(cohort.size()) +
                        " clients came, and the memory for client state was taken to be for " + std::to_string(slot.shadow_rows.size()) +
@@ -134,14 +113,14 @@ void StateTable<T>::open_round(std::span<const std::uint32_t> cohort, std::span<
 }
 
 template <class T>
-std::span<T> StateTable<T>::of_client(const std::string& name, std::uint32_t client) {
-  ClientSlot& slot = client_slot(name);
+std::span<T> ClientState<T>::of_client(const std::string& name, std::uint32_t client) {
+  Slot& slot = find(name);
   const std::uint32_t seat = pager_ ? pager_->seat_of(client) : client;
   return {slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.length};
 }
 
 template <class T>
-void StateTable<T>::put(const std::string& name, std::uint32_t client, std::span<const T> row) {
+void ClientState<T>::put(const std::string& name, std::uint32_t client, std::span<const T> row) {
   const std::span<T> stored = of_client(name, client);
   if (row.size() != stored.size())
     throw Error("client slot '" + name + "' holds " + std::to_string(stored.size()) + " entries of each client");
@@ -154,7 +133,7 @@ void StateTable<T>::put(const std::string& name, std::uint32_t client, std::span
 }
 
 template <class T>
-std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t client) {
+std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t client) {
   if (!pager_ && memory_ == Device::cpu) return of_client(name, client);
   if (!pager_) {  // a copy: its pages stay where they are
     const std::span<const T> row = of_client(name, client);
@@ -164,7 +143,7 @@ std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t cl
     return peeked_;
   }
   std::size_t offset = 0;
-  for (const auto& [other, slot] : client_) {
+  for (const auto& [other, slot] : slots_) {
     if (other == name) {
       peeked_.resize(slot.length);
       const bool is_there = pager_->read_part(client, offset, std::as_writable_bytes(std::span(peeked_)));
@@ -176,16 +155,16 @@ std::span<const T> StateTable<T>::peek(const std::string& name, std::uint32_t cl
 }
 
 template <class T>
-BatchView<const T> StateTable<T>::of_clients(const std::string& name, std::span<const std::uint32_t> clients,
-                                             std::vector<std::uint32_t>& rows) {
-  const ClientSlot& slot = client_slot(name);
+BatchView<const T> ClientState<T>::of_clients(const std::string& name, std::span<const std::uint32_t> clients,
+                                              std::vector<std::uint32_t>& rows) {
+  const Slot& slot = find(name);
   rows.clear();
   for (const std::uint32_t client : clients) rows.push_back(slot.row_of_seat[pager_ ? pager_->seat_of(client) : client]);
   return {slot.pool.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length, slot.stride};
 }
 
 template <class T>
-void StateTable<T>::persist(Archive& archive) {
+void ClientState<T>::persist(Archive& archive) {
   archive.section("state");
   Kept kept = Kept::inline_rows;
   if (!archive.is_reading() && !page_file().empty()) kept = Kept::page_file;
@@ -198,30 +177,17 @@ void StateTable<T>::persist(Archive& archive) {
     pager_->persist(archive);
   else
     read_pages(archive);
-  for (auto& [name, slot] : cohort_) {
-    archive.section(name);
-    archive.array(slot.span());
-  }
-  for (auto& [name, slot] : server_) {
-    archive.section(name);
-    archive.array(slot.span());
-  }
   archive.array(std::span(acknowledged_));
 }
 
 // Client by client, each slot's row where one of them is not zero. When reading, the table must be new.
 template <class T>
-void StateTable<T>::persist_clients(Archive& archive) {
-  for (auto& [name, slot] : client_) {
+void ClientState<T>::persist_clients(Archive& archive) {
+  for (auto& [name, slot] : slots_) {
     archive.section(name);
     for (std::uint32_t client = 0; client < num_clients_; ++client) {
-      std::uint8_t is_present = 0;
-      if (!archive.is_reading()) {
-        is_present = is_zero(peek(name, client)) ? 0 : 1;
-      }
-      archive.value(is_present);
-      if (is_present > 1)
-        throw ArchiveError("in '" + name + "': the state of client " + std::to_string(client) + " is marked as neither zero nor there");
+      std::uint8_t is_present = !archive.is_reading() && !is_zero_row(peek(name, client)) ? 1 : 0;
+      persist_mark(archive, name, client, is_present);
       if (is_present == 0) continue;
       if (memory_ == Device::cpu) {
         archive.array(of_client(name, client));
@@ -236,7 +202,7 @@ void StateTable<T>::persist_clients(Archive& archive) {
 
 // A run whose memory is not bounded any more takes all rows of a page file into memory.
 template <class T>
-void StateTable<T>::read_pages(Archive& archive) {
+void ClientState<T>::read_pages(Archive& archive) {
   PageIndex index;
   index.persist(archive);
   index.validate(num_clients_, client_bytes());
@@ -247,7 +213,7 @@ void StateTable<T>::read_pages(Archive& archive) {
     const std::span<std::byte> part = std::as_writable_bytes(std::span(record));
     read_checked(file, index, i, {&part, 1});
     std::size_t at = 0;
-    for (const auto& [name, slot] : client_) {
+    for (const auto& [name, slot] : slots_) {
       put(name, index.clients[i], std::span<const T>(record).subspan(at, slot.length));
       at += slot.stride;
     }
@@ -255,39 +221,37 @@ void StateTable<T>::read_pages(Archive& archive) {
 }
 
 template <class T>
-std::string StateTable<T>::page_file() {
+std::string ClientState<T>::page_file() {
   return pager_ && pager_->file().can_be_kept() ? pager_->file().name() : "";
 }
 
 template <class T>
-void StateTable<T>::commit_checkpoint() {
+void ClientState<T>::commit_checkpoint() {
   if (!page_file().empty()) pager_->commit();
 }
 
 template <class T>
-std::size_t StateTable<T>::client_bytes() const {
+std::size_t ClientState<T>::client_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : client_) bytes += slot.stride * sizeof(T);
+  for (const auto& [_, slot] : slots_) bytes += slot.stride * sizeof(T);
   return bytes;
 }
 
 template <class T>
-std::size_t StateTable<T>::shadow_bytes() const {
+std::size_t ClientState<T>::shadow_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : client_) bytes += slot.double_buffered ? slot.stride * sizeof(T) : 0;
+  for (const auto& [_, slot] : slots_) bytes += slot.double_buffered ? slot.stride * sizeof(T) : 0;
   return bytes;
 }
 
 template <class T>
-std::size_t StateTable<T>::size_bytes() const {
+std::size_t ClientState<T>::size_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& [_, slot] : client_) bytes += slot.pool.size() * sizeof(T);
-  for (const auto& [_, slot] : cohort_) bytes += slot.size() * sizeof(T);
-  for (const auto& [_, slot] : server_) bytes += slot.size() * sizeof(double);
+  for (const auto& [_, slot] : slots_) bytes += slot.pool.size() * sizeof(T);
   return bytes;
 }
 
-template class StateTable<float>;
-template class StateTable<double>;
+template class ClientState<float>;
+template class ClientState<double>;
 
 }  // namespace fl

@@ -1,13 +1,11 @@
-// Everything a method remembers between rounds, declared by name: so it can be sized, checkpointed and charged for.
+// What clients remember between rounds: the slots of owner `client`, one vector per client [N,L], and the round of each client's last
+// acknowledged message. Acknowledged messages alone move it, and touched pages alone cost memory. The server's half of a method has no way
+// to reach it.
 //
-//   client  one vector per client [N,L], moved only by acknowledged messages; touched pages alone cost memory
-//   cohort  one vector that server and clients hold alike; broadcast every round, or derived by those who took part
-//   server  one vector in double that never leaves the server
+// A double-buffered slot has a shadow row per cohort position: the round writes the new state there, acknowledgement swaps the two rows,
+// loss forgets the shadow.
 //
-// A double-buffered client slot has a shadow row per cohort position: the round writes the new state there, acknowledgement swaps the
-// two rows, loss forgets the shadow.
-//
-// Rows of client slots lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
+// Rows lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
 // not fit, the pool holds the rows of some clients ("seats", fl_core/state_pager.hpp) and a file those of the others; else every client
 // has the seat of its own number. Memory = (seats + cohort) x L per slot. A GPU's memory is a bound that nobody has to ask for.
 #pragma once
@@ -24,39 +22,24 @@
 #include "fl_core/batch_view.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/error.hpp"
+#include "fl_core/slot_spec.hpp"
 
 namespace fl {
-
-enum class SlotOwner { client, cohort, server };
-
-// How a cohort slot reaches the clients, and so what it costs on the downlink.
-enum class SlotSync {
-  broadcast,  // changes at the server: sent to every member of the cohort each round
-  derived,    // clients compute it from what they receive anyway; sent only to those who missed the round before
-};
-
-struct SlotSpec {
-  std::string name;
-  SlotOwner owner = SlotOwner::client;
-  bool double_buffered = false;       // client slots only
-  SlotSync sync = SlotSync::derived;  // cohort slots only
-  std::size_t length = 0;             // 0 = P
-};
 
 class StatePager;
 struct StatePaging;
 inline constexpr std::uint64_t kNoBound = ~std::uint64_t{0};  // bytes
 
 template <class T>
-class FL_API StateTable {
+class FL_API ClientState {
  public:
   // All rows in memory.
-  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
-  // Client slots are bounded by paging.memory_bytes, or lie in memory that a GPU shares: bound_memory() must follow their declaration.
+  ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
+  // Slots are bounded by paging.memory_bytes, or lie in memory that a GPU shares: bound_memory() must follow their declaration.
   // `likely_cohort` is how many clients a round has at most, as far as one can tell before.
-  StateTable(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort,
-             Device memory = Device::cpu);
-  ~StateTable();
+  ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort,
+              Device memory = Device::cpu);
+  ~ClientState();
 
   void declare(const SlotSpec& spec);
   // After the last declaration. `room`: bytes that client slots may take of a GPU. Throws ConfigError (memory_bytes) or DeviceError (room),
@@ -71,12 +54,12 @@ class FL_API StateTable {
 
   // Stored state of the cohort's members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
-    ClientSlot& slot = client_slot(name);
+    Slot& slot = find(name);
     return {slot.pool.data(), slot.rows.data() + first, count, slot.length, slot.stride};
   }
   // Their shadow rows, free to be written until the round ends.
   [[nodiscard]] BatchView<T> shadow(const std::string& name, std::uint32_t first, std::uint32_t count) {
-    ClientSlot& slot = client_slot(name);
+    Slot& slot = find(name);
     return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
   // One client's stored vector, whoever is in the cohort, to be changed where it lies: [L]. Valid until another client is asked for or a
@@ -91,7 +74,7 @@ class FL_API StateTable {
                                               std::vector<std::uint32_t>& rows);
   // The message at this position has arrived: its shadow row becomes the client's state.
   void swap(const std::string& name, std::uint32_t position) {
-    ClientSlot& slot = client_slot(name);
+    Slot& slot = find(name);
     std::swap(slot.row_of_seat[seats_[position]], slot.shadow_rows[position]);
     slot.rows[position] = slot.row_of_seat[seats_[position]];
   }
@@ -103,13 +86,9 @@ class FL_API StateTable {
   [[nodiscard]] std::uint32_t acknowledged(std::uint32_t client) const { return acknowledged_[client]; }
   void set_acknowledged(std::uint32_t client, std::uint32_t round) { acknowledged_[client] = round; }
 
-  [[nodiscard]] std::span<T> cohort(const std::string& name) { return cohort_.at(name).span(); }
-  [[nodiscard]] std::span<double> server(const std::string& name) { return server_.at(name).span(); }
-  [[nodiscard]] bool has_client_slot(const std::string& name) const { return client_.contains(name); }
-  [[nodiscard]] const std::vector<SlotSpec>& cohort_specs() const { return cohort_specs_; }
+  [[nodiscard]] bool has_slot(const std::string& name) const { return slots_.contains(name); }
   [[nodiscard]] std::size_t num_clients() const { return num_clients_; }
   [[nodiscard]] std::size_t P() const { return P_; }
-  [[nodiscard]] std::size_t length_of(const SlotSpec& spec) const { return spec.length == 0 ? P_ : spec.length; }
 
   // Client state that is all zero, as that of clients that never took part, takes a byte each. Where there is a page file that may be
   // kept, a checkpoint speaks of its places instead of repeating it; either kind is read with any memory.
@@ -125,12 +104,11 @@ class FL_API StateTable {
   // What client slots take where all rows are in memory, and the least with which a round can be played. After the last declaration.
   [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + max_cohort_ * shadow_bytes(); }
   [[nodiscard]] std::uint64_t least_bytes() const;
-  [[nodiscard]] std::uint64_t cohort_bytes() const;
   // How many clients' rows are in memory at most.
   [[nodiscard]] std::size_t num_seats() const { return num_seats_; }
 
  private:
-  struct ClientSlot {
+  struct Slot {
     std::size_t length = 0;
     std::size_t stride = 0;  // a row begins on a cache line: vector loads that straddle two are slower
     bool double_buffered = false;
@@ -139,26 +117,20 @@ class FL_API StateTable {
     std::vector<std::uint32_t> shadow_rows;  // [most members of a cohort]
     std::vector<std::uint32_t> rows;         // [max_cohort] of this round's members
   };
-  ClientSlot& client_slot(const std::string& name) {
-    const auto it = client_.find(name);
-    if (it == client_.end()) throw Error("no client slot named '" + name + "' was declared");
+  Slot& find(const std::string& name) {
+    const auto it = slots_.find(name);
+    if (it == slots_.end()) throw Error("no client slot named '" + name + "' was declared");
     return it->second;
   }
-  void allocate(ClientSlot& slot, std::size_t num_seats, std::size_t shadows) const;
+  void allocate(Slot& slot, std::size_t num_seats, std::size_t shadows) const;
   [[nodiscard]] std::size_t shadow_bytes() const;
   [[noreturn]] void refuse(std::uint64_t memory, bool was_asked) const;
   void persist_clients(Archive& archive);
   void read_pages(Archive& archive);
 
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_seats_;
-  // Cohort slots lie there too, but beside a GPU's own memory they are pinned: kernels read them, and the host writes them every round.
-  [[nodiscard]] Device cohort_memory() const { return memory_ == Device::cuda ? Device::pinned : memory_; }
-
-  Device memory_;  // of client slots: the host's, managed where operators run on a GPU, or that GPU's own
-  std::map<std::string, ClientSlot> client_;
-  std::map<std::string, Buffer<T>> cohort_;
-  std::map<std::string, Buffer<double>> server_;
-  std::vector<SlotSpec> cohort_specs_;
+  Device memory_;  // of slots: the host's, managed where operators run on a GPU, or that GPU's own
+  std::map<std::string, Slot> slots_;
   std::vector<std::uint32_t> seats_;  // of this round's members
   std::vector<std::uint32_t> acknowledged_;
   std::vector<T> peeked_;
@@ -166,7 +138,7 @@ class FL_API StateTable {
   std::unique_ptr<StatePager> pager_;    // none: everything is in memory
 };
 
-extern template class StateTable<float>;
-extern template class StateTable<double>;
+extern template class ClientState<float>;
+extern template class ClientState<double>;
 
 }  // namespace fl

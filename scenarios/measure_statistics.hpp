@@ -8,23 +8,15 @@
 
 #include "clients/model.hpp"
 #include "fl_core/thread_pool.hpp"
+#include "scenarios/measure.hpp"
 
 namespace fl {
 
-// Of one number per client, all clients alike. Percentiles are interpolated between order statistics: p of n values lies at place p (n -
-// 1).
-struct Spread {
-  double mean = 0, p10 = 0, p50 = 0, p90 = 0, smallest = 0, deviation = 0;  // deviation: root of the mean squared distance from the mean
-};
-// At least one value.
+// The spread of one number per client. At least one value.
 [[nodiscard]] FL_API Spread spread_of(std::vector<double> values);
 
 inline constexpr std::size_t kRankingNegatives = 99, kRankingDepth = 10;
 
-struct RankingQuality {
-  double hit_rate = 0;  // share of test rows with rank <= 10
-  double ndcg = 0;      // mean over test rows of 1 / log2(1 + rank) where rank <= 10, else 0
-};
 // Of the ranks, 1 = first.
 [[nodiscard]] FL_API RankingQuality quality_of(std::span<const std::size_t> ranks);
 

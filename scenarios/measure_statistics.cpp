@@ -1,4 +1,4 @@
-#include "scenarios/measures.hpp"
+#include "scenarios/measure_statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,14 @@
+// Squared norms of one client's message, which measures of a round are made of.
+#pragma once
+
+namespace fl {
+
+// Squared norms of one client in one round, in the unit of the compressor's input.
+struct ClientMeasures {
+  double error = 0;              // |e_{r-1}|^2, before the round
+  double input = 0;              // |input without memory|^2
+  double compensated = 0;        // |p|^2
+  double compression_error = 0;  // |C(p) - p|^2
+};
+
+}  // namespace fl

@@ -1,0 +1,31 @@
+// How far the virtual iterate x - mean e, of which theory speaks, lies from x.
+#include <cmath>
+
+#include "fl_core/norms.hpp"
+#include "scenarios/measure.hpp"
+
+namespace fl {
+namespace {
+
+template <class T>
+class VirtualDrift final : public Measure<T> {
+ public:
+  explicit VirtualDrift(const NoOptions&) {}
+  [[nodiscard]] std::vector<MeasureColumn> columns() const override {
+    return {{.name = "virtual_drift",
+             .unit = "input",
+             .definition = "abs(mean of all clients' error memories): the distance between x_r and the virtual iterate",
+             .empty = "not evaluated; the feedback has no error memory",
+             .is_compared = false}};
+  }
+
+  void measure(const MeasureView<T>& view, MeasureRow& row) override {
+    const std::vector<double> mean = view.evaluation.mean_memory();
+    if (!mean.empty()) row.set("virtual_drift", std::sqrt(sum_of_squares(mean.data(), mean.size())));
+  }
+};
+
+FL_REGISTER_MEASURE(VirtualDrift, NoOptions, "virtual_drift", "norm of the mean of all clients' error memories", "");
+
+}  // namespace
+}  // namespace fl

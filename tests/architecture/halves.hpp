@@ -1,0 +1,302 @@
+// A run as two halves in one process, as if a wire lay between them: each half is built from the scenario by itself, holds the slots of its
+// own side alone and a replica of what is shared, and learns of the other half what arrives as bytes.
+//
+//   ClientHalf  local updates, operators, client state; no server state, participation, server's optimizer or downlink exists in it
+//   Wire        the CohortRunner of the server's half: encodes what goes to the clients, decodes and reconstructs what they send
+//   ServerHalf  the round, the server's state; no client slot exists in it
+// Whatever has not travelled is NaN in the clients' replica, so that a client that reads it too early, or at all, spoils the run.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "clients/block_runner.hpp"
+#include "compressors/codec/codec.hpp"
+#include "fl_core/archive.hpp"
+#include "fl_core/own_statistics.hpp"
+#include "scenarios/run_method.hpp"
+#include "server/round.hpp"
+
+namespace fl::test {
+
+using Bytes = std::vector<std::byte>;
+
+// Writes or reads an order.
+inline void persist(Archive& archive, RoundOrder& order) {
+  archive.value(order.round);
+  archive.value(order.step_size);
+  archive.value(order.server_step);
+  archive.value(order.coin);
+  archive.value(order.measure);
+  archive.list(order.cohort);
+}
+
+// Writes or reads the shared slots that travel in one way.
+template <class T>
+void persist_slots(Archive& archive, SharedState<T>& shared, SlotSync sync) {
+  for (const SlotSpec& slot : shared.specs())
+    if (slot.sync == sync) archive.array(shared.slot(slot.name));
+}
+
+template <class T>
+void forget(SharedState<T>& shared, const auto& which) {
+  for (const SlotSpec& slot : shared.specs())
+    if (which(slot)) std::ranges::fill(shared.slot(slot.name), std::numeric_limits<T>::quiet_NaN());
+}
+
+template <class T>
+class ClientHalf {
+ public:
+  ClientHalf(const Scenario& scenario, FederatedProblem<T>& problem, std::size_t max_cohort)
+      : pool_(1),
+        method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
+        run_(run_settings(scenario, method_, problem)),
+        state_(run_.num_clients, max_cohort, run_.P),
+        shared_(run_.P),
+        oracle_(problem.model(), problem.shards(), method_.local->sampling(), run_.seeds.sampling,
+                static_cast<std::uint32_t>(scenario.rounds)) {
+    declare_slots<T>(method_, run_, {.clients = &state_, .shared = &shared_});
+    state_.bound_memory();
+    forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
+    runner_ =
+        std::make_unique<BlockRunner<T>>(*method_.local, *method_.feedback, method_.exchange, oracle_, pool_, state_, shared_, max_cohort,
+                                         BlockRunnerOptions{.materialise = true, .local_statistics = run_.local_statistics});
+    runner_->set_tap([this](const ClientRound<T>&, int, std::uint32_t client, std::span<const std::byte> bytes) {
+      sent_[client] = Bytes(bytes.begin(), bytes.end());
+    });
+    if (!method_.local->needs_optimum()) return;
+    const std::vector<double>& x_star = problem.optimum(scenario.evaluate.optimum).x;
+    const std::vector<T> at(x_star.begin(), x_star.end());
+    method_.local->prepare(pool_.exec(0), oracle_, state_, at.data());
+  }
+
+  // The order, the model and the shared slots that travel when a round opens.
+  void open(const Bytes& bytes) {
+    Archive archive(bytes);
+    persist(archive, order_);
+    reference_.resize(run_.P);
+    archive.array(std::span(reference_));
+    if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
+    is_first_ = false;
+    persist_slots(archive, shared_, SlotSync::broadcast);
+    archive.finish();
+    state_.open_round(order_.cohort);
+    method_.feedback->derive(view(), shared_);
+    forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
+  }
+
+  // What every client says in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
+  [[nodiscard]] Bytes speak(int phase) {
+    sent_.clear();
+    Archive archive;
+    for (const ClientMessage<T>& message : runner_->exchange(view(), phase)) {
+      ClientMessage<T> counted = message;
+      archive.value(counted);
+      archive.list(sent_[message.client]);
+    }
+    return archive.bytes();
+  }
+
+  void learn_mean(std::size_t c, int phase, const Bytes& bytes) {
+    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
+    std::vector<T> mean(channel.length(phase)), estimate(run_.P);
+    Archive archive(bytes);
+    archive.array(std::span(mean));
+    archive.finish();
+    channel.compressor->absorb_mean(phase, channel.scope, mean, shared_.slot(channel.shared_slot).data(), estimate.data());
+  }
+
+  // Who was heard, and the shared slots that travel when a round closes.
+  void close(const Bytes& bytes) {
+    std::vector<std::uint8_t> delivered;
+    Archive archive(bytes);
+    archive.list(delivered);
+    persist_slots(archive, shared_, SlotSync::broadcast_at_close);
+    archive.finish();
+    shared_.keep_model(reference_);
+    runner_->acknowledge(view(), delivered);
+  }
+
+  [[nodiscard]] SharedState<T>& shared() { return shared_; }
+  [[nodiscard]] ClientState<T>& state() { return state_; }
+  [[nodiscard]] const RunMethod<T>& method() const { return method_; }
+
+ private:
+  [[nodiscard]] RoundView<T> view() const { return {run_, order_, reference_}; }
+
+  ThreadPool pool_;
+  RunMethod<T> method_;
+  RunSettings run_;
+  ClientState<T> state_;
+  SharedState<T> shared_;
+  GradientOracle<T> oracle_;
+  std::unique_ptr<BlockRunner<T>> runner_;
+  std::map<std::uint32_t, Bytes> sent_;  // by client, of this phase
+  RoundOrder order_;
+  std::vector<T> reference_;
+  bool is_first_ = true;
+};
+
+// The clients as the server's half has them: what goes in and what comes out are bytes.
+template <class T>
+class Wire final : public CohortRunner<T> {
+ public:
+  // `method` and `shared` are the server's.
+  Wire(ClientHalf<T>& clients, const RunMethod<T>& method, SharedState<T>& shared)
+      : clients_(clients), method_(method), shared_(shared), pool_(1) {}
+
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
+    if (phase == 0) clients_.open(opening(round));
+    const Bytes bytes = clients_.speak(phase);
+    Archive archive(bytes);
+    messages_.resize(round.order.cohort.size());
+    payloads_.resize(method_.exchange.channels.size());
+    for (auto& channel : payloads_) channel.resize(messages_.size());
+    statistics_.assign(messages_.size(), {});
+    for (std::uint32_t i = 0; i < messages_.size(); ++i) {
+      Bytes sent;
+      archive.value(messages_[i]);
+      archive.list(sent);
+      EXPECT_EQ(messages_[i].client, round.order.cohort[i]);
+      if (!messages_[i].refused) read(round, phase, i, sent);
+    }
+    archive.finish();
+    return messages_;
+  }
+  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override {
+    return speaks_[channel] ? &payloads_[channel][position] : nullptr;
+  }
+  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override { return statistics_[position]; }
+  void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override {
+    std::vector<T> values(mean.begin(), mean.end());
+    Archive archive;
+    archive.array(std::span(values));
+    clients_.learn_mean(channel, phase, archive.bytes());
+  }
+  void acknowledge(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
+    std::vector<std::uint8_t> heard(delivered.begin(), delivered.end());
+    Archive archive;
+    archive.list(heard);
+    persist_slots(archive, shared_, SlotSync::broadcast_at_close);
+    clients_.close(archive.bytes());
+  }
+  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return {}; }
+
+ private:
+  Bytes opening(const RoundView<T>& round) {
+    Archive archive;
+    RoundOrder order = round.order;
+    std::vector<T> reference(round.reference.begin(), round.reference.end());
+    persist(archive, order);
+    archive.array(std::span(reference));
+    if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
+    is_first_ = false;
+    persist_slots(archive, shared_, SlotSync::broadcast);
+    return archive.bytes();
+  }
+
+  // Decodes one client's message with the server's own operators, and lets them reconstruct its entries.
+  void read(const RoundView<T>& round, int phase, std::uint32_t i, const Bytes& bytes) {
+    const std::vector<ExchangeChannel<T>>& channels = method_.exchange.channels;
+    std::vector<const Scope*> scopes;
+    std::vector<std::size_t> lengths;
+    std::vector<Payload<T>*> targets;
+    std::vector<MessageLevels> known;
+    speaks_.assign(channels.size(), false);
+    const CompressContext<T> context{.round = round.order.round,
+                                     .phase = phase,
+                                     .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
+                                     .clients = std::span(round.order.cohort).subspan(i, 1)};
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      speaks_[c] = phase < channels[c].num_phases() && channels[c].is_active(round.order.round);
+      if (!speaks_[c]) continue;
+      CompressContext<T> own = context;
+      own.random_key = channels[c].random_key;
+      scopes.push_back(&channels[c].phase_scope[static_cast<std::size_t>(phase)]);
+      lengths.push_back(channels[c].length(phase));
+      targets.push_back(&payloads_[c][i]);
+      known.push_back(channels[c].compressor->known_levels(own, channels[c].scope));
+    }
+    const bool has_statistics = phase == 0 && !round.run.local_statistics && messages_[i].statistics_bits > 0;
+    statistics_[i].resize(has_statistics ? num_statistics(round.run.statistics) : 0);
+    const auto decoded = codec::decode<T>(bytes, scopes, lengths, targets, known, statistics_[i]);
+    ASSERT_TRUE(decoded.ok()) << decoded.error().reason;
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      if (!speaks_[c]) continue;
+      CompressContext<T> own = context;
+      own.random_key = channels[c].random_key;
+      Payload<T>* message = &payloads_[c][i];
+      channels[c].compressor->reconstruct(pool_.exec(0), own, channels[c].scope, std::span(&message, 1));
+    }
+  }
+
+  ClientHalf<T>& clients_;
+  const RunMethod<T>& method_;
+  SharedState<T>& shared_;
+  ThreadPool pool_;
+  std::vector<ClientMessage<T>> messages_;
+  std::vector<std::vector<Payload<T>>> payloads_;  // by channel: [M]
+  std::vector<std::vector<T>> statistics_;         // [M]
+  std::vector<bool> speaks_;                       // by channel, in this phase
+  bool is_first_ = true;
+};
+
+template <class T>
+class ServerHalf {
+ public:
+  // Starts from x_1 [P].
+  ServerHalf(const Scenario& scenario, const FederatedProblem<T>& problem, ClientHalf<T>& clients, double step_size, std::vector<T> start)
+      : pool_(1),
+        model_(std::move(start)),
+        method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
+        run_(run_settings(scenario, method_, problem)),
+        no_clients_(run_.num_clients, 0, run_.P),
+        shared_(run_.P),
+        state_(run_.num_clients, run_.P),
+        participation_(make_named<Participation>("participation", scenario.participation.part, Precision::float64)),
+        optimizer_(make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>)),
+        downlink_(make_channel<T>(scenario, problem.layers(), "down", scenario.down, 0xD0, Device::cpu), scenario.down.sends(),
+                  run_.num_clients, run_.P, run_.local_statistics),
+        wire_(clients, method_, shared_) {
+    participation_->open(run_.num_clients, [](const std::string& path) { return path; });
+    declare_slots<T>(method_, run_, {.shared = &shared_, .server = &state_});
+    if (run_.local_statistics) {
+      gather_statistics<T>(run_.statistics, model_.data(), shared_.slot(kInitialStatistics).data());
+      std::ranges::copy(shared_.slot(kInitialStatistics), state_.slot(kMeanStatistics).begin());
+    }
+    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_,
+                                                      *optimizer_, downlink_, run_, no_clients_, shared_, state_, pool_},
+                                        RoundSettings{.step_size = step_size,
+                                                      .schedule = method_.local->schedule(),
+                                                      .rounds = static_cast<std::uint32_t>(scenario.rounds),
+                                                      .absence = {},
+                                                      .sums = Device::cpu},
+                                        std::span(model_));
+  }
+
+  void play(std::uint32_t round) { round_->play(round, false); }
+  [[nodiscard]] std::span<const T> model() const { return model_; }
+  [[nodiscard]] SharedState<T>& shared() { return shared_; }
+  [[nodiscard]] ServerState<T>& state() { return state_; }
+  [[nodiscard]] const Ledger& ledger() const { return round_->ledger(); }
+
+ private:
+  ThreadPool pool_;
+  std::vector<T> model_;
+  RunMethod<T> method_;
+  RunSettings run_;
+  ClientState<T> no_clients_;  // without a slot, so that whoever reads one throws
+  SharedState<T> shared_;
+  ServerState<T> state_;
+  std::unique_ptr<Participation> participation_;
+  std::unique_ptr<ServerOptimizer<T>> optimizer_;
+  Downlink<T> downlink_;
+  Wire<T> wire_;
+  std::unique_ptr<Round<T>> round_;
+};
+
+}  // namespace fl::test
