@@ -166,6 +166,7 @@ TEST_F(GpuState, OfARunThatHasAShareOfTheGpuIsTheSame) {
       expect_same_run(run(text, {.threads = 2,
                                  .device = Device::cuda,
                                  .trains_on_cpu = true,
+                                 .keeps_managed = room == need.least_state_bytes,
                                  .paging = paging(false),
                                  .device_bytes = need.round_bytes + room}),
                       expected);
