@@ -189,7 +189,7 @@ bool MeasureSet<T>::is_due_standard(const Entry& entry, std::uint32_t round) con
   using Gradient = EvaluateOptions::Gradient;
   const EvaluateOptions& options = scenario_.evaluate;
   if (round == 0 && !entry.standard->in_round_0) return false;
-  if (entry.name == "costs") return true;
+  if (entry.standard->key.empty()) return true;
   if (entry.name == "messages") return schedule_.is_due(round, schedule_.messages_every());
   if (entry.name == "updates") return schedule_.is_due(round, options.updates_every);
   if (entry.name == "average") return options.average && schedule_.is_due(round, options.every);
