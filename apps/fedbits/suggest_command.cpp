@@ -97,7 +97,7 @@ class Answer {
     print_advice();
     std::cout << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = "
               << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k))
-              << " }   # and the `unit` of the methods beside it\n";
+              << " }   # and the `unit` of the methods beside it: \"lambda\" multiplies by the step size where it is \"step\"\n";
   }
   // The three thresholds answer different questions, and lie orders of magnitude apart.
   void print_advice() const {
