@@ -1,6 +1,7 @@
 #include "compressors/conversation.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "fl_core/buffer.hpp"
 #include "fl_core/excluded.hpp"
@@ -41,13 +42,13 @@ CompressContext<T> Conversation<T>::context(std::span<const std::uint32_t> clien
 // A GPU's kernels read the shared state again and again, so they are given a copy of one that lies on the host.
 template <class T>
 void Conversation<T>::speak(const Exec& exec, const Speakers<T>& clients, std::span<Payload<T>* const> messages) const {
-  Workspace::Frame frame(*exec.workspace);
+  std::optional<Workspace::Frame> frame;
   CompressContext<T> context = this->context(clients.clients);
   context.remembered = clients.remembered;
   context.remember = clients.remember;
   context.shared = shared_.empty() ? nullptr : shared_.data();
   if (!shared_.empty() && exec.device == Device::cuda && shared_device_ != Device::managed && shared_device_ != Device::cuda) {
-    T* there = frame.take<T>(shared_.size());
+    T* there = frame.emplace(*exec.workspace).template take<T>(shared_.size());
     copy_bytes(there, Device::cuda, shared_.data(), shared_device_, shared_.size_bytes(), exec.stream);
     context.shared = there;
   }

@@ -126,15 +126,16 @@ void Experiment<T>::check_parts() {
                       .downlink_contract = down.compressor->contract(down.scope),
                       .server = scenario_.server.part.kind,
                       .has_plain_server = optimizer_->plain_rate().has_value()};
+  const FeedbackNeeds needs = method_.feedback->needs();
   for (const auto& channel : method_.exchange.channels) {
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(scenario_.compressor_up(channel.name).part.kind);
     const std::string& no_memory = around.contracts.back().no_memory;
-    if (!no_memory.empty() && scenario_.feedback_up.kind != "none" && scenario_.feedback_up.kind != "signum")
+    if (!no_memory.empty() && needs.keeps_error)
       problems.push_back(
           {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + scenario_.feedback_up.kind + "': " + no_memory});
   }
-  method_.feedback->check(around, problems);
+  check_needs(needs, method_.plan, around, problems);
   if (scenario_.participation.absent != AbsentState::keep && method_.plan.error_slot.empty())
     problems.push_back({"participation.absent", "feedback '" + scenario_.feedback_up.kind +
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});

@@ -105,117 +105,62 @@ std::string text_of(const Contract& contract) {
   if (text.empty()) text = "none";
   if (contract.linear) text += "; linear";
   if (!contract.no_memory.empty()) text += "; no feedback keeps its error";
-  return contract.domain.empty() ? text : text + "; " + contract.domain;
+  const std::string domain = to_string(contract.domain);
+  return domain.empty() ? text : text + "; " + domain;
 }
 
-// ---- feedbacks: every combination of surroundings is tried -----------------------------------------------------------------------
+// ---- feedbacks: what their needs say -----------------------------------------------------------------------------------------------
 
-struct Operator {
-  const char* name;
-  Contract contract;
-};
-const std::vector<Operator>& operators() {
-  static const std::vector<Operator> all = [] {
+// One operator of each kind of promise.
+const std::vector<std::pair<std::string, Contract>>& promises() {
+  static const std::vector<std::pair<std::string, Contract>> all = [] {
     Contract contraction, absolute, unbiased;
     contraction.delta = 0.5;
     absolute.kappa = 1;
     unbiased.omega = 9;
-    return std::vector<Operator>{{"contraction", contraction}, {"absolute", absolute}, {"unbiased", unbiased}, {"without a promise", {}}};
+    return std::vector<std::pair<std::string, Contract>>{
+        {"contraction", contraction}, {"absolute", absolute}, {"unbiased", unbiased}, {"without a promise", {}}};
   }();
   return all;
 }
 
-struct Local {
-  std::string name;
-  std::unique_ptr<LocalUpdate<double>> part;
-};
-std::vector<Local> locals_for(const std::string& feedback) {
-  std::vector<Local> locals;
-  for (const std::string& name : Registry::instance().names("local_update")) {
-    Local local{name, make_default<LocalUpdate<double>>("local_update", name)};
-    const std::vector<std::string> needed = local.part->needs_feedback();
-    if (needed.empty() || std::ranges::find(needed, feedback) != needed.end()) locals.push_back(std::move(local));
-  }
-  return locals;
+std::string operators_text(const OperatorNeed& need) {
+  if (!need.kind.empty()) return need.kind;
+  std::vector<std::string> words;
+  for (const auto& [words_of_promise, contract] : promises())
+    if (is_met(need, "", contract)) words.push_back(words_of_promise);
+  return joined(words);
 }
 
-struct Found {
-  std::vector<std::pair<std::string, std::vector<std::string>>> operators;  // by channel
-  std::vector<std::string> units, locals;
-  bool works = false, with_absent = false, with_plain_downlink = false, with_phases = false, with_any_server = false;
+// What a feedback goes together with among the local updates.
+struct SuitedWork {
+  std::vector<std::string> kinds, units, vectors;  // vectors: of the first of them
 };
 
-// What an option may be tuned to is no obstacle.
-bool accepts(const Feedback<double>& feedback, const Surroundings& around) {
-  Problems problems;
-  feedback.check(around, problems);
-  return std::ranges::all_of(problems,
-                             [](const Problem& p) { return p.where.starts_with("feedback.up.") && p.where != "feedback.up.kind"; });
-}
-
-// What surrounds a feedback beside the operators of its channels.
-std::vector<Surroundings> settings_for(const Local& local) {
-  std::vector<Surroundings> all;
-  for (const Unit unit : local.part->units())
-    for (const bool full : {true, false})
-      for (const bool plain : {true, false})
-        for (const int phases : {1, 2})
-          for (const bool subtracts : {false, true}) {
-            if (subtracts != local.part->needs_optimum() && local.name != "gradient") continue;
-            Contract down;
-            down.delta = plain ? 1 : 0.5;
-            if (plain) down.kappa = 0;
-            all.push_back({.local_update = local.name,
-                           .unit = unit,
-                           .full_participation = full,
-                           .channels = local.part->vectors(),
-                           .contracts = {},
-                           .operators = {},
-                           .num_phases = phases,
-                           .computes_anywhere = local.part->computes_anywhere(),
-                           .subtracts_optimum = subtracts,
-                           .downlink = plain ? "identity" : "top_k",
-                           .downlink_contract = down,
-                           .server = "sgd",
-                           .has_plain_server = true});
-          }
-  return all;
-}
-
-void note(const Surroundings& around, Found& found) {
-  found.works = true;
-  for (std::size_t c = 0; c < around.operators.size(); ++c) add_once(found.operators[c].second, around.operators[c]);
-  add_once(found.units, to_string(around.unit));
-  add_once(found.locals, around.local_update + (around.subtracts_optimum ? " with subtract = \"optimum\"" : ""));
-  found.with_absent = found.with_absent || around.full_participation == false;
-  found.with_plain_downlink = found.with_plain_downlink || around.downlink == "identity";
-  found.with_phases = found.with_phases || around.num_phases > 1;
-}
-
-// Every operator on every channel.
-void try_operators(const Feedback<double>& feedback, Surroundings around, std::size_t channels, Found& found) {
-  if (around.operators.size() == channels) {
-    if (!accepts(feedback, around)) return;
-    note(around, found);
-    around.has_plain_server = false;
-    found.with_any_server = found.with_any_server || accepts(feedback, around);
-    return;
+SuitedWork suited_work_of(const std::string& feedback, const FeedbackNeeds& needs) {
+  SuitedWork work;
+  for (const std::string& kind : Registry::instance().names("local_update")) {
+    const auto update = make_default<LocalUpdate<double>>("local_update", kind);
+    const std::vector<std::string> needed = update->needs_feedback();
+    if (!needed.empty() && std::ranges::find(needed, feedback) == needed.end()) continue;
+    bool is_suited = false;
+    for (const Unit unit : update->units()) {
+      Surroundings around;
+      around.local_update = kind;
+      around.unit = unit;
+      around.channels = update->vectors();
+      around.computes_anywhere = update->computes_anywhere();
+      around.subtracts_optimum = update->needs_optimum() || needs.subtracts_optimum;
+      const bool suits = suits_local_work(needs, around);
+      if (suits) add_once(work.units, to_string(unit));
+      is_suited = is_suited || suits;
+    }
+    if (!is_suited) continue;
+    if (work.vectors.empty()) work.vectors = update->vectors();
+    const bool subtracts = update->needs_optimum() || (needs.subtracts_optimum && kind == "gradient");
+    work.kinds.push_back(kind + (subtracts ? " with subtract = \"optimum\"" : ""));
   }
-  for (const Operator& op : operators()) {
-    Surroundings more = around;
-    more.operators.emplace_back(op.name);
-    more.contracts.push_back(op.contract);
-    try_operators(feedback, std::move(more), channels, found);
-  }
-}
-
-void try_all(const Feedback<double>& feedback, const Local& local, Found& found) {
-  const auto channels = channels_of(feedback.plan(), local.part->vectors());
-  for (const ChannelSpec& channel : channels)
-    if (std::ranges::none_of(found.operators, [&](const auto& known) { return known.first == channel.name; }))
-      found.operators.push_back({channel.name, {}});
-  if (found.operators.size() > channels.size()) return;  // fewer channels than with another local update
-  for (const Surroundings& around : settings_for(local)) try_operators(feedback, around, channels.size(), found);
+  return work;
 }
 
 }  // namespace
@@ -227,26 +172,27 @@ std::string promise_of_compressor(const std::string& name) {
 std::string message_of_compressor(const std::string& name) { return ask_compressor<float>(name, messages_of); }
 
 std::vector<std::string> needs_of_feedback(const std::string& name) {
-  Found found;
+  FeedbackNeeds needs;
+  FeedbackPlan plan;
   try {
     const auto part = make_default<Feedback<double>>("feedback", name);
-    for (const Local& local : locals_for(name)) try_all(*part, local, found);
+    needs = part->needs();
+    plan = part->plan();
   } catch (const Error&) {  // an option that has to be given
     return {};
   }
-  if (!found.works) return {};
-  // With the plain gradient there is no need to say that it may be less the one at the optimum.
-  if (std::ranges::find(found.locals, "gradient") != found.locals.end())
-    std::erase_if(found.locals, [](const std::string& local) { return local.starts_with("gradient with"); });
+  const SuitedWork work = suited_work_of(name, needs);
+  if (work.kinds.empty()) return {};
   std::vector<std::string> lines;
-  for (const auto& [channel, names] : found.operators)
-    lines.push_back("operators" + (found.operators.size() > 1 ? " of " + channel : "") + ": " + joined(names) +
-                    (found.with_phases ? "; in phases too" : ""));
-  lines.push_back("units: " + joined(found.units));
-  lines.push_back("local updates: " + joined(found.locals));
-  if (!found.with_absent) lines.emplace_back("participation: every client in every round");
-  if (!found.with_plain_downlink) lines.emplace_back("downlink: a compressor");
-  if (!found.with_any_server) lines.emplace_back("server: sgd without momentum, weight decay and look-ahead");
+  const std::vector<ChannelSpec> channels = channels_of(plan, work.vectors);
+  for (const ChannelSpec& channel : channels)
+    lines.push_back("operators" + (channels.size() > 1 ? " of " + channel.name : "") + ": " +
+                    operators_text(need_of_channel(needs, channel.name)) + (needs.own_messages ? "" : "; in phases too"));
+  lines.push_back("units: " + joined(work.units));
+  lines.push_back("local updates: " + joined(work.kinds));
+  if (needs.every_client || !needs.all_at_first.empty()) lines.emplace_back("participation: every client in every round");
+  if (needs.contracting_downlink) lines.emplace_back("downlink: a compressor");
+  if (needs.plain_server) lines.emplace_back("server: sgd without momentum, weight decay and look-ahead");
   return lines;
 }
 

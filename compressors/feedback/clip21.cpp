@@ -26,10 +26,12 @@ class Clip21 final : public Shifted<T> {
  public:
   explicit Clip21(const Clip21Options& o) : Shifted<T>("clip21", {.lambda = 1, .nu = 1}), tau_(o.tau) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::gradients("clip21", around, problems);
-    needs::contraction("clip21", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.units = {Unit::gradient};
+    needs.units_why = "compresses gradients";
+    needs.operators = {{.is = OperatorClass::contraction}};
+    return needs;
   }
 
   [[nodiscard]] std::string host_walks() const override { return "clips every difference of a gradient to its shift"; }

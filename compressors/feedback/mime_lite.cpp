@@ -20,10 +20,7 @@ class MimeLite final : public Feedback<T> {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "momentum_sum", .owner = SlotOwner::server}}};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.local_update != "mime_lite")
-      problems.push_back({"local.kind", "feedback 'mime_lite' needs local kind \"mime_lite\", is \"" + around.local_update + "\""});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "mime_lite", .local_kind = "mime_lite"}; }
   [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;

@@ -39,9 +39,10 @@ class PowerEf final : public ErrorMemory<T> {
     for (std::int64_t s = 2; s <= steps_; ++s) plan.channels.push_back({.name = "power" + std::to_string(s)});
     return plan;
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    ErrorMemory<T>::check(around, problems);
-    needs::own_messages("power_ef", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = ErrorMemory<T>::needs();
+    needs.own_messages = true;
+    return needs;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (radius_ > 0) return TheoryStep::none("no theorem on the step size of power_ef with perturbed gradients is implemented");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/registry.hpp"
@@ -44,6 +45,15 @@ struct Sent {
   Payload<T> message;
   std::vector<T> c;
 };
+
+// The length of the message on the wire.
+template <class T>
+std::uint64_t wire_bits(Compressor<T>& op, const Payload<T>& message, const Scope& scope) {
+  Conversation<T> talk(op, scope, 99);
+  talk.open(1);
+  const codec::Channel<T> channel{&message.on_wire(), &scope, {}, talk.known_levels()};
+  return codec::encoded_bits<T>(std::span(&channel, 1));
+}
 
 // |C(x) - x|^2 / |x|^2, mean over `draws` rounds.
 template <class T>
