@@ -35,7 +35,7 @@ struct Shape {
   [[nodiscard]] std::size_t channels() const { return dims[0]; }
   [[nodiscard]] std::size_t height() const { return dims[1]; }
   [[nodiscard]] std::size_t width() const { return dims[2]; }
-  [[nodiscard]] std::string text() const;  // "1x28x28"
+  [[nodiscard]] FL_API std::string text() const;  // "1x28x28"
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
