@@ -25,8 +25,8 @@ COMPARING = ("kernels", "runs", "determinism", "sanitizer")  # what goes wrong i
 
 # Suites by how much they tell; those that are not named come behind them.
 FIRST_KERNELS = ("GpuRows", "GpuTopK", "GpuParity", "GpuAggregation", "GpuTally", "GpuMessages", "GpuProducts", "GpuLayers", "GpuRepeatedWork")
-RUNS = ("GpuTraining", "GpuRun", "GpuSteps", "GpuEvaluation", "GpuRoundedProducts", "GpuState", "GpuOwnMemoryGrid", "GpuOwnMemory", "GpuRuns", "GpuSweep", "GpuTrainingOverManyRounds",
-        "GpuTrainingFaults")
+RUNS = ("GpuTraining", "GpuRun", "GpuSteps", "GpuEvaluation", "GpuRoundedProducts", "GpuState", "GpuOwnMemoryGrid", "GpuOwnMemory", "GpuRuns", "GpuSweep",
+        "GpuTrainingOverManyRounds", "GpuTrainingFaults")
 # For compute-sanitizer: one test of each way of writing a kernel. It makes them many times slower.
 SANITIZED = ("GpuRepeatedWork.IsRecorded", "GpuParity.SameBytesOnNastyNumbers/(top_k|qsgd|ef_sign|drive)$", "GpuTopK.IsTheCpusWhere",
              "GpuAggregationOrder.GroupsOf", "GpuLayers.NanStaysNan")

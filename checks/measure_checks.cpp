@@ -2,6 +2,7 @@
 // depend on them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -82,7 +83,7 @@ RunResult run_cell(const Cell& cell, const MachineOptions& machine, std::uint64_
           cell, [stop](const RoundRow& row) { return stop == 0 || row.round != stop; }, plan);
 }
 
-bool same_rows(const std::vector<RoundRow>& a, const std::vector<RoundRow>& b) { return std::ranges::equal(a, b, same_bits); }
+bool same_rows(const std::vector<RoundRow>& a, const std::vector<RoundRow>& b) { return std::ranges::equal(a, b, fl::same_bits); }
 
 // Calls check(cell, its run, place) for each problem that the measure accepts, in both precisions.
 template <class F>

@@ -19,10 +19,9 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
+#include "compressors/sampled_search.hpp"
 #include "compressors/sparsity.hpp"
-#include "compressors/thresholds.hpp"
 #include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
 
 namespace fl {
 
@@ -64,49 +63,17 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
   return o.kept.k > 0 ? static_cast<double>(kept_entries(o.kept, n)) / static_cast<double>(n) : o.kept.ratio;
 }
 
-namespace FL_DEVICE_NS {
+}  // namespace fl
+
+// send_by_samples.
+#if defined(FL_DEVICE_IS_CUDA)
+#include "compressors/sampled_search_on_gpu.cuh"
+#else
+#include "compressors/sampled_search_on_cpu.hpp"
+#endif
+
+namespace fl::FL_DEVICE_NS {
 namespace {
-
-// 1 where an entry reaches its segment's threshold.
-template <class T>
-struct IsSent {
-  const T* threshold;  // [S]
-  FL_HD double operator()(T p, std::size_t segment) const { return (p < T(0) ? -p : p) >= threshold[segment] ? 1 : 0; }
-};
-
-// A step of segment s towards the wanted number; moved[s] tells whether there was one. A segment that stays has come to its end.
-template <class T>
-struct CorrectThreshold {
-  const double *sent, *wanted;  // [S]
-  double tolerance;
-  T* threshold;          // [S]
-  std::uint32_t* moved;  // [S]
-
-  FL_HD void operator()(std::size_t s) const {
-    const bool is_above = sent[s] > (1 + tolerance) * wanted[s], is_below = sent[s] < (1 - tolerance) * wanted[s];
-    if (is_above)
-      threshold[s] = static_cast<T>(1 + tolerance) * threshold[s];
-    else if (is_below)
-      threshold[s] = static_cast<T>(1 - tolerance) * threshold[s];
-    moved[s] = is_above || is_below ? 1 : 0;
-  }
-};
-
-// No threshold is above the largest magnitude, nor lets zeros through.
-template <class T>
-struct LimitThreshold {
-  const double* largest;  // [S], or null where none is
-  T smallest;
-  T* threshold;  // [S]
-  FL_HD void operator()(std::size_t s) const {
-    if (largest == nullptr) {
-      threshold[s] = positive_threshold(threshold[s], smallest);
-      return;
-    }
-    const T top = largest[s] > 0 ? static_cast<T>(largest[s]) : T(0);
-    threshold[s] = positive_threshold(threshold[s] < top ? threshold[s] : top, smallest);
-  }
-};
 
 template <class T>
 class DgcSampled final : public Compressor<T> {
@@ -125,45 +92,11 @@ class DgcSampled final : public Compressor<T> {
     std::vector<double> wanted;
     for (const Segment& segment : scope.segments)
       wanted.push_back(density_of(options_, context.round, segment.size()) * static_cast<double>(segment.size()));
-    send_above_thresholds(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, T* threshold) {
-      for (std::size_t s = 0; s < scope.segments.size(); ++s)
-        estimate(exec, segment_stream(context, k, s), p + scope.segments[s].begin, scope.segments[s].size(), wanted[s], threshold + s);
-      correct(exec, vector_input(p, scope.P), scope, wanted, threshold);
-    });
+    const SampledSearch search{wanted, options_.sample, options_.tolerance, options_.rounds};
+    send_by_samples(exec, context, input, scope, search, state, messages);
   }
 
  private:
-  static constexpr T kSmallest = std::numeric_limits<T>::denorm_min();
-
-  void estimate(const Exec& exec, const RandomStream& stream, const T* p, std::size_t n, double wanted, T* threshold) const {
-    Workspace::Frame frame(*exec.workspace);
-    const auto size = std::max<std::size_t>(1, static_cast<std::size_t>(options_.sample * static_cast<double>(n)));
-    const auto rank = std::clamp<std::size_t>(static_cast<std::size_t>(options_.sample * wanted), 1, size);
-    T* sample = frame.take<T>(size);
-    for_each(exec, size, SampleMagnitude<T>{stream, p, n, sample});
-    sort_rows(exec, sample, 1, size);
-    for_each(exec, 1, TakeRank<T>{sample, size, rank, kSmallest, threshold});
-  }
-
-  // The segments' thresholds [S] together, until all of them have come to their end.
-  void correct(const Exec& exec, const Affine<T>& p, const Scope& scope, const std::vector<double>& wanted, T* threshold) const {
-    Workspace::Frame frame(*exec.workspace);
-    const std::size_t S = wanted.size();
-    auto *reduced = frame.take<double>(S), *placed = frame.take<double>(S);
-    auto* moved = frame.take<std::uint32_t>(S);
-    copy_bytes(placed, kThisDevice, wanted.data(), Device::cpu, S * sizeof(double), exec.stream);
-    std::vector<std::uint32_t> any(S, 1);
-    for (std::int64_t round = 0; round < options_.rounds && std::ranges::count(any, 1U) > 0; ++round) {
-      reduce_rows(exec, p, scope, IsSent<T>{threshold}, Reduce::sum, reduced);
-      for_each(exec, S, CorrectThreshold<T>{reduced, placed, options_.tolerance, threshold, moved});
-      copy_bytes(any.data(), Device::cpu, moved, kThisDevice, S * sizeof(std::uint32_t), exec.stream);
-    }
-    // Where the last count left all thresholds as they were, something reaches each of them, so none is above the largest magnitude.
-    const bool is_limited = options_.rounds > 0 && std::ranges::count(any, 1U) == 0;
-    if (!is_limited) reduce_rows(exec, p, scope, MagnitudeOf{}, Reduce::max, reduced);
-    for_each(exec, S, LimitThreshold<T>{is_limited ? nullptr : reduced, kSmallest, threshold});
-  }
-
   DgcSampledOptions options_;
 };
 
@@ -173,5 +106,4 @@ FL_REGISTER_PART(Compressor, DgcSampled, DgcSampledOptions,
                            "Lin, Han, Mao, Wang, Dally, Deep gradient compression, ICLR 2018"}));
 
 }  // namespace
-}  // namespace FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::FL_DEVICE_NS

@@ -14,7 +14,6 @@
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
 // One-bit distributed mean estimation", NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
 #include <cmath>
-#include <type_traits>
 
 #include "compressors/compressor.hpp"
 #include "compressors/rotation.hpp"
@@ -36,32 +35,22 @@ inline void describe(Schema& s, DriveOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// scale [S] from sums of squares and of magnitudes of the rotated segments
+// From sums of squares and of magnitudes of a rotated segment.
 template <class T>
 struct DriveScale {
   RotationScale rule;
-  const double *squares, *magnitudes, *size;
-  T* scale;
-  FL_HD void operator()(std::size_t s) const {
-    const double l1 = magnitudes[s];
-    scale[s] = usable_scale<T>(rule == RotationScale::unbiased ? squares[s] / l1 : l1 / size[s]);
+  FL_HD T operator()(double squares, double magnitudes, double size) const {
+    return usable_scale<T>(rule == RotationScale::unbiased ? squares / magnitudes : magnitudes / size);
   }
 };
 
-struct RotatedSign {
-  using Map = std::integral_constant<LevelMap, LevelMap::sign>;
-  template <class T>
-  FL_HD std::int32_t operator()(T z, T, std::uint32_t, std::size_t) const {
-    return z < T(0) ? 0 : 1;
-  }
-};
 template <class T>
 struct SignNumber {
   FL_HD T operator()(std::int32_t level) const { return level != 0 ? T(1) : T(-1); }
 };
 
 template <class T>
-class Drive final : public Rotated<T> {
+class Drive final : public Rotated<T, SignNumber<T>> {
  public:
   explicit Drive(const DriveOptions& options) : options_(options) {}
 
@@ -82,21 +71,10 @@ class Drive final : public Rotated<T> {
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>&, const Scope&) const override { return all_known(sign_format()); }
 
  protected:
-  void quantise(const Exec& exec, const Scope& scope, T* z, std::span<Payload<T>* const> message) const override {
-    Workspace::Frame frame(*exec.workspace);
-    const std::size_t S = scope.segments.size();
-    const Affine<T> input = vector_input(static_cast<const T*>(z), scope.P);
-    auto *squares = frame.take<double>(S), *magnitudes = frame.take<double>(S);
-    T* scale = frame.take<T>(S);
-    reduce_rows(exec, input, scope, SquareOf{}, Reduce::sum, squares);
-    reduce_rows(exec, input, scope, MagnitudeOf{}, Reduce::sum, magnitudes);
-    for_each(exec, S, DriveScale<T>{options_.scale, squares, magnitudes, segment_sizes(exec, scope, frame), scale});
-    quantize_rows(exec, input, scope, sign_format(), LevelWidth::w8, scale, RotatedSign{}, std::span<const RandomStream>{}, StateWrite<T>{},
-                  message);
+  void quantise(const Exec& exec, const Scope& scope, std::uint32_t K, T* z, std::span<Payload<T>* const> coded) const override {
+    quantise_signs(exec, scope, K, z, DriveScale<T>{options_.scale}, coded);
   }
-  void numbers(const Exec& exec, const Scope& scope, const Payload<T>& coded, T* out) const override {
-    scaled_numbers(exec, scope, coded, SignNumber<T>{}, out);
-  }
+  [[nodiscard]] SignNumber<T> number() const override { return {}; }
 
  public:
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {

@@ -87,32 +87,36 @@ struct CentroidNumber {
   FL_HD T operator()(std::int32_t level) const { return static_cast<T>(level < 0 ? -table.centroid[-level - 1] : table.centroid[level]); }
 };
 
-// z <- sqrt(n) z / |z|, over one segment
+// z <- sqrt(n) z / |z|, over one segment of several clients
 template <class T>
 struct Normalise {
-  const double* squares;
-  double size;
-  T* z;
-  FL_HD void operator()(std::size_t j) const {
-    z[j] = *squares > 0 ? static_cast<T>(static_cast<double>(z[j]) * sqrt(size / *squares)) : T(0);
+  const double* squares;  // of the segment, S apart
+  std::size_t S, n, P;
+  T* z;  // of the segment, rows P apart
+  FL_HD void operator()(std::size_t i) const {
+    const std::size_t k = i / n;
+    const double square = squares[k * S];
+    T& x = z[k * P + (i - k * n)];
+    x = square > 0 ? static_cast<T>(static_cast<double>(x) * sqrt(static_cast<double>(n) / square)) : T(0);
   }
 };
 
-// scale [S]; products and centroids are of the normalised z
+// scale [K,S]; products and centroids are of the normalised z
 template <class T>
 struct EdenScales {
   EdenScale rule;
-  const double *squares, *products, *centroids, *size;
+  const double *squares, *products, *centroids, *size;  // [K,S], size: [S]
+  std::size_t S;
   T* scale;
-  FL_HD void operator()(std::size_t s) const {
-    const double norm = sqrt(squares[s]), root = sqrt(size[s]);
-    const double value = rule == EdenScale::unbiased ? norm * root / products[s] : norm / root * (products[s] / centroids[s]);
-    scale[s] = usable_scale<T>(value);
+  FL_HD void operator()(std::size_t i) const {
+    const double norm = sqrt(squares[i]), root = sqrt(size[i % S]);
+    const double value = rule == EdenScale::unbiased ? norm * root / products[i] : norm / root * (products[i] / centroids[i]);
+    scale[i] = usable_scale<T>(value);
   }
 };
 
 template <class T>
-class Eden final : public Rotated<T> {
+class Eden final : public Rotated<T, CentroidNumber<T>> {
  public:
   explicit Eden(const EdenOptions& options) : options_(options), centroids_(normal_centroids(static_cast<int>(options.bits))) {}
 
@@ -136,27 +140,26 @@ class Eden final : public Rotated<T> {
   [[nodiscard]] MessageLevels known_levels(const CompressContext<T>&, const Scope&) const override { return all_known(level_format()); }
 
  protected:
-  void quantise(const Exec& exec, const Scope& scope, T* z, std::span<Payload<T>* const> message) const override {
+  void quantise(const Exec& exec, const Scope& scope, std::uint32_t K, T* z, std::span<Payload<T>* const> coded) const override {
     Workspace::Frame frame(*exec.workspace);
     const std::size_t S = scope.segments.size();
-    const Affine<T> input = vector_input(static_cast<const T*>(z), scope.P);
-    auto *squares = frame.take<double>(S), *products = frame.take<double>(S), *centroids = frame.take<double>(S);
-    T* scale = frame.take<T>(S);
+    Affine<T> input;
+    input.add(T(1), BatchView<const T>{z, nullptr, K, scope.P, scope.P});
+    auto *squares = frame.take<double>(K * S), *products = frame.take<double>(K * S), *centroids = frame.take<double>(K * S);
+    T* scale = frame.take<T>(K * S);
     reduce_rows(exec, input, scope, SquareOf{}, Reduce::sum, squares);
     for (std::size_t s = 0; s < S; ++s) {
       const Segment& segment = scope.segments[s];
-      for_each(exec, segment.size(), Normalise<T>{squares + s, static_cast<double>(segment.size()), z + segment.begin});
+      for_each(exec, K * segment.size(), Normalise<T>{squares + s, S, segment.size(), scope.P, z + segment.begin});
     }
     const Nearest nearest{centroids_};
     reduce_rows(exec, input, scope, InnerProduct{nearest}, Reduce::sum, products);
     reduce_rows(exec, input, scope, SquaredCentroid{nearest}, Reduce::sum, centroids);
-    for_each(exec, S, EdenScales<T>{options_.scale, squares, products, centroids, segment_sizes(exec, scope, frame), scale});
+    for_each(exec, K * S, EdenScales<T>{options_.scale, squares, products, centroids, segment_sizes(exec, scope, frame), S, scale});
     quantize_rows(exec, input, scope, level_format(), LevelWidth::w8, scale, CentroidLevel<T>{nearest}, std::span<const RandomStream>{},
-                  StateWrite<T>{}, message);
+                  StateWrite<T>{}, coded);
   }
-  void numbers(const Exec& exec, const Scope& scope, const Payload<T>& coded, T* out) const override {
-    scaled_numbers(exec, scope, coded, CentroidNumber<T>{centroids_}, out);
-  }
+  [[nodiscard]] CentroidNumber<T> number() const override { return {centroids_}; }
 
  private:
   [[nodiscard]] LevelFormat level_format() const {

@@ -5,7 +5,9 @@
 namespace fl {
 
 MeasureValue& MeasureRow::find(std::string_view column, MeasureColumn::Type type) {
-  const std::size_t place = place_of(columns_, column);
+  std::size_t place = 0;  // columns are mostly set in their order
+  while (place < columns_.size() && values_[place].is_set) ++place;
+  if (place == columns_.size() || columns_[place].name != column) place = place_of(columns_, column);
   if (place == columns_.size())
     throw Error("measure \"" + measure_ + "\" sets the column \"" + std::string(column) + "\", which it does not declare");
   if (columns_[place].type != type)

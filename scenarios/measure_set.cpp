@@ -151,6 +151,7 @@ void MeasureSet<T>::add_standard(const StandardMeasure& standard) {
   for (const MeasureColumn& column : entry.columns)
     entry.places.push_back(
         static_cast<std::size_t>(std::ranges::find(kRoundColumns, column.name, &RoundColumn::name) - kRoundColumns.begin()));
+  entry.due = due_of_standard(standard);
   entries_.push_back(std::move(entry));
 }
 
@@ -165,6 +166,7 @@ void MeasureSet<T>::add_asked(const NamedPart& measure) {
   entry.first = columns_.size();
   check_columns_of(entry.name, entry.columns, columns_, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
+  entry.due = due_of_asked(entry);
   entries_.push_back(std::move(entry));
 }
 
@@ -184,42 +186,52 @@ void MeasureSet<T>::check(const MeasureProblem<T>& problem, Problems& problems) 
   }
 }
 
+// When a measure that every run has is due: what the key says that it follows.
 template <class T>
-bool MeasureSet<T>::is_due_standard(const Entry& entry, std::uint32_t round) const {
+auto MeasureSet<T>::due_of_standard(const StandardMeasure& standard) const -> Due {
   using Gradient = EvaluateOptions::Gradient;
   const EvaluateOptions& options = scenario_.evaluate;
-  if (round == 0 && !entry.standard->in_round_0) return false;
-  if (entry.name == "costs") return true;
-  if (entry.name == "messages") return schedule_.is_due(round, schedule_.messages_every());
-  if (entry.name == "updates") return schedule_.is_due(round, options.updates_every);
-  if (entry.name == "average") return options.average && schedule_.is_due(round, options.every);
-  if (entry.name == "client_accuracy") return schedule_.is_due(round, options.clients_every);
-  if (entry.name == "ranking") return schedule_.is_due(round, options.ranking_every);
-  if (entry.name != "gradients") return schedule_.is_due(round, options.every);
-  const Gradient gradient = schedule_.wants_gradient();
-  return gradient != Gradient::never &&
-         (round == 0 || (gradient == Gradient::every && schedule_.is_due(round, schedule_.gradient_every())));
+  Due due{.every = options.every};
+  if (standard.key.empty()) due.every = 1;
+  if (standard.name == "messages") due.every = schedule_.messages_every();
+  if (standard.name == "updates") due.every = options.updates_every;
+  if (standard.name == "average" && !options.average) due.every = 0;
+  if (standard.name == "client_accuracy") due.every = options.clients_every;
+  if (standard.name == "ranking") due.every = options.ranking_every;
+  due.in_round_0 = standard.in_round_0 && due.every > 0;
+  if (standard.name == "gradients") {
+    const Gradient gradient = schedule_.wants_gradient();
+    due.in_round_0 = gradient != Gradient::never;
+    due.every = gradient == Gradient::every ? schedule_.gradient_every() : 0;
+  }
+  return due;
 }
 
 template <class T>
-bool MeasureSet<T>::is_due_asked(const Entry& entry, std::uint32_t round) const {
-  if (round == 0 && (entry.cost.messages || entry.cost.updates)) return false;
-  if (entry.every > 0) return schedule_.is_due(round, entry.every);
-  switch (entry.when) {
-    case MeasureTimes::each_round: return true;
-    case MeasureTimes::evaluations: return schedule_.is_due(round, scenario_.evaluate.every);
-    case MeasureTimes::messages: return round > 0 && schedule_.is_due(round, schedule_.messages_every());
-    case MeasureTimes::start: return round == 0;
-    case MeasureTimes::end: return round == scenario_.rounds;
+auto MeasureSet<T>::due_of_asked(const Entry& entry) const -> Due {
+  Due due{.every = entry.every, .in_round_0 = entry.every > 0};
+  if (entry.every == 0) {
+    switch (entry.when) {
+      case MeasureTimes::each_round: due = {.every = 1, .in_round_0 = true}; break;
+      case MeasureTimes::evaluations: due = {.every = scenario_.evaluate.every, .in_round_0 = scenario_.evaluate.every > 0}; break;
+      case MeasureTimes::messages: due = {.every = schedule_.messages_every()}; break;
+      case MeasureTimes::start: due = {.in_round_0 = true}; break;
+      case MeasureTimes::end: due = {.in_last_round = true}; break;
+    }
   }
-  return false;
+  if (entry.cost.messages || entry.cost.updates) due.in_round_0 = false;
+  return due;
 }
 
 template <class T>
 DueMeasures MeasureSet<T>::due(std::uint32_t round) const {
   DueMeasures due;
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    due[i] = entries_[i].standard != nullptr ? is_due_standard(entries_[i], round) : is_due_asked(entries_[i], round);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Due& when = entries_[i].due;
+    due[i] = round == 0
+                 ? when.in_round_0
+                 : schedule_.is_due(round, when.every) || (when.in_last_round && static_cast<std::int64_t>(round) == scenario_.rounds);
+  }
   return due;
 }
 

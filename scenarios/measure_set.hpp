@@ -87,12 +87,18 @@ class MeasureSet {
   void persist(Archive& archive);
 
  private:
+  struct Due {
+    std::int64_t every = 0;      // rounds between two measurements, of which one is in the last round; 0 = not so
+    bool in_round_0 = false;     // before the first round
+    bool in_last_round = false;  // there alone
+  };
   struct Entry {
     std::string name;
     const StandardMeasure* standard = nullptr;  // null for one that the scenario asks for
     std::int64_t every = 0;                     // of the scenario's table; 0 = as `when` says
     MeasureTimes when = MeasureTimes::evaluations;
     MeasureCost cost{};
+    Due due{};
     std::size_t first = 0;  // into columns_, of one that the scenario asks for
     std::vector<MeasureColumn> columns{};
     std::vector<std::size_t> places{};  // [columns] into kRoundColumns, of a standard one
@@ -100,8 +106,8 @@ class MeasureSet {
   };
   void add_standard(const StandardMeasure& standard);
   void add_asked(const NamedPart& measure);
-  [[nodiscard]] bool is_due_standard(const Entry& entry, std::uint32_t round) const;
-  [[nodiscard]] bool is_due_asked(const Entry& entry, std::uint32_t round) const;
+  [[nodiscard]] Due due_of_standard(const StandardMeasure& standard) const;
+  [[nodiscard]] Due due_of_asked(const Entry& entry) const;
   void put(const Entry& entry, RoundRow& row) const;
 
   const Scenario& scenario_;

@@ -15,7 +15,6 @@
 #include "fl_core/workspace.hpp"
 #include "scenarios/axis_table.hpp"
 #include "scenarios/measure_set.hpp"
-#include "scenarios/measure_set.hpp"
 
 namespace fl {
 namespace {

@@ -132,11 +132,11 @@ struct EvaluateOptions {
   Gradient gradient = Gradient::automatic;
   std::int64_t gradient_every = 0;  // rounds, for Gradient::every; 0 = the same as every
   // Rounds between; 0 = never.
-  std::int64_t clients_every = 0;  // accuracy on each client's own rows
-  std::int64_t ranking_every = 0;  // hit rate and NDCG
-  std::int64_t updates_every = 0;  // how unlike the clients' updates are
-  bool train_loss = true;          // loss over all training rows
-  bool average = false;            // f_gap of the weighted average of all models as well
+  std::int64_t clients_every = 0;   // accuracy on each client's own rows
+  std::int64_t ranking_every = 0;   // hit rate and NDCG
+  std::int64_t updates_every = 0;   // how unlike the clients' updates are
+  bool train_loss = true;           // loss over all training rows
+  bool average = false;             // f_gap of the weighted average of all models as well
   std::vector<NamedPart> measures;  // role "measure": those that are asked for, with columns of their own
   PublishedMetrics published_metrics = PublishedMetrics::none;
   OptimumSource optimum;

@@ -41,7 +41,7 @@ bool set_field(Field& field, const Node& node, const std::string& path, ProblemL
 // Returns "; "epochs" goes with kind = "sgd", "scaffold"" for a key that other parts of the role have, under this name or as a word of
 // the field; "" if there are none, or the word means a key of another table.
 std::string kinds_with(const Section& section, const std::string& key, const std::vector<std::string>& known) {
-  constexpr std::size_t kMostKinds = 5;
+  constexpr std::size_t kMostKinds = 12;
   const std::vector<Meaning> meanings = meanings_of(key);
   const std::string table = table_of_role(section.role);  // the channels and the downlink have the keys of [compressor.up]
   std::string name = key;

@@ -104,12 +104,23 @@ void read_values(const Node& values, Axis& axis, ProblemList& problems) {
   for (const AxisValue& value : axis.values) check_match(value, axis, references, problems);
 }
 
+// A key of the scenario that stands behind [[sweep.axis]] is taken for one of the axis.
+void refuse_other_keys_of_axis(const Node& table, ProblemList& problems) {
+  static const std::vector<std::string> kKnown = {"key", "values", "zip"};
+  for (const auto& [key, member] : table.members) {
+    if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
+    const bool is_slip = !nearest_name(key, kKnown).empty();
+    problems.add(member.key_place,
+                 unknown_key_text("sweep.axis", key, kKnown, is_slip ? "" : "; keys of the scenario stand above [sweep] and its axes"));
+  }
+}
+
 void read_axis(const Node& table, Sweep& sweep, ProblemList& problems) {
   if (table.kind != Node::Kind::table) {
     problems.add(table.place, "sweep.axis: must be a table with key and values, is " + table.shown());
     return;
   }
-  refuse_other_keys(table, "sweep.axis", {"key", "values", "zip"}, problems);
+  refuse_other_keys_of_axis(table, problems);
   const Node* key = need(table, "sweep.axis", "key", "the key that the axis moves, such as \"partition.alpha\"", problems);
   const Node* values = need(table, "sweep.axis", "values", "the list of its values", problems);
   if (key == nullptr || values == nullptr) return;
@@ -244,7 +255,8 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     sweep.seeds_place = seeds->place;
     Schema schema;
     const auto why = schema.field("seeds", sweep.seeds, "").at_least(1).assign(seeds->holds_table() ? Value{} : seeds->value());
-    if (why) problems.add(seeds->place, "sweep.seeds: " + *why);
+    const std::string hint = seeds->kind == Node::Kind::array ? "; it says how many: 3 plays the seeds 1, 2 and 3" : "";
+    if (why) problems.add(seeds->place, "sweep.seeds: " + *why + hint);
   }
   if (const Node* axes = table.find("axis")) {
     if (axes->kind != Node::Kind::array)

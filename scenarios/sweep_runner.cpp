@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -43,13 +44,19 @@ struct ReportHead {
   RoundBitsOfColumns measured{};
 };
 
-// Writes into `text`, whose memory is used again: there is a report for every round.
-void write_progress(const RunProgress& progress, std::string& text) {
+// Writes into `text`, whose memory is used again: there is a report for every round. `has_new` says whether progress.measured is another
+// row than in the report before.
+void write_progress(const RunProgress& progress, bool has_new, std::string& text) {
   ReportHead head{.round = progress.round,
                   .train_loss = progress.train_loss,
                   .test_accuracy = progress.test_accuracy,
                   .has_measured = progress.has_measured,
                   .measured = {}};
+  constexpr std::size_t kCounts = offsetof(ReportHead, measured);
+  if (!has_new && text.size() >= sizeof head) {
+    std::memcpy(text.data(), &head, kCounts);
+    return;
+  }
   if (progress.has_measured) head.measured = bits_of_columns(progress.measured);
   text.assign(reinterpret_cast<const char*>(&head), sizeof head);
   for (const double value : progress.measured.more) text.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -280,11 +287,12 @@ std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Repo
           progress.round = row.round;
           if (row.train_loss == row.train_loss) progress.train_loss = row.train_loss;
           if (row.test_accuracy == row.test_accuracy) progress.test_accuracy = row.test_accuracy;
-          if (is_measured(row)) {
+          const bool has_new = is_measured(row);
+          if (has_new) {
             progress.has_measured = true;
             progress.measured = row;
           }
-          write_progress(progress, text);
+          write_progress(progress, has_new, text);
           report(text);
           return !asked_to_stop();
         },

@@ -111,7 +111,10 @@ std::string lines_of(const std::string& text, std::uint32_t number) {
 
 ConfigError not_toml(const Place& place, const std::string& why, const std::string& text) {
   const std::string line = lines_of(text, place.line);
-  return ConfigError(std::vector<Problem>{{place.text(), "not valid TOML: " + why + (line.empty() ? "" : "; the line is: " + line)}});
+  const bool is_broken_table = why.find("inline table") != std::string::npos && why.find("\\n") != std::string::npos;
+  const std::string hint = is_broken_table ? "; a table in braces must stand on one line; [table] with its keys below takes several" : "";
+  return ConfigError(
+      std::vector<Problem>{{place.text(), "not valid TOML: " + why + hint + (line.empty() ? "" : "; the line is: " + line)}});
 }
 
 std::string too_deep_text() {

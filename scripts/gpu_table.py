@@ -30,7 +30,7 @@ ROWS = (
     ("EF14 + top_k 1% of whole vectors", f"0.5 {FLOOR}", "operators", ["top_k 1%, whole vectors"]),
     ("EF14 + ef_sign of whole vectors", "0.7 of 20 bytes per parameter", "operators", ["ef_sign, whole vectors"]),
     ("natural; stc 1%", f"- ({FLOOR[3:]})", "operators", ["natural, stochastic", "stc 1%"]),
-    ("drive; dgc_sampled 1%", "- (45.6 and 20 bytes per parameter and the message)", "operators", ["drive", "dgc_sampled 1%"]),
+    ("drive; dgc_sampled 1%", "- (55.2 and 12 bytes per parameter and the message)", "operators", ["drive", "dgc_sampled 1%"]),
     ("three_lc", "- (20 bytes per parameter)", "operators", ["three_lc"]),
     ("sums of messages, 1,000 clients x 1M parameters, all values", "0.8 of 4 bytes for each at the speed of the copy", "aggregation", ["all values"]),
     ("sums of lists of 1%: random_k, top_k", "-", "aggregation", ["random_k 1%", "top_k 1%, segments of 100,000"]),

@@ -136,10 +136,9 @@ std::vector<RoundRow> StoreReader::read_rows(std::uint64_t id) {
   rows_->bind(0, id);
   std::vector<RoundRow> rows;
   while (rows_->step()) {
-    RoundRow row;
+    RoundRow& row = rows.emplace_back();
     store::read_columns(*rows_, 0, kRoundColumns, row);
-    if (!rows.empty() && row.round <= rows.back().round) throw DamagedError("its rounds are not in their order");
-    rows.push_back(std::move(row));
+    if (rows.size() > 1 && row.round <= rows[rows.size() - 2].round) throw DamagedError("its rounds are not in their order");
   }
   rows_->reset();
   if (measures_) measures_->read_values(id, rows);

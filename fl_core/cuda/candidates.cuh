@@ -65,7 +65,7 @@ struct Chosen {
   const T* value = nullptr;                                                  // [K,num_slots] p
   const std::uint16_t* place = nullptr;                                      // [K,num_slots], from the tile's first element
   const std::uint32_t *slot = nullptr, *listed = nullptr, *quota = nullptr;  // [K,num_tiles]; slot: the first one, of the client's
-  std::uint32_t* kept = nullptr;                                             // [K,num_tiles], entries that are kept
+  std::uint32_t* kept = nullptr;  // [K,num_tiles], entries that are kept; of all tiles where found is null
 };
 
 // Lists candidates of the large segments and chooses among them. k: [S] on the host. For every segment that is listed the state row holds

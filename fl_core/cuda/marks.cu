@@ -166,13 +166,14 @@ __global__ void write_positions(ScopePlan plan, std::size_t num_clients, const s
 struct MarkedEntries {
   const std::uint32_t *first, *total;
 };
-// kept: [K,num_tiles], the counts of tiles that are chosen; null where none is.
+// kept: [K,num_tiles], the counts of tiles that are chosen, or of all where found is null; null where none are there.
 MarkedEntries count_entries(const Exec& exec, const ScopePlan& plan, std::size_t K, const std::uint32_t* mark, const Found* found,
                             std::uint32_t* kept, Workspace::Frame& frame) {
   const std::size_t pieces = K * plan.num_tiles;
   auto* first = kept != nullptr ? kept : frame.take<std::uint32_t>(pieces);
   auto* total = frame.take<std::uint32_t>(K);
-  Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, plan, K, found, first);
+  if (kept == nullptr || found != nullptr)
+    Launch(exec, "count_marks", blocks_for(pieces * kWarp))(count_marks, mark, plan, K, found, first);
   Launch(exec, "scan_counts", K, kScanThreads)(scan_counts, first, K, plan.num_tiles, total);
   return {first, total};
 }

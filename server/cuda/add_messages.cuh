@@ -61,7 +61,7 @@ struct Place {
   }
 };
 
-[[nodiscard]] __device__ Place place_at(const ScopePlan& plan, const Cut& cut, std::size_t part) {
+[[nodiscard]] __device__ inline Place place_at(const ScopePlan& plan, const Cut& cut, std::size_t part) {
   const bool is_excluded = part >= cut.num_compressed_parts;
   if (cut.bucket != 0 && !is_excluded) {
     const std::size_t segment = part * cut.together, first = segment * cut.bucket, left = cut.num_compressed - first;
@@ -93,7 +93,8 @@ struct Group {
 
 // The first of `count` ascending positions that is not below `bound`, looked for from `guess` on in steps that double: a guess that is near
 // reads little of the list.
-[[nodiscard]] __device__ std::size_t first_near(const std::uint32_t* index, std::size_t count, std::size_t bound, std::size_t guess) {
+[[nodiscard]] __device__ inline std::size_t first_near(const std::uint32_t* index, std::size_t count, std::size_t bound,
+                                                       std::size_t guess) {
   std::size_t low = 0, high = count, step = 8;  // numbers of a sector of memory
   if (guess < count && index[guess] < bound) {
     low = guess + 1;

@@ -42,6 +42,19 @@ TEST_F(PlanTest, SaysWhatIsWrongBeforeAnythingRuns) {
   EXPECT_THAT(outcome.err, HasSubstr("4000"));
 }
 
+TEST_F(PlanTest, SaysWhichMemoryOfAGpuAStudyTakes) {
+  const auto plan = [this](const std::string& feedback, const std::string& more) {
+    write_small("[compressor.up]\nkind = 'top_k'\nk = 4\n[feedback.up]\nkind = '" + feedback + "'\n" + more);
+    return fedbits({"plan", "small.toml", "--json", "plan.json"}).out;
+  };
+  EXPECT_THAT(plan("ef14", ""), HasSubstr("clients' vectors, state and messages lie in the GPU's own memory"));
+  EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"plain\""));
+  const std::string walks = plan("econtrol", "");
+  EXPECT_THAT(walks, HasSubstr("lie in managed memory, of which a run takes no more than 80% of what is free:\n"
+                               "    feedback.up.kind = \"econtrol\": the host computes every new error\n"));
+  EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"managed\""));
+}
+
 TEST_F(PlanTest, SaysHowManyRowsAreLeftOut) {
   write_small();
   std::string table = "x,y\n";

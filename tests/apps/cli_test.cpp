@@ -1,6 +1,8 @@
 // The command line: help, lists, what is refused before anything is created, and what stored runs are good for.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
 #include "server/run_store.hpp"
@@ -63,6 +65,30 @@ TEST_F(CliTest, ListsOfEveryRoleHaveOptionsAndDefaults) {
   const Outcome wrong = fedbits({"list", "compresors"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("did you mean 'compressors'?"));
+}
+
+// Lines of docs/gpu.md between "```text" behind the command and "```".
+std::string block_behind(const std::string& page, const std::string& command) {
+  const std::size_t at = page.find("    " + command + "\n"), begin = page.find("```text\n", at) + 8;
+  return at == std::string::npos ? "no such command" : page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST_F(CliTest, ListsWhatStaysOnAGpuAsThePageHasIt) {
+  std::ifstream file(std::string(FL_SOURCE_DIR) + "/docs/gpu.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  for (const std::string list : {"feedbacks", "local-updates"}) {
+    const Outcome outcome = fedbits({"list", list, "--device", "cuda"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, block_behind(page, "fedbits list " + list + " --device cuda")) << "docs/gpu.md has another table";
+  }
+  EXPECT_EQ(fedbits({"list", "feedback", "ef14", "--device", "cuda"}).out, "feedbacks\n  ef14                 stays on the GPU\n");
+  EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cuda"}).out,
+              HasSubstr("  econtrol             the host computes every new error\n"));
+  EXPECT_THAT(fedbits({"list", "compressors", "--device", "cuda"}).out, AnyOf(HasSubstr("no CUDA"), HasSubstr("stays on the GPU")));
+  EXPECT_THAT(fedbits({"list", "models", "--device", "cuda"}).err,
+              HasSubstr("tells of compressors, feedbacks and local-updates, not of 'models'"));
+  EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cpu"}).err, HasSubstr("--device: must be cuda"));
+  EXPECT_THAT(fedbits({"list", "feedbaks", "--device", "cuda"}).err, HasSubstr("did you mean 'feedbacks'?"));
 }
 
 TEST_F(CliTest, DataIsListedAndVerified) {

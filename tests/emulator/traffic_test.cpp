@@ -145,6 +145,25 @@ TEST_F(TrafficTest, TheCountsThatTimesArePredictedFromHold) {
   }
 }
 
+// Whatever the number of clients, the same number of kernels is started. Two clients, then five. Thresholds are corrected as often as the
+// data ask for, so that there are none of these.
+TEST_F(TrafficTest, KernelsAreStartedForAllClientsTogether) {
+  for (bench::Operator one : bench::compressed_rows()) {
+    if (one.kind == "dgc_sampled") one.settings.emplace_back("rounds", Value{std::int64_t{0}});
+    std::uint64_t launches[2] = {};
+    for (const std::uint32_t K : {2u, 5u}) {
+      bench::Cohort cohort(K, 30000);
+      const auto op = bench::make(one);
+      cohort.restore();
+      (void)emulator::take_traffic();
+      cohort.compress(*op, bench::scope_of(*op, one, cohort.P));
+      for (const auto& [name, traffic] : emulator::take_traffic())
+        if (!name.starts_with("cuda")) launches[K == 5 ? 1 : 0] += traffic.launches;
+    }
+    EXPECT_EQ(launches[0], launches[1]) << one.label;
+  }
+}
+
 // What sums of messages move beyond what has to be moved: descriptions of the messages, sectors that two parts share, and a search. Sums of
 // groups of clients stay on the chip.
 TEST_F(TrafficTest, SumsOfMessagesMoveLittleMoreThanTheMessages) {

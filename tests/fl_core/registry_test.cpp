@@ -101,7 +101,7 @@ TEST(Registry, ARoleThatDoesNotExistIsRefusedWithThoseThatDo) {
               r.describe({"compresor", "circle", "round", ""}, Options::of<NoOptions>());
             }),
             "part \"circle\": unknown role \"compresor\"; did you mean \"compressor\"? known: compressor, data, feedback, layer, "
-            "local_update, model, participation, partitioner, server_optimizer");
+            "local_update, measure, model, participation, partitioner, server_optimizer");
   EXPECT_THAT(refused([&] { r.add("shape", "circle", kThisDevice, Precision::float32, std::any(1)); }),
               HasSubstr("unknown role \"shape\"; known: compressor, "));
   EXPECT_TRUE(r.names("compresor").empty());

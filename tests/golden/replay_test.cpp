@@ -450,8 +450,7 @@ TEST_P(ReplayFromMessages, MaterialisingChangesNoByte) {
     const RunResult counted = test::run_text(text).at(0), encoded = test::run_text(text, {.materialise = true}).at(0);
     EXPECT_EQ(counted.record.checksum, encoded.record.checksum);
     ASSERT_EQ(counted.rows.size(), encoded.rows.size());
-    for (std::size_t r = 0; r < counted.rows.size(); ++r)
-      ASSERT_TRUE(same_bits(counted.rows[r], encoded.rows[r])) << "round " << r;
+    for (std::size_t r = 0; r < counted.rows.size(); ++r) ASSERT_TRUE(same_bits(counted.rows[r], encoded.rows[r])) << "round " << r;
   }
 }
 

@@ -291,6 +291,37 @@ TEST(GpuInputs, HaveOneToFourTerms) {
     }
 }
 
+// Rotations in several passes, of segments that are powers of two and of others, odd and even; thresholds of several clients and segments
+// that come to their end after different numbers of corrections, or never.
+TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
+  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  LayerTable table;
+  table.layers = {{"first", 0, 16384, 1},
+                  {"second", 16384, 10001, 1},
+                  {"third", 26385, 8192, 1},
+                  {"fourth", 34577, 4096 + 4095, 1},
+                  {"last", 42768, 3, 1}};
+  const auto sampled = [](double tolerance, std::int64_t rounds) {
+    return Settings{{"ratio", Value{0.03}}, {"tolerance", Value{tolerance}}, {"rounds", Value{rounds}}};
+  };
+  const std::vector<Case> cases = {{"drive", "drive", {}},
+                                   {"eden", "eden", {}},
+                                   {"dgc_sampled", "dgc_sampled", sampled(0.3, 10)},
+                                   {"dgc_precise", "dgc_sampled", sampled(0.02, 7)},
+                                   {"dgc_estimate", "dgc_sampled", sampled(0.3, 0)},
+                                   {"dgc_below_zero", "dgc_sampled", sampled(0.99, 3)}};
+  for (const Case& tested : cases)
+    for (const Pattern pattern : {Pattern::uniform, Pattern::ties, Pattern::sparse})
+      for (const Scope& scope : {make_scope(table, ScopeKind::tensor, 0, {"third"}), make_scope(table, ScopeKind::model, 0, {})}) {
+        SCOPED_TRACE(testing::Message() << tested.label << ", pattern " << static_cast<int>(pattern) << ", segments "
+                                        << scope.segments.size());
+        const Block<float> block = make_block<float>(pattern, 3, scope.P);
+        const StateRule rule = pattern == Pattern::ties ? StateRule::none : StateRule::residual;
+        const auto cpu = compress_on(Device::cpu, tested, scope, rule, block);
+        expect_same(cpu, compress_on(Device::cuda, tested, scope, rule, block));
+      }
+}
+
 // Every operator with its defaults but those that decompose matrices, and some with options that take other paths.
 std::vector<Case> operators_with_the_same_bytes() {
   std::vector<Case> cases;

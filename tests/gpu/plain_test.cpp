@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -74,10 +73,7 @@ void expect_equal_runs(const RunResult& result, const RunResult& expected) {
   EXPECT_EQ(result.record.checksum, expected.record.checksum);
   EXPECT_EQ(result.record.bits_up, expected.record.bits_up);
   ASSERT_EQ(result.rows.size(), expected.rows.size());
-  // Bytes, so that numbers that were not measured are equal. NOLINTBEGIN(bugprone-suspicious-memory-comparison)
-  for (std::size_t r = 0; r < result.rows.size(); ++r)
-    ASSERT_EQ(std::memcmp(&result.rows[r], &expected.rows[r], sizeof(RoundRow)), 0) << "round " << r;
-  // NOLINTEND(bugprone-suspicious-memory-comparison)
+  for (std::size_t r = 0; r < result.rows.size(); ++r) ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
 }
 
 // In the GPU's own memory against managed memory, for blocks of all clients and of `block`.
@@ -103,10 +99,10 @@ class GpuOwnMemory : public testing::Test {
 
 // ---- operators, feedbacks, models ------------------------------------------------------------------------------------------------
 
-struct Problem {
+struct GridProblem {
   std::string label, data, model;
 };
-std::vector<Problem> problems() {
+std::vector<GridProblem> grid_problems() {
   return {
       {"logistic_regression",
        "[data]\nkind = 'synthetic'\nclients = 5\nfeatures = 13\nclasses = 4\n[partition]\nkind = 'natural'\nclients = 5\n",
@@ -116,7 +112,7 @@ std::vector<Problem> problems() {
        "kind = 'neural_network'\nlayers = ['mean_pool(4)', 'conv2d(3, 3)', 'relu', 'flatten', 'dense(classes)']"}};
 }
 
-std::string grid_text(const Problem& problem, const std::string& feedback, const std::string& operation, const std::string& precision,
+std::string grid_text(const GridProblem& problem, const std::string& feedback, const std::string& operation, const std::string& precision,
                       const std::string& more = "") {
   return "name = 'plain'\nrounds = 4\nprecision = '" + precision + "'\n" + problem.data + "[model]\n" + problem.model +
          "\n[local]\nkind = 'gradient'\nbatch = 3\nlearning_rate = 0.05\n[feedback.up]\nkind = '" + feedback + "'\n[compressor.up]\n" +
@@ -143,7 +139,7 @@ TEST_P(GpuOwnMemoryGrid, GivesTheBytesOfManagedMemory) {
   const auto& [feedback, operation] = GetParam();
   if (operation == "powersgd" && feedback == "ef21") GTEST_SKIP() << "ef21 needs each client's own message";
   if (test::kSanitized && operation != "top_k" && operation != "drive") GTEST_SKIP() << "under the sanitizers two operators";
-  for (const Problem& problem : problems()) {
+  for (const GridProblem& problem : grid_problems()) {
     if (problem.label == "cnn" && data_folder().empty()) continue;
     for (const std::string precision : {"float32", "float64"}) {
       if (precision == "float64" && problem.label != "logistic_regression") continue;
@@ -165,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuOwnMemoryGrid,
 // ---- what else happens around a round --------------------------------------------------------------------------------------------
 
 TEST_F(GpuOwnMemory, IsEnoughForEverythingAroundARound) {
-  const Problem perceptron = problems()[1];
+  const GridProblem perceptron = grid_problems()[1];
   const std::string sampled = "[participation]\nkind = 'uniform'\nclients = 3\n";
   const std::map<std::string, std::string> cases = {
       {"sampled clients", grid_text(perceptron, "ef14", "kind = 'top_k'\nratio = 0.1", "float32", sampled)},
@@ -184,8 +180,8 @@ TEST_F(GpuOwnMemory, IsEnoughForEverythingAroundARound) {
        grid_text(perceptron, "none", "kind = 'induced'\nbiased = { kind = 'top_k', ratio = 0.1 }", "float32", sampled)},
       {"plain signs", grid_text(perceptron, "none", "kind = 'sign'", "float32", sampled)},
       {"batch normalisation",
-       grid_text({"", problems()[1].data, "kind = 'neural_network'\nlayers = ['dense(7)', 'batch_norm', 'relu', 'dense(classes)']"}, "ef14",
-                 "kind = 'top_k'\nratio = 0.1", "float32", sampled)},
+       grid_text({"", grid_problems()[1].data, "kind = 'neural_network'\nlayers = ['dense(7)', 'batch_norm', 'relu', 'dense(classes)']"},
+                 "ef14", "kind = 'top_k'\nratio = 0.1", "float32", sampled)},
       {"a model that trains on the host",
        grid_text({"", "[data]\nkind = 'quadratics'\nclients = 5\ndimension = 13\n[partition]\nkind = 'natural'\nclients = 5\n",
                   "kind = 'quadratic'"},
@@ -205,7 +201,7 @@ TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
   for (const std::string feedback : {"ef14", "ef21"})
     for (const std::string precision : {"float32", "float64"}) {
       SCOPED_TRACE(feedback + " " + precision);
-      const std::string text = grid_text(problems()[1], feedback, "kind = 'top_k'\nratio = 0.1", precision, sampled);
+      const std::string text = grid_text(grid_problems()[1], feedback, "kind = 'top_k'\nratio = 0.1", precision, sampled);
       const MachineOptions plain{.threads = 2, .block = 2, .device = Device::cuda},
           managed{.threads = 2, .device = Device::cuda, .keeps_managed = true};
       const RunResult straight = run_cell(text, plain);
@@ -308,7 +304,7 @@ std::string refusal_of(const std::string& text, const MachineOptions& machine) {
 // A card that cannot share managed memory is refused for what needs it, and the words name that.
 TEST_F(GpuOwnMemory, IsNotEnoughForWhatTheHostWalks) {
   const MachineOptions gpu{.threads = 2, .device = Device::cuda};
-  const Problem regression = problems()[0];
+  const GridProblem regression = grid_problems()[0];
   const std::string stays = grid_text(regression, "ef14", "kind = 'top_k'\nratio = 0.1", "float32");
   (void)cuda::free_bytes_of_device();
   EXPECT_EQ(refusal_of(stays, gpu), "");

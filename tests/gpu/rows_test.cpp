@@ -201,8 +201,8 @@ TEST(GpuRows, AreAddedUpAsOnTheCpu) {
 
 TEST(GpuRows, AreCopiedAndClearedAsOnTheCpu) {
   if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
-  for (const auto& [K, P] : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}})
-    test::in_each_order([&] {
+  for (const auto& shape : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}})
+    test::in_each_order([K = shape.first, P = shape.second] {
       Gpu gpu;
       Host host;
       Rows<double> from(K, P, 3), to(K, P, 4);

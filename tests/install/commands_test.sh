@@ -60,10 +60,11 @@ commands_of() {
   esac | sed -E 's/ {2,}#.*$//; s/ +> .*$//'
 }
 
-# Prints the command with the things that a reader is to put in.
+# Prints the command with the things that a reader is to put in; a hash is that of a run in the store that the command names.
 filled_in() {
-  local hash="" store
-  store=$(find fedbits-out -name results.sqlite -not -path '*/tuning/*' 2>/dev/null | sort | head -n 1)
+  local hash="" store folder
+  folder=$(sed -nE 's/.* --out ([^ ]+).*/\1/p' <<<"$1")
+  store=$(find "${folder:-fedbits-out}" -name results.sqlite -not -path '*/tuning/*' 2>/dev/null | sort | head -n 1)
   [ -z "$store" ] || hash=$("$binary" export "$store" --runs /dev/stdout | sed -n '2s/,.*//p')
   sed -E "s#\bDIR\b#${data:-missing}#g; s#\b(FILE|study\.toml|my-study\.toml)\b#study.toml#g; s#\bHASH\b#${hash:-none}#g; s#\bNAME\b#mushrooms#g
           s#'?\\\$SLURM_ARRAY_TASK_ID#1#g; s#OUT/shard-\*-of-n --out OUT#results/shard-1-of-8 --out joined#" <<<"$1"

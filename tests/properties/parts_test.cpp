@@ -49,7 +49,8 @@ TEST(Checks, AreThereForTheRolesThatHaveThemAlone) {
   EXPECT_FALSE(checks_of("partitioner").empty());
   EXPECT_FALSE(checks_of("measure").empty());
   EXPECT_TRUE(checks_of("feedback").empty());
-  for (const std::string role : {"compressor", "measure", "model", "partitioner"}) EXPECT_GE(Registry::instance().names(role).size(), 3u) << role;
+  for (const std::string role : {"compressor", "measure", "model", "partitioner"})
+    EXPECT_GE(Registry::instance().names(role).size(), 3u) << role;
 }
 
 }  // namespace

@@ -72,8 +72,7 @@ void expect_same(const RunResult& result, const RunResult& expected) {
   // Bytes, so that numbers that were not measured are equal. NOLINTBEGIN(bugprone-suspicious-memory-comparison)
   EXPECT_EQ(std::memcmp(&result.record.total_error, &expected.record.total_error, sizeof(double)), 0);
   ASSERT_EQ(result.rows.size(), expected.rows.size());
-  for (std::size_t r = 0; r < result.rows.size(); ++r)
-    ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
+  for (std::size_t r = 0; r < result.rows.size(); ++r) ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
   // NOLINTEND(bugprone-suspicious-memory-comparison)
 }
 

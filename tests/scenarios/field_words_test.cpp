@@ -126,6 +126,9 @@ TEST_F(FieldWordErrors, KeysLeadToOurs) {
            {"local = \"sgd\"\n", "must be a table, is \"sgd\"; write local = { kind = \"sgd\" }"},
            {"[local]\nkind = \"gradient\"\nepochs = 3\n", "\"epochs\" goes with kind = "},
            {"[sweep]\nlr = [0.1, 0.2]\n", "an axis is written [[sweep.axis]] with key = \"local.learning_rate\" and values"},
+           {"[[sweep.axis]]\nkey = \"partition.alpha\"\nvalues = [1]\nevaluate.every = 1\n",
+            "keys of the scenario stand above [sweep] and its axes"},
+           {"[sweep]\nseeds = [1, 2, 3]\n", "must be an integer, is [1, 2, 3]; it says how many: 3 plays the seeds 1, 2 and 3"},
            {"[sweep]\npartition.alpha = [0.1, 0.2]\n", "an axis is written [[sweep.axis]] with key = \"partition.alpha\" and values"},
            {"[sweep]\n\"partition.alpha\" = [0.1]\n", "an axis is written [[sweep.axis]] with key = \"partition.alpha\" and values"}})
     EXPECT_THAT(error_of(text), HasSubstr(hint)) << text;
@@ -135,7 +138,8 @@ TEST_F(FieldWordErrors, KeysLeadToOurs) {
 TEST_F(FieldWordErrors, NamesOfPartsAndValuesLeadToOurs) {
   for (const auto& [text, hint] : std::vector<std::pair<std::string, std::string>>{
            {"[partition]\nkind = \"iid\"\n", "unknown partitioner \"iid\"; did you mean \"shuffled\"?"},
-           {"[partition]\nkind = \"non-iid\"\n", "did you mean \"dirichlet_class\"?"},
+           {"[partition]\nkind = \"non-iid\"\n",
+            "did you mean \"dirichlet_class\" (or \"dirichlet_client\", which gives each client a mixture of classes)?"},
            {"[partition]\nkind = \"pathological\"\n", "did you mean \"sorted_by_label\" with partition.pieces_per_client = 2?"},
            {"[compressor.up]\nkind = \"randk\"\n", "did you mean \"random_k\"?"},
            {"[compressor.up]\nkind = \"none\"\n", "did you mean \"identity\"?"},

@@ -25,12 +25,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // What the probe below saw, over all its objects.
-struct Seen {
+struct ProbeLog {
   int made = 0, rounds_begun = 0;
   std::vector<std::uint32_t> rounds{};
   bool had_messages = true, had_updates = true;
 };
-Seen g_seen;
+ProbeLog g_probe_log;
 
 struct ProbeOptions {
   std::string when = "evaluations";
@@ -46,7 +46,7 @@ inline void describe(Schema& schema, ProbeOptions& options) {
 template <class T>
 class Probe final : public Measure<T> {
  public:
-  explicit Probe(const ProbeOptions& options) : options_(options) { ++g_seen.made; }
+  explicit Probe(const ProbeOptions& options) : options_(options) { ++g_probe_log.made; }
   [[nodiscard]] std::vector<MeasureColumn> columns() const override {
     return {{.name = "probe_round", .definition = "the round", .type = MeasureColumn::Type::count},
             {.name = "probe_update", .definition = "squared norm of the mean update"}};
@@ -61,13 +61,13 @@ class Probe final : public Measure<T> {
   [[nodiscard]] std::string refusal(const MeasureProblem<T>& problem) const override {
     return options_.classes && problem.train.num_classes == 0 ? "needs classes" : "";
   }
-  void before_round(std::uint32_t, std::span<const T>) override { ++g_seen.rounds_begun; }
+  void before_round(std::uint32_t, std::span<const T>) override { ++g_probe_log.rounds_begun; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
-    g_seen.rounds.push_back(view.round);
-    g_seen.had_messages = g_seen.had_messages && view.messages.size() == view.cohort.size();
+    g_probe_log.rounds.push_back(view.round);
+    g_probe_log.had_messages = g_probe_log.had_messages && view.messages.size() == view.cohort.size();
     row.set_count("probe_round", view.round);
     if (!options_.updates) return;
-    g_seen.had_updates = g_seen.had_updates && view.updates.K == view.cohort.size();
+    g_probe_log.had_updates = g_probe_log.had_updates && view.updates.K == view.cohort.size();
     double squares = 0;
     for (std::size_t j = 0; j < view.model.size(); ++j) {
       double mean = 0;
@@ -92,12 +92,12 @@ ScenarioText small_problem(const std::string& measures, int rounds = 10) {
   return s;
 }
 
-Seen seen_with(const std::string& measures, const std::string& more = "") {
-  g_seen = {};
+ProbeLog seen_with(const std::string& measures, const std::string& more = "") {
+  g_probe_log = {};
   ScenarioText s = small_problem(measures);
   s.more = more;
   (void)run_text(s.str());
-  return g_seen;
+  return g_probe_log;
 }
 
 // Returns the values of a column by round, those that were measured.
@@ -126,18 +126,18 @@ TEST(MeasureSet, IsDueAsItSaysOrAsTheScenarioDoes) {
   EXPECT_THAT(seen_with("[{kind='probe', when='end'}]").rounds, ElementsAre(10));
   EXPECT_THAT(seen_with("[{kind='probe', every=7}]").rounds, ElementsAre(0, 7, 10));
   EXPECT_THAT(seen_with("[{kind='probe', every=7, updates=true}]").rounds, ElementsAre(7, 10)) << "there are no updates at the start";
-  const Seen often = seen_with("[{kind='probe', every=1, messages=true, updates=true}]");
+  const ProbeLog often = seen_with("[{kind='probe', every=1, messages=true, updates=true}]");
   EXPECT_TRUE(often.had_messages && often.had_updates) << "the run keeps what a measure needs in the rounds in which it is due";
 }
 
 // A run that stops early has a last round too.
 TEST(MeasureSet, TheEndIsWhereTheRunStops) {
-  const Seen seen = seen_with("[{kind='probe', when='end'}]", "[stop]\nbits_up = 1\n");
+  const ProbeLog seen = seen_with("[{kind='probe', when='end'}]", "[stop]\nbits_up = 1\n");
   EXPECT_THAT(seen.rounds, ElementsAre(4)) << "the first evaluation after the bits were sent";
 }
 
 TEST(MeasureSet, ARunThatDoesNotAskPaysNothing) {
-  const Seen seen = seen_with("");
+  const ProbeLog seen = seen_with("");
   EXPECT_EQ(seen.made, 0);
   EXPECT_EQ(seen.rounds_begun, 0);
   const RunResult result = run_text(small_problem("").str()).at(0);

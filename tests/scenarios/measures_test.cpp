@@ -1,11 +1,10 @@
 // Measures of federated learning: each on a small example whose answer is known, in a run that asks for it, and nowhere else.
-#include "scenarios/measure_statistics.hpp"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <numbers>
 
+#include "scenarios/measure_statistics.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/run_text.hpp"

@@ -71,8 +71,7 @@ void expect_same(const RunResult& result, const RunResult& expected) {
   EXPECT_EQ(result.record.checksum, expected.record.checksum);
   ASSERT_EQ(result.rows.size(), expected.rows.size());
   // Bytes, so that numbers that were not measured are equal. NOLINTBEGIN(bugprone-suspicious-memory-comparison)
-  for (std::size_t r = 0; r < result.rows.size(); ++r)
-    ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
+  for (std::size_t r = 0; r < result.rows.size(); ++r) ASSERT_TRUE(same_bits(result.rows[r], expected.rows[r])) << "round " << r;
   // NOLINTEND(bugprone-suspicious-memory-comparison)
 }
 

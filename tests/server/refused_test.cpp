@@ -94,8 +94,7 @@ TEST_P(RefusedMessage, SendsNothingAndTheOthersGoOn) {
     for (const std::uint32_t block : {0U, 1U, 3U}) {
       const RunResult again = test::run_text(text, {.threads = 2, .block = block, .materialise = materialise}).front();
       EXPECT_EQ(again.record.checksum, result.record.checksum);
-      for (std::size_t r = 0; r < result.rows.size(); ++r)
-        EXPECT_TRUE(same_bits(again.rows[r], result.rows[r])) << "round " << r;
+      for (std::size_t r = 0; r < result.rows.size(); ++r) EXPECT_TRUE(same_bits(again.rows[r], result.rows[r])) << "round " << r;
     }
 }
 
