@@ -50,7 +50,7 @@ struct SmallRun {
   const char* name;
   const char* text;
 };
-// Classes with a test set and error feedback; quadratics without either, of which not all clients take part; ratings.
+// Classes with a test set and error feedback; quadratics without either, with sampled clients; ratings.
 constexpr SmallRun kSmallRuns[] = {
     {"mushrooms",
      "data = { name = 'mushrooms', rows = 120, test_fraction = 0.2 }\nmodel = { kind = 'logistic_regression', l2 = 0.01 }\n"

@@ -4,8 +4,8 @@
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
 // themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
 // out. Where no part of a run makes the host walk vectors (Feedback::host_walks and its kin), all of that may lie in the GPU's own memory
-// instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages of which the GPU has not counted everything,
-// are then copied, and everything else stays where it is.
+// instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages that the GPU has not counted whole, are then
+// copied, and everything else stays where it is.
 //
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.

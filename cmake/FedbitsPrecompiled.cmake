@@ -15,6 +15,14 @@ function(fedbits_cache_precompiled target)
   endif()
 endfunction()
 
+# The cache compares preprocessed text, which has no comments. A precompiled header, though, remembers the bytes of each file in it, and a
+# file whose comment has changed would be read a second time beside it. So the files themselves are compared here.
+function(fedbits_cache_by_contents target)
+  if(FL_CCACHE)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_DEPEND=1;${FL_CCACHE}")
+  endif()
+endfunction()
+
 function(fedbits_precompile_own target)
   if(FL_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${ARGN})
@@ -28,7 +36,8 @@ function(fedbits_precompile target variant)
     set(empty ${CMAKE_CURRENT_BINARY_DIR}/${owner}.cpp)
     file(CONFIGURE OUTPUT ${empty} CONTENT "" @ONLY)
     add_library(${owner} OBJECT ${empty})
-    target_precompile_headers(${owner} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/precompiled.hpp)
+    target_precompile_headers(${owner} PRIVATE <tests/support/precompiled.hpp>)  # in brackets: the same in every clone
+    fedbits_cache_by_contents(${owner})
     foreach(property COMPILE_OPTIONS LINK_LIBRARIES)
       get_target_property(value ${target} ${property})
       if(value)

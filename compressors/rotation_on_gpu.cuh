@@ -82,8 +82,8 @@ struct LoadFirst {
   }
 };
 
-// At the end of pass 8: the message and the state of numbers i, and of their partners behind the first N. Pairs of which both are among the
-// first N wait in z.
+// At the end of pass 8: the message and the state of numbers i, and of their partners behind the first N. Pairs whose two numbers are among
+// the first N wait in z.
 template <class T>
 struct FinishRotated {
   RotatedRows<T> rows;

@@ -62,8 +62,8 @@ class FL_API ClientState {
     Slot& slot = find(name);
     return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
-  // One client's stored vector, whoever is in the cohort, to be changed where it lies: [L]. Valid until another client is asked for or a
-  // round opens. In a GPU's own memory no host may follow it: use peek() and put().
+  // Returns one client's stored vector, in the cohort or not, to be changed where it lies: [L]. Valid until another client is asked for or
+  // a round opens. In a GPU's own memory no host may follow it: use peek() and put().
   [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client);
   // Replaces it by a copy of `row` [L], in any memory.
   void put(const std::string& name, std::uint32_t client, std::span<const T> row);

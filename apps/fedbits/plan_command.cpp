@@ -164,7 +164,7 @@ void print_device_need(const DeviceNeed& need) {
     std::cout << "  clients' vectors, state and messages lie in the GPU's own memory\n";
     return;
   }
-  std::cout << "  clients' vectors, state and messages lie in managed memory, of which a run takes no more than 80% of what is free:\n";
+  std::cout << "  clients' vectors, state and messages lie in managed memory; a run takes at most 80% of what is free for it:\n";
   for (const std::string& why : need.needs_managed) std::cout << "    " << why << '\n';
 }
 

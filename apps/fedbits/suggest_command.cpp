@@ -80,13 +80,13 @@ class Answer {
     if (a_.gamma) std::cout << "gamma = " << exact_text(*a_.gamma) << '\n';
     if (a_.d)
       std::cout << "sigma = " << exact_text(noise_.sigma) << ", M = " << exact_text(noise_.M) << ", zeta = " << short_text(noise_.zeta)
-                << (a_.file.empty() ? "" : " (zeta measured at the start)") << '\n';
+                << (a_.file.empty() ? "" : " (zeta measured at the start)") << ": noise and heterogeneity as the theorems have them\n";
   }
   void print_lambda(double k) const {
     std::cout << "\nas good as Top-k with k = " << exact_text(k) << ":\n";
-    line("1/(2 sqrt(k)), the paper's rule", rule_lambda(k));
+    line("1/(2 sqrt(k)), the rule of Sahu et al. (NeurIPS 2021)", rule_lambda(k));
     assumption("equal worst cases, if clients are alike, their noise is sigma = 1/4, and k is far below d");
-    if (a_.d) line("equal bounds of theorems 6 and 7", equal_bounds_lambda(k, *a_.d, noise_));
+    if (a_.d) line("equal bounds of their theorems 6 and 7", equal_bounds_lambda(k, *a_.d, noise_));
     if (a_.d) assumption("equal worst cases with the sigma, M and zeta above; grows with zeta, and then sends far less than Top-k");
     if (measured_) {
       line("measured: sends as many bits as Top-k", measured_->lambda);
@@ -96,7 +96,8 @@ class Answer {
     }
     print_advice();
     std::cout << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = "
-              << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k)) << " }\n";
+              << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k))
+              << " }   # and the `unit` of the methods beside it: \"lambda\" multiplies by the step size where it is \"step\"\n";
   }
   // The three thresholds answer different questions, and lie orders of magnitude apart.
   void print_advice() const {
@@ -104,13 +105,13 @@ class Answer {
                  "  to compare both compressors at equal bits: the measured one"
               << (measured_ ? ", or" : " (--measure with a scenario file), or")
               << " match_bits_of in a sweep, which measures whole runs\n"
-                 "  to repeat the paper's experiments: its rule\n"
+                 "  to repeat the experiments of the paper: its rule\n"
                  "  to see what the theorems say of your clients: equal bounds; they are worst cases, and no prediction of bits\n";
   }
   void print_k(double lambda) const {
     std::cout << "\nlambda = " << exact_text(lambda) << " is as good as Top-k with\n";
-    count("1/(4 lambda^2), the paper's rule", rule_k(lambda));
-    if (a_.d) count("equal bounds of theorems 6 and 7", equal_bounds_k(lambda, *a_.d, noise_));
+    count("1/(4 lambda^2), the rule of Sahu et al. (NeurIPS 2021)", rule_k(lambda));
+    if (a_.d) count("equal bounds of their theorems 6 and 7", equal_bounds_k(lambda, *a_.d, noise_));
     if (a_.d && a_.gamma)
       std::cout << "its steps have a squared error of at most " << short_text(epsilon_of(lambda, *a_.d, *a_.gamma)) << '\n';
   }
@@ -118,7 +119,7 @@ class Answer {
     const double lambda = epsilon_lambda(epsilon, *a_.d, *a_.gamma);
     std::cout << "\nsteps with a squared error of at most epsilon = " << exact_text(epsilon) << ":\n";
     line("sqrt(epsilon/d)/gamma", lambda);
-    std::cout << "as good as Top-k with k = " << short_text(rule_k(lambda)) << " by the paper's rule\n"
+    std::cout << "as good as Top-k with k = " << short_text(rule_k(lambda)) << " by the rule of Sahu et al. (NeurIPS 2021)\n"
               << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = \"sqrt(epsilon/d)/gamma\", epsilon = "
               << exact_text(epsilon) << " }\n";
   }

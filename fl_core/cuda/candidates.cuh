@@ -5,8 +5,8 @@
 //   3. among these the k-th key is found by radix selection in shared memory, and each tile learns how many of its candidates are kept
 //   4. the message is written from the lists: the vector is not read again (chosen.cuh)
 // The pass takes 4 bytes per element and term, 4 for the state row and 6 for each candidate, usually 1.5 to 2.5 k of them (float).
-// Where fewer than k entries reach the bound, or more than the list has room for, nothing is chosen and Found says so; whoever calls
-// selects in the whole segment then. Neither the sample nor the order of the tiles in the list has a say in what is chosen.
+// Where fewer than k entries reach the bound, or more than the list has room for, nothing is chosen and Found says so; the caller
+// then selects in the whole segment. Neither the sample nor the order of the tiles in the list changes what is chosen.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace fl::cuda {
 // Whether the state of what is sent is written, or still holds p there, since the caller writes it.
 enum class SentState { settled, left };
 
-// As send_marked (marks.cuh), for segments of which some are chosen; marks of those are not looked at.
+// As send_marked (marks.cuh), where some of the segments are chosen; the marks of chosen segments are not read.
 template <class T>
 void send_chosen(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const Chosen<T>& chosen, const std::uint32_t* mark,
                  WireValue wire, const StateWrite<T>& state, SentState sent, std::span<Payload<T>* const> out, Workspace::Frame& frame);

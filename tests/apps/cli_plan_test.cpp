@@ -50,7 +50,7 @@ TEST_F(PlanTest, SaysWhichMemoryOfAGpuAStudyTakes) {
   EXPECT_THAT(plan("ef14", ""), HasSubstr("clients' vectors, state and messages lie in the GPU's own memory"));
   EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"plain\""));
   const std::string walks = plan("econtrol", "");
-  EXPECT_THAT(walks, HasSubstr("lie in managed memory, of which a run takes no more than 80% of what is free:\n"
+  EXPECT_THAT(walks, HasSubstr("lie in managed memory; a run takes at most 80% of what is free for it:\n"
                                "    feedback.up.kind = \"econtrol\": the host computes every new error\n"));
   EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"managed\""));
 }
