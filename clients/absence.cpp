@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "fl_core/scaled_sums.hpp"
+
 namespace fl {
 namespace {
 
@@ -43,11 +45,8 @@ template <class T>
 void Absence<T>::add_memory(std::uint32_t round, std::uint32_t client, double weight, std::span<const double> replacement,
                             ClientState<T>& clients, std::span<double> sum) const {
   const std::uint32_t missed = missed_by(client, round, clients);
-  const std::span<const T> e = clients.peek(rule_.slot, client);
-  const double scale = weight * rule_.factor(missed);
-  for (std::size_t j = 0; j < e.size(); ++j) sum[j] += scale * static_cast<double>(e[j]);
-  if (!rule_.replaces() || missed == 0) return;
-  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += weight * replacement[j];
+  add_scaled(weight * rule_.factor(missed), clients.peek(rule_.slot, client), sum);
+  if (rule_.replaces() && missed > 0) add_scaled(weight, replacement, sum);
 }
 
 template <class T>
@@ -62,7 +61,7 @@ void Absence<T>::add_replacements(std::uint32_t round, std::span<const double> w
   double weight = 0;
   for (std::uint32_t client = 0; client < weights.size(); ++client)
     if (missed_by(client, round, clients) > 0) weight += weights[client];
-  for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += weight * replacement[j];
+  add_scaled(weight, replacement, sum);
 }
 
 template class Absence<float>;

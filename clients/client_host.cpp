@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fl_core/own_statistics.hpp"
+#include "fl_core/scaled_sums.hpp"
 
 namespace fl {
 
@@ -63,12 +64,13 @@ std::vector<double> ClientHost<T>::error_memory_sum(std::uint32_t round, std::sp
 template <class T>
 void ClientHost<T>::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
   std::vector<T> before(mean.size());
+  std::vector<double> moves(mean.size());
   for (std::uint32_t i = 0; i < cohort_.size(); ++i) {
     if (delivered[i] == 0) continue;
     const std::span<const T> now = runner_.statistics(i);
     read_own_statistics<T>(state_, shared_, cohort_[i], state_.stored(kOwnStatistics, i, 1).row(0), before.data());
-    const double weight = run_.weights[cohort_[i]];
-    for (std::size_t s = 0; s < now.size(); ++s) mean[s] += weight * (static_cast<double>(now[s]) - static_cast<double>(before[s]));
+    std::ranges::transform(now, before, moves.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
+    add_scaled<double>(run_.weights[cohort_[i]], std::span(moves).first(now.size()), mean);
   }
 }
 

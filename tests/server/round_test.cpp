@@ -235,6 +235,23 @@ TEST(AbsentState, IsSettledByTheRoundsMissed) {
   EXPECT_EQ(server.ledger.round_down_bits(), 3u * 64);
 }
 
+// 0.1 0.1 is no double: a sum that contracts the product and the addition is not 0.
+TEST(AbsentState, SumsOfMemoriesRoundEachProduct) {
+  FourClients server({.state = AbsentState::server, .slot = "error"});
+  const double tenth = 0.1;
+  volatile double rounded = tenth * tenth;
+  const std::vector<double> mean(3, tenth), nothing(3, 0.0);
+  std::ranges::fill(server.clients.of_client("error", 2), tenth);
+  for (const std::uint32_t client : {1u, 2u}) {  // one that comes back, and one that missed no round
+    std::vector<double> sum(3, -rounded);
+    server.absence.add_memory(5, client, tenth, mean, server.clients, sum);
+    EXPECT_EQ(sum, nothing) << "client " << client;
+  }
+  std::vector<double> sum(3, -rounded);
+  server.absence.add_replacements(5, std::vector<double>{0, tenth, tenth, 0}, mean, server.clients, sum);
+  EXPECT_EQ(sum, nothing);
+}
+
 TEST(AbsentState, AgesAreThoseOfClientsThatWereThere) {
   const FourClients four({});
   EXPECT_EQ(four.memory.residual_age(5, std::vector<std::uint32_t>{0, 1, 2}), 2);  // 3 and 1
