@@ -44,7 +44,7 @@ struct BlockRunnerOptions {
 };
 
 template <class T>
-class BlockRunner final : public CohortRunner<T> {
+class BlockRunner final {
  public:
   // Sees every encoded message when materialise is set: (round, phase, client, bytes). Called from any thread, one client at a time.
   using Tap = std::function<void(const ClientRound<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
@@ -52,13 +52,13 @@ class BlockRunner final : public CohortRunner<T> {
   // All outlive it.
   BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange, const GradientOracle<T>& oracle,
               ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared, std::size_t max_cohort, BlockRunnerOptions options);
-  ~BlockRunner() override;
+  ~BlockRunner();
 
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase) override;
-  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
-  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) override;
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measuring_.values(); }
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase);
+  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const;
+  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const;
+  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered);
+  [[nodiscard]] std::span<const ClientMeasures> measures() const { return measuring_.values(); }
   // Errors of the measured channel's operator in this round, [M]; valid when RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
 

@@ -3,7 +3,7 @@
 //
 //   ClientHalf  local updates, operators, client state; no server state, participation, server's optimizer or downlink exists in it
 //   Wire        the CohortRunner of the server's half: encodes what goes to the clients, decodes and reconstructs what they send
-//   ServerHalf  the round, the server's state; no client slot exists in it
+//   ServerHalf  the round, the server's state; no client state exists in it
 // Whatever has not travelled is NaN in the clients' replica, so that a client that reads it too early, or at all, spoils the run.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/block_runner.hpp"
+#include "clients/client_host.hpp"
 #include "compressors/codec/codec.hpp"
 #include "fl_core/archive.hpp"
 #include "fl_core/own_statistics.hpp"
@@ -26,7 +26,7 @@ namespace fl::test {
 using Bytes = std::vector<std::byte>;
 
 // Writes or reads an order.
-inline void persist(Archive& archive, RoundOrder& order) {
+inline void persist_order(Archive& archive, RoundOrder& order) {
   archive.value(order.round);
   archive.value(order.step_size);
   archive.value(order.server_step);
@@ -60,11 +60,13 @@ class ClientHalf {
         oracle_(problem.model(), problem.shards(), method_.local->sampling(), run_.seeds.sampling,
                 static_cast<std::uint32_t>(scenario.rounds)) {
     declare_slots<T>(method_, run_, {.clients = &state_, .shared = &shared_});
+    const AbsenceRule absence = absence_rule(scenario, method_, run_);
     state_.bound_memory();
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
     runner_ =
         std::make_unique<BlockRunner<T>>(*method_.local, *method_.feedback, method_.exchange, oracle_, pool_, state_, shared_, max_cohort,
                                          BlockRunnerOptions{.materialise = true, .local_statistics = run_.local_statistics});
+    host_ = std::make_unique<ClientHost<T>>(run_, absence, false, state_, shared_, *runner_, pool_);
     runner_->set_tap([this](const ClientRound<T>&, int, std::uint32_t client, std::span<const std::byte> bytes) {
       sent_[client] = Bytes(bytes.begin(), bytes.end());
     });
@@ -77,15 +79,17 @@ class ClientHalf {
   // The order, the model and the shared slots that travel when a round opens.
   void open(const Bytes& bytes) {
     Archive archive(bytes);
-    persist(archive, order_);
+    persist_order(archive, order_);
     reference_.resize(run_.P);
     archive.array(std::span(reference_));
     if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
     is_first_ = false;
     persist_slots(archive, shared_, SlotSync::broadcast);
+    std::vector<T> replacement;  // of the error memory of those who come back
+    archive.list(replacement);
     archive.finish();
-    state_.open_round(order_.cohort);
     method_.feedback->derive(view(), shared_);
+    host_->open_round(view(), replacement, {});
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
@@ -93,7 +97,7 @@ class ClientHalf {
   [[nodiscard]] Bytes speak(int phase) {
     sent_.clear();
     Archive archive;
-    for (const ClientMessage<T>& message : runner_->exchange(view(), phase)) {
+    for (const ClientMessage<T>& message : host_->exchange(view(), phase)) {
       ClientMessage<T> counted = message;
       archive.value(counted);
       archive.list(sent_[message.client]);
@@ -118,8 +122,18 @@ class ClientHalf {
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     archive.finish();
     shared_.keep_model(reference_);
-    runner_->acknowledge(view(), delivered);
+    host_->close_round(view(), delivered);
   }
+
+  // The error memory that a client sends when the round has closed.
+  [[nodiscard]] Bytes error_memory(std::uint32_t position) {
+    const std::span<const T> memory = host_->error_memory(position);
+    std::vector<T> values(memory.begin(), memory.end());
+    Archive archive;
+    archive.array(std::span(values));
+    return archive.bytes();
+  }
+  void persist_state(Archive& archive) { host_->persist(archive); }
 
   [[nodiscard]] SharedState<T>& shared() { return shared_; }
   [[nodiscard]] ClientState<T>& state() { return state_; }
@@ -135,6 +149,7 @@ class ClientHalf {
   SharedState<T> shared_;
   GradientOracle<T> oracle_;
   std::unique_ptr<BlockRunner<T>> runner_;
+  std::unique_ptr<ClientHost<T>> host_;
   std::map<std::uint32_t, Bytes> sent_;  // by client, of this phase
   RoundOrder order_;
   std::vector<T> reference_;
@@ -149,8 +164,11 @@ class Wire final : public CohortRunner<T> {
   Wire(ClientHalf<T>& clients, const RunMethod<T>& method, SharedState<T>& shared)
       : clients_(clients), method_(method), shared_(shared), pool_(1) {}
 
+  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t>) override {
+    clients_.open(opening(round, replacement));
+  }
+  void skip_round(std::uint32_t) override {}
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
-    if (phase == 0) clients_.open(opening(round));
     const Bytes bytes = clients_.speak(phase);
     Archive archive(bytes);
     messages_.resize(round.order.cohort.size());
@@ -177,25 +195,35 @@ class Wire final : public CohortRunner<T> {
     archive.array(std::span(values));
     clients_.learn_mean(channel, phase, archive.bytes());
   }
-  void acknowledge(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
+  void close_round(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
     std::vector<std::uint8_t> heard(delivered.begin(), delivered.end());
     Archive archive;
     archive.list(heard);
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     clients_.close(archive.bytes());
   }
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return {}; }
+  [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override {
+    memory_.resize(round_length_);
+    const Bytes bytes = clients_.error_memory(position);
+    Archive archive(bytes);
+    archive.array(std::span(memory_));
+    return memory_;
+  }
+  void persist(Archive& archive) override { clients_.persist_state(archive); }
 
  private:
-  Bytes opening(const RoundView<T>& round) {
+  Bytes opening(const RoundView<T>& round, std::span<const T> replacement) {
+    round_length_ = round.P();
     Archive archive;
     RoundOrder order = round.order;
     std::vector<T> reference(round.reference.begin(), round.reference.end());
-    persist(archive, order);
+    persist_order(archive, order);
     archive.array(std::span(reference));
     if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
     is_first_ = false;
     persist_slots(archive, shared_, SlotSync::broadcast);
+    std::vector<T> values(replacement.begin(), replacement.end());
+    archive.list(values);
     return archive.bytes();
   }
 
@@ -242,6 +270,8 @@ class Wire final : public CohortRunner<T> {
   std::vector<std::vector<Payload<T>>> payloads_;  // by channel: [M]
   std::vector<std::vector<T>> statistics_;         // [M]
   std::vector<bool> speaks_;                       // by channel, in this phase
+  std::vector<T> memory_;                          // [P] of the client that was asked last
+  std::size_t round_length_ = 0;
   bool is_first_ = true;
 };
 
@@ -254,7 +284,6 @@ class ServerHalf {
         model_(std::move(start)),
         method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
-        no_clients_(run_.num_clients, 0, run_.P),
         shared_(run_.P),
         state_(run_.num_clients, run_.P),
         participation_(make_named<Participation>("participation", scenario.participation.part, Precision::float64)),
@@ -264,16 +293,18 @@ class ServerHalf {
         wire_(clients, method_, shared_) {
     participation_->open(run_.num_clients, [](const std::string& path) { return path; });
     declare_slots<T>(method_, run_, {.shared = &shared_, .server = &state_});
+    const AbsenceRule absence = absence_rule(scenario, method_, run_);
+    if (absence.replaces()) state_.declare({.name = kAbsentMean, .owner = SlotOwner::server});
     if (run_.local_statistics) {
       gather_statistics<T>(run_.statistics, model_.data(), shared_.slot(kInitialStatistics).data());
       std::ranges::copy(shared_.slot(kInitialStatistics), state_.slot(kMeanStatistics).begin());
     }
-    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_,
-                                                      *optimizer_, downlink_, run_, no_clients_, shared_, state_, pool_},
+    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_, nullptr,
+                                                      *optimizer_, downlink_, run_, shared_, state_, pool_},
                                         RoundSettings{.step_size = step_size,
                                                       .schedule = method_.local->schedule(),
                                                       .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                                                      .absence = {},
+                                                      .absence = absence,
                                                       .sums = Device::cpu},
                                         std::span(model_));
   }
@@ -289,7 +320,6 @@ class ServerHalf {
   std::vector<T> model_;
   RunMethod<T> method_;
   RunSettings run_;
-  ClientState<T> no_clients_;  // without a slot, so that whoever reads one throws
   SharedState<T> shared_;
   ServerState<T> state_;
   std::unique_ptr<Participation> participation_;
