@@ -314,7 +314,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   Send<T> send = feedback_.prepare(host, round, block, c);
   if (!last) send.state = {};
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
-    throw Error("a feedback that clears what was sent makes the host keep its input, so its host_walks() must say so");
+    throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
   if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);

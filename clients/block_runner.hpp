@@ -3,7 +3,7 @@
 // On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
 // themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
-// out. Where no part of a run makes the host walk vectors (Feedback::host_walks and its kin), all of that may lie in the GPU's own memory
+// out. Where no part of a run makes the host walk vectors (FeedbackPlan::host_walks and its kin), all of that may lie in the GPU's own memory
 // instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages that the GPU has not counted whole, are then
 // copied, and everything else stays where it is.
 //
