@@ -1,6 +1,7 @@
 // The clients as the server sees them: simulated blocks today, remote peers tomorrow.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,6 +22,9 @@ struct ClientMessage {
   std::uint64_t statistics_bits = 0;  // of them, of running statistics
   bool refused = false;               // its vectors or its message are not finite: nothing is sent from this phase on, or kept
   double work = 1;  // what its vectors were divided by when RunSettings::normalises(); follows from rows and settings: no bits
+  // The message as it travels, until the next phase. Empty where nothing travels, because server and clients share a process: then the
+  // server reads CohortRunner::payload and statistics.
+  std::span<const std::byte> encoded;
 };
 
 template <class T>
@@ -36,12 +40,12 @@ class CohortRunner {
   virtual void skip_round(std::uint32_t round) = 0;
   // Whether it is of use to say who comes next.
   [[nodiscard]] virtual bool reads_ahead() const { return false; }
-  // Clients compute (phase 0) and send. Returns one message per cohort position, in order; payloads are read with `payload`.
+  // Clients compute (phase 0) and send. Returns one message per cohort position, in order.
   virtual std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) = 0;
-  // The decoded content of a channel: null where that channel says nothing in this phase.
+  // The content of a channel of a message that did not travel: null where that channel says nothing in this phase.
   [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
-  // The running statistics in a client's message of phase 0, [S] as RunSettings::statistics; empty where it is silent, where there are none
-  // and where they stay with the clients.
+  // The running statistics in such a message of phase 0, [S] as RunSettings::statistics; empty where it is silent, where there are none and
+  // where they stay with the clients.
   [[nodiscard]] virtual std::span<const T> statistics(std::uint32_t position) const = 0;
   // The mean of a phase's messages of one channel, which everyone learns before the next phase and by which the operator's shared slot has
   // moved at the server (Compressor::absorb_mean). Clients that hold a replica of their own move it alike; those of the server's process

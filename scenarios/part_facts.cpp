@@ -319,7 +319,7 @@ bool tells_of_gpu(const std::string& role) { return role == "compressor" || role
 std::string on_gpu(const std::string& role, const std::string& name) {
   const std::string stays = "stays on the GPU";
   const auto told = [&stays](const std::string& does) { return does.empty() ? stays : "the host " + does; };
-  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->host_walks());
+  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->plan().host_walks);
   if (role == "local_update") {
     const auto update = make_default<LocalUpdate<double>>(role, name);
     const std::string does = update->host_walks();

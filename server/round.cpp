@@ -13,6 +13,7 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       settings_(std::move(settings)),
       model_(model),
       ledger_(parts.run.num_clients),
+      reader_(parts.exchange, parts.pool),
       aggregator_(parts.pool),
       absence_(settings_.absence, parts.run.num_clients, parts.run.P),
       estimate_(model.size(), settings_.sums),
@@ -175,6 +176,10 @@ void Round<T>::collect(int phase) {
   for (const ClientMessage<T>& message : messages)
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
   refuse(messages);
+  {
+    const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+    reader_.read(view(), phase, messages, parts_.runner);
+  }
   work_.clear();
   for (const ClientMessage<T>& message : messages) work_.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
@@ -208,7 +213,7 @@ void Round<T>::average_statistics() {
   statistics_.assign(num_statistics(parts_.run.statistics), 0.0);
   double sum = 0;
   for (std::uint32_t i = 0; i < delivered_.size() && !statistics_.empty(); ++i) {
-    const std::span<const T> told = delivered_[i] != 0 ? parts_.runner.statistics(i) : std::span<const T>();
+    const std::span<const T> told = delivered_[i] != 0 ? reader_.statistics(i) : std::span<const T>();
     const double weight = plan_.cohort_weight[i];
     if (!told.empty()) sum += weight;
     for (std::size_t s = 0; s < told.size(); ++s) statistics_[s] += weight * static_cast<double>(told[s]);
@@ -224,7 +229,7 @@ void Round<T>::aggregate(int phase, std::size_t c) {
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   std::vector<const Payload<T>*>& arrived = arrived_[c];
   arrived.resize(plan_.cohort.size());
-  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered_[i] != 0 ? parts_.runner.payload(c, i) : nullptr;
+  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered_[i] != 0 ? reader_.payload(c, i) : nullptr;
   Buffer<double>& sums = sums_are_estimates() ? estimate_ : sums_[c];
   sums.resize_discard(scope.P);
   aggregator_.sum(arrived, plan_.cohort_weight, scope, sums.span());

@@ -18,6 +18,7 @@
 #include "server/absent_memory.hpp"
 #include "server/aggregator.hpp"
 #include "server/downlink.hpp"
+#include "server/message_reader.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -100,6 +101,7 @@ class Round {
   RoundSettings settings_;
   std::span<T> model_;  // x [P]
   Ledger ledger_;
+  MessageReader<T> reader_;
   Aggregator<T> aggregator_;
   RoundPlan plan_, next_plan_;
   std::uint32_t next_round_ = 0;  // that next_plan_ is of; 0 = none
