@@ -7,9 +7,9 @@
 #include "clients/local_update.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/meanings.hpp"
-#include "fl_core/payload_ops.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/workspace.hpp"
@@ -68,60 +68,30 @@ std::string form_of(const Payload<T>& message) {
   return message.rest == nullptr ? text : text + " and " + form_of(*message.rest);
 }
 
-// One client's conversation of all phases.
-class Talk {
- public:
-  Talk(Compressor<float>& op, const Scope& scope)
-      : op_(op), scope_(scope), shared_(op.cohort_state_size(scope)), memory_(op.client_state_size(scope)), next_(memory_.size()) {
-    RandomSequence random(1, Purpose::synthetic_data);
-    for (float& x : x_) x = static_cast<float>(random.normal());
-    if (!shared_.empty()) op.init_cohort_state(1, scope, shared_.data());
-  }
-  std::string messages() {
-    std::string text;
-    for (int phase = 0; phase < op_.num_phases(); ++phase) {
-      const Payload<float>& message = send(phase);
-      const Scope plain{
-          .kind = ScopeKind::model, .segments = {{0, message.length, message.length, 1}}, .excluded = {}, .P = message.length};
-      const codec::Channel<float> channel{
-          &message.on_wire(), op_.num_phases() > 1 ? &plain : &scope_, {}, op_.known_levels(context(phase), scope_)};
-      const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
-      text += (phase > 0 ? ", then " : "") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
-    }
-    return text;
-  }
-
- private:
-  [[nodiscard]] static CompressContext<float> context(int phase) { return {.round = 1, .phase = phase, .random_key = 1, .clients = {}}; }
-  const Payload<float>& send(int phase) {
-    Workspace workspace;
-    Exec exec;
-    exec.workspace = &workspace;
-    const std::uint32_t client = 0;
-    CompressContext<float> context = this->context(phase);
-    context.clients = {&client, 1};
-    context.shared = shared_.data();
-    context.remembered = shared_view<const float>(memory_.data(), 1, memory_.size());
-    context.remember = shared_view(next_.data(), 1, next_.size());
-    Affine<float> input;
-    input.add(1.0f, shared_view<const float>(x_.data(), 1, x_.size()));
-    message_.clear(op_.message_length(phase, scope_));
-    Payload<float>* const messages[] = {&message_};
-    op_.compress(exec, context, input, scope_, {}, messages);
-    if (phase + 1 < op_.num_phases()) {
-      std::vector<float> mean(message_.length), estimate(x_.size());
-      const Scope plain{.kind = ScopeKind::model, .segments = {{0, mean.size(), mean.size(), 1}}, .excluded = {}, .P = mean.size()};
-      write_dense(message_, plain, mean.data());
-      op_.absorb_mean(phase, scope_, mean, shared_.data(), estimate.data());
-    }
-    return message_;
-  }
-
-  Compressor<float>& op_;
-  const Scope& scope_;
-  std::vector<float> x_ = std::vector<float>(1000), shared_, memory_, next_;
-  Payload<float> message_;
-};
+// The messages of one client that sends 1,000 normal numbers, phase after phase.
+std::string messages_of(Compressor<float>& op, const Scope& scope) {
+  std::vector<float> x(scope.P), before(op.client_state_size(scope)), after(before.size());
+  RandomSequence random(1, Purpose::synthetic_data);
+  for (float& v : x) v = static_cast<float>(random.normal());
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  const std::uint32_t client = 0;
+  Speakers<float> speaker{.clients = {&client, 1},
+                          .remembered = rows_view<const float>(before.data(), 1, before.size()),
+                          .remember = rows_view(after.data(), 1, after.size())};
+  speaker.input.add(1.0f, rows_view<const float>(x.data(), 1, x.size()));
+  Conversation<float> talk(op, scope, 1);
+  talk.open(1);
+  const MessageLevels known = talk.known_levels();
+  std::string text;
+  (void)talk.hold(exec, speaker, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
+    const codec::Channel<float> channel{&message.on_wire(), &vector, {}, known};
+    const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
+    text += (text.empty() ? "" : ", then ") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
+  });
+  return text;
+}
 
 std::string text_of(const Contract& contract) {
   std::string text;
@@ -254,9 +224,7 @@ std::string promise_of_compressor(const std::string& name) {
   return ask_compressor<double>(name, [](const Compressor<double>& op, const Scope& scope) { return text_of(op.contract(scope)); });
 }
 
-std::string message_of_compressor(const std::string& name) {
-  return ask_compressor<float>(name, [](Compressor<float>& op, const Scope& scope) { return Talk(op, scope).messages(); });
-}
+std::string message_of_compressor(const std::string& name) { return ask_compressor<float>(name, messages_of); }
 
 std::vector<std::string> needs_of_feedback(const std::string& name) {
   Found found;
@@ -353,7 +321,7 @@ bool tells_of_gpu(const std::string& role) {
 std::string on_gpu(const std::string& role, const std::string& name) {
   const std::string stays = "stays on the GPU";
   const auto told = [&stays](const std::string& does) { return does.empty() ? stays : "the host " + does; };
-  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->host_walks());
+  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->plan().host_walks);
   if (role == "local_update") {
     const auto update = make_default<LocalUpdate<double>>(role, name);
     const std::string does = update->host_walks();

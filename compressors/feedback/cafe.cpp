@@ -20,7 +20,7 @@ class Cafe final : public Feedback<T> {
   explicit Cafe(const NoOptions&) {}
 
   [[nodiscard]] FeedbackPlan plan() const override {
-    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}};
+    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}, .host_walks = ""};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::one_vector("cafe", around, problems);
@@ -28,7 +28,6 @@ class Cafe final : public Feedback<T> {
     needs::contraction("cafe", around, problems);
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const std::span<const T> last = round.shared.slot("aggregate");
     Send<T> send;

@@ -20,7 +20,8 @@ class ErrorMemory : public Feedback<T> {
     return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "error",
             .error_slot = "error",
-            .needs_population = false};
+            .needs_population = false,
+            .host_walks = ""};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
@@ -35,7 +36,6 @@ class ErrorMemory : public Feedback<T> {
     }
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.stored(round.state, "error")).add(round.input_factor(), block.vectors[0]);

@@ -26,14 +26,14 @@ class FedComGate final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
-                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}}};
+                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
+            .host_walks = "moves every client's tracker"};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("fedcomgate", "fedcomgate", around, problems);
     needs::own_messages("fedcomgate", around, problems);
     needs::unbiased("fedcomgate", around, problems, "scafcom");
   }
-  [[nodiscard]] std::string host_walks() const override { return "moves every client's tracker"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

@@ -17,14 +17,14 @@ class FedDyn final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
-            .moves = {{.slot = "moved"}}};
+            .moves = {{.slot = "moved"}},
+            .host_walks = "takes every client's earlier moves into its steps (local kind feddyn)"};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "feddyn")
       problems.push_back({"local.kind", "feedback 'feddyn' needs local kind \"feddyn\", is \"" + around.local_update + "\""});
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "feddyn needs each client's own message, not only their mean"});
   }
-  [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps (local kind feddyn)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -18,13 +18,13 @@ class MimeLite final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-                      {.name = "momentum_sum", .owner = SlotOwner::server}}};
+                      {.name = "momentum_sum", .owner = SlotOwner::server}},
+            .host_walks = ""};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "mime_lite")
       problems.push_back({"local.kind", "feedback 'mime_lite' needs local kind \"mime_lite\", is \"" + around.local_update + "\""});
   }
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

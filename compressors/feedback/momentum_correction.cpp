@@ -32,7 +32,8 @@ class MomentumCorrection final : public Feedback<T> {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
                       {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
-            .error_slot = "accumulated"};
+            .error_slot = "accumulated",
+            .host_walks = "mixes every gradient into its client's momentum"};
   }
 
   void check(const Surroundings& around, Problems& problems) const override {
@@ -42,7 +43,6 @@ class MomentumCorrection final : public Feedback<T> {
       problems.push_back({"compressor.up.kind", "momentum_correction masks single entries; an operator of several phases has none"});
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> momentum = block.stored(round.state, "momentum");
     const T factor = round.input_factor();

@@ -33,6 +33,7 @@ class Scafcom final : public Controls<T> {
     FeedbackPlan plan = Controls<T>::plan();
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
+    plan.host_walks = "mixes every vector into its client's momentum";
     return plan;
   }
 
@@ -41,7 +42,6 @@ class Scafcom final : public Controls<T> {
     needs::own_messages("scafcom", around, problems);
     needs::contraction("scafcom", around, problems);
   }
-  [[nodiscard]] std::string host_walks() const override { return "mixes every vector into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> control = block.stored(round.state, "control");
     mix_momentum(round, block, control);

@@ -22,14 +22,14 @@ class Scaffold final : public Feedback<T> {
     return {.slots = {{.name = "control", .owner = SlotOwner::client},
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
-            .moves = {{.slot = "control", .channel = 1}}};
+            .moves = {{.slot = "control", .channel = 1}},
+            .host_walks = "adds every client's control to its steps (local kind scaffold)"};
   }
   void check(const Surroundings& around, Problems& problems) const override {
     if (around.local_update != "scaffold")
       problems.push_back({"local.kind", "feedback 'scaffold' needs local kind \"scaffold\", is \"" + around.local_update + "\""});
     if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "scaffold needs each client's own message, not only their mean"});
   }
-  [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scaffold)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -38,6 +38,11 @@ class Scallion final : public Controls<T> {
  public:
   explicit Scallion(const ScallionOptions& o) : Controls<T>(scale_of(o)), alpha_(o.alpha) {}
 
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Controls<T>::plan();
+    plan.host_walks = "adds every client's control to its steps (local kind scallion)";
+    return plan;
+  }
   void check(const Surroundings& around, Problems& problems) const override {
     needs::local_kind("scallion", "scallion", around, problems);
     needs::own_messages("scallion", around, problems);
@@ -45,7 +50,6 @@ class Scallion final : public Controls<T> {
     needs::at_most(
         "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
   }
-  [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scallion)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(static_cast<T>(alpha_), block.vectors[0]);

@@ -60,10 +60,10 @@ Vector each(const Vector& p, F f) {
   return c;
 }
 
-std::uint64_t wire_bits(const Compressor<double>& op, const Payload<double>& message, const Scope& scope) {
-  CompressContext<double> context;
-  context.round = 1;
-  const codec::Channel<double> channel{&message.on_wire(), &scope, {}, op.known_levels(context, scope)};
+std::uint64_t wire_bits(Compressor<double>& op, const Payload<double>& message, const Scope& scope) {
+  Conversation<double> talk(op, scope, 99);
+  talk.open(1);
+  const codec::Channel<double> channel{&message.on_wire(), &scope, {}, talk.known_levels()};
   return codec::encoded_bits<double>(std::span(&channel, 1));
 }
 

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/error.hpp"
-#include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::test {
@@ -34,17 +33,13 @@ struct Sent {
     Workspace workspace;
     Exec exec;
     exec.workspace = &workspace;
-    Affine<T> input;
-    input.add(T(1), shared_view<const T>(x.data(), 1, x.size()));
-    CompressContext<T> context;
-    context.round = round;
-    context.random_key = 99;
-    context.clients = {&client, 1};
-    message.clear(x.size());
-    Payload<T>* const messages[] = {&message};
-    op.compress(exec, context, input, scope, {}, messages);
-    c.resize(x.size());
-    write_dense(message, scope, c.data());
+    Speakers<T> speaker{.clients = {&client, 1}};
+    speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+    Conversation<T> talk(op, scope, 99);
+    talk.open(round);
+    Said<T> said = talk.hold(exec, speaker);
+    message = std::move(said.messages.back()[0]);
+    c = std::move(said.alone);
   }
   Payload<T> message;
   std::vector<T> c;

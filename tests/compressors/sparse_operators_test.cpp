@@ -173,7 +173,7 @@ TYPED_TEST(SparseOperators, HardThresholdIsAbsolute) {
         error += std::pow(static_cast<double>(sent.dense[j]) - x[j], 2);
       }
     EXPECT_LE(error, *contract.kappa * *contract.kappa);
-    EXPECT_EQ(op->published_bits(sent.message, scope), 32.0 * static_cast<double>(sent.message.num_sent));
+    EXPECT_EQ(op->published_bits(sent.message, scope), 32.0 * static_cast<double>(sent.message.elements()));
   }
 }
 
