@@ -1,15 +1,10 @@
 #include "clients/block_runner.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 
 #include "clients/device_room.hpp"
 #include "clients/device_views.hpp"
-#include "compressors/codec/codec.hpp"
-#include "compressors/codec/finite.hpp"
-#include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/excluded.hpp"
 #include "fl_core/key_error.hpp"
 #include "fl_core/message_sums.hpp"
@@ -26,18 +21,6 @@ constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kMaxBlock = 64;
 }  // namespace
 
-// What one thread reuses from block to block.
-template <class T>
-struct BlockRunner<T>::Scratch {
-  std::vector<Buffer<T>> vectors;         // per local vector without a home: [K,P]
-  std::vector<MessageLevels> known;       // by channel: what the receiver knows of this round's messages
-  std::vector<codec::Channel<T>> spoken;  // channels of the message being counted
-  std::vector<std::uint64_t> channel_bits;
-  std::vector<std::byte> bytes;  // materialised message
-  std::vector<std::unique_ptr<Payload<T>>> decoded;
-  RoundTimes times;  // of this thread in this phase, where they are asked for
-};
-
 template <class T>
 BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
                             const GradientOracle<T>& oracle, ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared,
@@ -52,6 +35,11 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
       shared_(shared),
       options_(options),
       measuring_(plan_.error_slot, exchange, options.published_metrics, pool.num_threads(), max_cohort),
+      writer_(exchange, pool.num_threads(), max_cohort,
+              {.encodes = options.materialise,
+               .statistics_stay = options.local_statistics,
+               .device = options.device,
+               .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
       device_stream_(options.device),
       device_workspace_(options.device) {
   vector_homes_.resize(local_update.vectors().size());
@@ -62,7 +50,6 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   if (training_ == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
                     "\"" + std::string(to_string(options.products)) + "\" is for clients that train on a GPU; these train on the CPU");
-  if (options.device == Device::cuda) counter_ = codec::make_device_tally<T>();
   device_exec_.device = options.device;
   device_exec_.stream = device_stream_.get();
   device_exec_.workspace = &device_workspace_;
@@ -75,20 +62,13 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
       channel.pointers.push_back(&payload);
     }
   }
-  messages_.resize(max_cohort);
   work_.resize(max_cohort, 1.0);
   refused_.resize(max_cohort);
   statistics_ = Buffer<T>(0, is_plain() ? Device::pinned : memory);
-  has_statistics_.resize(max_cohort);
-  for (int thread = 0; thread < pool.num_threads(); ++thread) {
-    scratch_.push_back(std::make_unique<Scratch>());
-    for (std::size_t v = 0; v < vector_homes_.size(); ++v) scratch_.back()->vectors.emplace_back(0, memory);
-    for (std::size_t c = 0; c < channels_.size(); ++c) scratch_.back()->decoded.push_back(std::make_unique<Payload<T>>());
-  }
+  scratch_.resize(static_cast<std::size_t>(pool.num_threads()));
+  for (Scratch& scratch : scratch_)
+    for (std::size_t v = 0; v < vector_homes_.size(); ++v) scratch.vectors.emplace_back(0, memory);
 }
-
-template <class T>
-BlockRunner<T>::~BlockRunner() = default;
 
 template <class T>
 void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
@@ -138,8 +118,9 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
-    channels_[c].speaks = phase < exchange_.channels[c].num_phases() && channels_[c].takes_part;
+    channels_[c].speaks = exchange_.channels[c].speaks(round.order.round, phase);
   }
+  writer_.open_phase(round, phase, block_size_);
   if (exchange_.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vector_homes_.size(); ++v)
       if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
@@ -151,7 +132,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, round, index);
-    RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)]->times;
+    RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)].times;
     if (phase == 0) {
       const Lap lap(lap_of(times, &RoundTimes::train_s));
       train(exec, round, block);
@@ -162,7 +143,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
     send_block(exec, round, block, phase);
   });
   if (options_.times != nullptr) add_times(*options_.times);
-  return {messages_.data(), round.order.cohort.size()};
+  return writer_.messages(round.order.cohort.size());
 }
 
 template <class T>
@@ -186,16 +167,16 @@ void BlockRunner<T>::keep_updates_of(const Exec& exec, const ClientRound<T>& rou
 
 template <class T>
 void BlockRunner<T>::add_times(RoundTimes& times) {
-  for (const auto& scratch : scratch_) {
-    times.train_s += scratch->times.train_s;
-    times.compress_s += scratch->times.compress_s;
-    scratch->times = {};
+  for (Scratch& scratch : scratch_) {
+    times.train_s += scratch.times.train_s;
+    times.compress_s += scratch.times.compress_s;
+    scratch.times = {};
   }
 }
 
 template <class T>
 ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index) {
-  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
+  Scratch& scratch = scratch_[static_cast<std::size_t>(exec.thread)];
   ClientBlock<T> block;
   block.first = index * block_size_;
   block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
@@ -278,9 +259,8 @@ template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
-  if (counter_ != nullptr) tally(block, phase);
-  if (is_plain()) fetch_messages(block);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { count_bits(host, round, part, phase); });
+  writer_.inspect(exec, block);
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, refused_); });
 }
 
 // Operators write the state of weights alone.
@@ -314,7 +294,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   Send<T> send = feedback_.prepare(host, round, block, c);
   if (!last) send.state = {};
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
-    throw Error("a feedback that clears what was sent makes the host keep its input, so its host_walks() must say so");
+    throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
   if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
@@ -324,14 +304,8 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   }
   Workspace::Frame frame(*exec.workspace);
   const std::string& own = channel.client_slot;
-  CompressContext<T> own_context{.round = round.order.round,
-                                 .phase = phase,
-                                 .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
-                                 .random_key = channel.random_key,
-                                 .clients = block.clients,
-                                 .shared = shared_state(exec, round, channel, frame),
-                                 .remembered = {},
-                                 .remember = {}};
+  CompressContext<T> own_context = channel.context(round, phase, block.clients);
+  own_context.shared = shared_state(exec, round, channel, frame);
   if (!own.empty()) {
     own_context.remembered = block.stored(round.state, own);
     own_context.remember = block.shadow(round.state, own);
@@ -379,168 +353,13 @@ void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channe
 }
 
 template <class T>
-void BlockRunner<T>::tally(const ClientBlock<T>& block, int phase) {
-  const std::size_t all = channels_.size() * block_size_;
-  tallies_.assign(2 * all, {});
-  std::vector<codec::Channel<T>> spoken;
-  std::vector<std::size_t> place;  // in tallies_
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (!channels_[c].speaks) continue;
-    const Scope& scope = exchange_.channels[c].phase_scope[static_cast<std::size_t>(phase)];
-    for (std::uint32_t k = 0; k < block.K; ++k) {
-      const Payload<T>& entries = *block.messages[c][k];
-      spoken.push_back({&entries.on_wire(), &scope});
-      place.push_back(c * block_size_ + k);
-      if (&entries.on_wire() == &entries) continue;
-      spoken.push_back({&entries, &scope});
-      place.push_back(all + c * block_size_ + k);
-    }
-  }
-  counter_->count(spoken);
-  for (std::size_t i = 0; i < spoken.size(); ++i) tallies_[place[i]] = spoken[i];
-}
-
-template <class T>
-void BlockRunner<T>::fetch_messages(const ClientBlock<T>& block) {
-  copies_.clear();
-  copies_.resize(channels_.size() * block_size_);
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (!channels_[c].speaks) continue;
-    for (std::uint32_t k = 0; k < block.K; ++k) {
-      const Payload<T>& entries = *block.messages[c][k];
-      const bool is_read = exchange_.channels[c].compressor->published_bits_read_entries() && !entries.silent;
-      if (!is_read && !codec::needs_content(entries.on_wire(), tally_of(block.first + k, c)) &&
-          (&entries.on_wire() == &entries || !codec::needs_content(entries, tally_of_entries(block.first + k, c))))
-        continue;
-      copies_[c * block_size_ + k] = std::make_unique<Payload<T>>();
-      cuda::copy_payload(entries, *copies_[c * block_size_ + k], device_exec_.stream);
-    }
-  }
-}
-
-template <class T>
-void BlockRunner<T>::count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
-  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
-  scratch.known.clear();
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    const ExchangeChannel<T>& channel = exchange_.channels[c];
-    scratch.known.push_back(channel.compressor->known_levels(receiving(round, block, phase, c), channel.scope));
-  }
-  for (std::uint32_t k = 0; k < block.K; ++k) {
-    ClientMessage<T>& message = messages_[block.first + k];
-    message = {.client = block.clients[k],
-               .bits = {},
-               .channel_bits = {},
-               .statistics_bits = 0,
-               .refused = refused_[block.first + k] != 0,
-               .work = block.work[k]};
-    if (phase == 0) has_statistics_[block.first + k] = 0;
-    if (!message.refused && !is_finite_message(block, phase, k)) {
-      refused_[block.first + k] = 1;
-      message.refused = true;
-    }
-    if (message.refused) continue;
-    scratch.spoken.clear();
-    for (std::size_t c = 0; c < channels_.size(); ++c) {
-      if (!channels_[c].speaks) continue;
-      const ExchangeChannel<T>& channel = exchange_.channels[c];
-      const Payload<T>& payload = readable(block, c, k);
-      const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
-      const codec::Tally counted = tally_of(block.first + k, c);
-      scratch.spoken.push_back({&payload.on_wire(), &scope, counted, scratch.known[c]});
-      message.bits.elements += payload.elements();
-      if (payload.silent) continue;
-      message.bits.published += channel.compressor->published_bits(payload, scope);
-      message.bits.entropy += codec::entropy_bits(payload.on_wire(), scope, counted);
-    }
-    const std::span<const codec::Channel<T>> spoken(scratch.spoken);
-    const std::span<T> statistics = add_statistics(block, phase, k, codec::is_silent(spoken), message);
-    scratch.channel_bits.assign(spoken.size(), 0);
-    message.bits.bits = codec::encoded_bits<T>(spoken, scratch.channel_bits, statistics.size());
-    for (std::size_t c = 0, s = 0; c < channels_.size(); ++c)
-      if (channels_[c].speaks) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
-    if (!options_.materialise) continue;
-    codec::encode<T>(spoken, scratch.bytes, statistics);
-    if (tap_) tap_(round, phase, message.client, scratch.bytes);
-    std::vector<const Scope*> scopes;
-    std::vector<std::size_t> lengths;
-    std::vector<MessageLevels> known;
-    std::vector<Payload<T>*> decoded;
-    for (std::size_t s = 0; s < spoken.size(); ++s) {
-      scopes.push_back(spoken[s].scope);
-      lengths.push_back(spoken[s].payload->length);
-      known.push_back(spoken[s].levels);
-      decoded.push_back(scratch.decoded[s].get());
-    }
-    const Result<std::uint64_t> read = codec::decode<T>(scratch.bytes, scopes, lengths, decoded, known, statistics);
-    if (!read.ok()) throw Error("a message that was just encoded was refused: " + read.error().reason);
-    std::size_t s = 0;
-    for (std::size_t c = 0; c < channels_.size(); ++c)
-      if (channels_[c].speaks) {
-        std::swap(*block.messages[c][k], *decoded[s++]);
-        reconstruct(exec, round, block, phase, c, k);
-      }
-  }
-}
-
-// Whether what the block's client k would send in this phase is finite: as it travels, and what its receiver makes of it where that is a
-// code of the entries. A norm, a sum or a narrower format may overflow although the client's vectors are finite.
-template <class T>
-bool BlockRunner<T>::is_finite_message(const ClientBlock<T>& block, int phase, std::uint32_t k) const {
-  for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (!channels_[c].speaks) continue;
-    const Payload<T>& entries = readable(block, c, k);
-    const Scope& scope = exchange_.channels[c].phase_scope[static_cast<std::size_t>(phase)];
-    if (!codec::is_finite(entries.on_wire(), scope, tally_of(block.first + k, c))) return false;
-    if (&entries.on_wire() != &entries && !codec::is_finite(entries, scope, tally_of_entries(block.first + k, c))) return false;
-  }
-  return true;
-}
-
-// What the receiver of channel c knows of the round.
-template <class T>
-CompressContext<T> BlockRunner<T>::receiving(const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) const {
-  return {.round = round.order.round,
-          .phase = phase,
-          .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
-          .random_key = exchange_.channels[c].random_key,
-          .clients = block.clients};
-}
-
-// The statistics in the message of the block's client k, which travel raw in the first phase unless the client is silent or keeps them.
-template <class T>
-std::span<T> BlockRunner<T>::add_statistics(const ClientBlock<T>& block, int phase, std::uint32_t k, bool is_silent,
-                                            ClientMessage<T>& message) {
-  const bool stay = options_.local_statistics;
-  if (phase > 0 || num_statistics_ == 0 || (is_silent && !stay)) return {};
-  has_statistics_[block.first + k] = 1;
-  if (stay) return {};
-  const auto S = static_cast<double>(num_statistics_);
-  message.statistics_bits = 8 * sizeof(T) * num_statistics_;
-  message.bits.elements += num_statistics_;
-  message.bits.published += 32 * S;
-  message.bits.entropy += 8 * sizeof(T) * S;
-  return {block.statistics.row(k), num_statistics_};
-}
-
-template <class T>
-void BlockRunner<T>::reconstruct(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
-                                 std::uint32_t k) {
-  const ExchangeChannel<T>& channel = exchange_.channels[c];
-  CompressContext<T> own = receiving(round, block, phase, c);
-  own.clients = block.clients.subspan(k, 1);
-  const Compressor<T>& receiver = channel.receiver != nullptr ? *channel.receiver : *channel.compressor;
-  receiver.reconstruct(exec, own, channel.scope, block.messages[c].subspan(k, 1));
-}
-
-template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
   return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
 }
 
 template <class T>
 std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
-  if (has_statistics_[position] == 0) return {};
+  if (!writer_.has_statistics(position)) return {};
   return {statistics_.data() + position * num_statistics_, num_statistics_};
 }
 
@@ -586,56 +405,6 @@ void BlockRunner<T>::move_state(const Exec& exec, const ClientRound<T>& round, c
     const std::uint32_t begin = part.first - block.first;
     add_messages(host, messages.subspan(begin, part.K), scope, static_cast<T>(move.factor), rows.slice(begin, part.K));
   });
-}
-
-template <class T>
-std::size_t BlockRunner<T>::size_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& scratch : scratch_) {
-    for (const auto& vector : scratch->vectors) bytes += vector.capacity() * sizeof(T);
-  }
-  bytes += measuring_.size_bytes() + kept_updates_.capacity() * sizeof(T);
-  if (training_ != nullptr) bytes += training_->size_bytes();
-  for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
-  for (const auto& channel : channels_)
-    for (const auto& payload : channel.payloads)
-      bytes += payload.value.capacity() * sizeof(T) + payload.index.capacity() * sizeof(std::uint32_t) + payload.level_bytes.capacity();
-  return bytes;
-}
-
-namespace {
-
-constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
-
-// Sums of M messages and of error memories in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
-std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
-  constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
-  const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
-  return (2 * P + levels * std::min(P, kMostJoined)) * sizeof(double);
-}
-
-}  // namespace
-
-// Operators are taken to work in as much as a block's vectors; they and training take turns in one workspace, which keeps an eighth more
-// than was needed.
-template <class T>
-std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
-  const std::uint64_t M = messages_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
-  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vector_homes_.size(), P);
-  const auto homeless = static_cast<std::uint64_t>(std::count(vector_homes_.begin(), vector_homes_.end(), ""));
-  const std::uint64_t training = options_.trains_on_cpu ? 0
-                                 : training_ != nullptr ? training_->room_bytes(block)
-                                                        : device_training_bytes(local_update_, oracle_, block);
-  const std::uint64_t scratch = std::max(training, block * row);
-  return homeless * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
-         bytes_of_sums(M, P) + kLeastOnDevice;
-}
-
-template <class T>
-std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
-  std::uint64_t counts = 0;
-  for (const ExchangeChannel<T>& channel : exchange_.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
-  return messages_.size() * counts;
 }
 
 template class BlockRunner<float>;

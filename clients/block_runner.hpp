@@ -3,16 +3,15 @@
 // On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
 // and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
 // themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
-// out. Where no part of a run makes the host walk vectors (Feedback::host_walks and its kin), all of that may lie in the GPU's own memory
-// instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages that the GPU has not counted whole, are then
-// copied, and everything else stays where it is.
+// out. Where no part of a run makes the host walk vectors (FeedbackPlan::host_walks and its kin), all of that may lie in the GPU's own
+// memory instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages that the GPU has not counted whole, are
+// then copied, and everything else stays where it is.
 //
 // With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
 // shadow slot, and messages, stay until the round ends. K changes nothing but speed.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,8 +19,8 @@
 #include "clients/device_training.hpp"
 #include "clients/local_update.hpp"
 #include "clients/message_measures.hpp"
+#include "clients/message_writer.hpp"
 #include "clients/oracle.hpp"
-#include "compressors/codec/device_tally.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
@@ -33,7 +32,7 @@ namespace fl {
 
 struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
-  bool materialise = false;  // encode and decode every message, and go on with what was decoded
+  bool materialise = false;  // messages are bytes, which whoever receives them decodes
   PublishedMetrics published_metrics = PublishedMetrics::none;
   Device device = Device::cpu;                     // where clients train and operators run that can
   Device memory = Device::managed;                 // with a GPU: of vectors, state and messages; cuda: the host follows no pointer to them
@@ -44,25 +43,24 @@ struct BlockRunnerOptions {
 };
 
 template <class T>
-class BlockRunner final : public CohortRunner<T> {
+class BlockRunner final {
  public:
-  // Sees every encoded message when materialise is set: (round, phase, client, bytes). Called from any thread, one client at a time.
-  using Tap = std::function<void(const ClientRound<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
+  // Sees every encoded message when materialise is set.
+  using Tap = typename MessageWriter<T>::Tap;
 
   // All outlive it.
   BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange, const GradientOracle<T>& oracle,
               ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared, std::size_t max_cohort, BlockRunnerOptions options);
-  ~BlockRunner() override;
 
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase) override;
-  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
-  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) override;
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return measuring_.values(); }
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase);
+  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const;
+  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const;
+  void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered);
+  [[nodiscard]] std::span<const ClientMeasures> measures() const { return measuring_.values(); }
   // Errors of the measured channel's operator in this round, [M]; valid when RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
 
-  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  void set_tap(Tap tap) { writer_.set_tap(std::move(tap)); }
   // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
   // undivided by its work; the memory goes when they no longer do.
   void keep_updates(bool keep);
@@ -77,7 +75,11 @@ class BlockRunner final : public CohortRunner<T> {
   [[nodiscard]] std::uint64_t most_pinned_bytes() const;
 
  private:
-  struct Scratch;
+  // What one thread reuses from block to block.
+  struct Scratch {
+    std::vector<Buffer<T>> vectors;  // per local vector without a home: [K,P]
+    RoundTimes times;                // of this thread in this phase, where they are asked for
+  };
   struct ChannelMessages {
     std::vector<Payload<T>> payloads;   // [M]
     std::vector<Payload<T>*> pointers;  // [M]
@@ -104,27 +106,6 @@ class BlockRunner final : public CohortRunner<T> {
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
                 const ClientBlock<T>& block, std::size_t c);
-  // What the GPU counts of a block's messages, before the host makes bits of it.
-  void tally(const ClientBlock<T>& block, int phase);
-  [[nodiscard]] codec::Tally tally_of(std::uint32_t position, std::size_t c) const {
-    return counter_ == nullptr ? codec::Tally{} : tallies_[c * block_size_ + position % block_size_].tally;
-  }
-  [[nodiscard]] codec::Tally tally_of_entries(std::uint32_t position, std::size_t c) const {
-    return counter_ == nullptr ? codec::Tally{} : tallies_[(channels_.size() + c) * block_size_ + position % block_size_].tally;
-  }
-  // Copies the block's messages that the host has to read, beside what was counted of them, out of the GPU's own memory.
-  void fetch_messages(const ClientBlock<T>& block);
-  // The message of the block's client k where the host may read what it needs of it.
-  [[nodiscard]] const Payload<T>& readable(const ClientBlock<T>& block, std::size_t c, std::uint32_t k) const {
-    const Payload<T>* copy = copies_.empty() ? nullptr : copies_[c * block_size_ + (block.first + k) % block_size_].get();
-    return copy == nullptr ? *block.messages[c][k] : *copy;
-  }
-  [[nodiscard]] bool is_finite_message(const ClientBlock<T>& block, int phase, std::uint32_t k) const;
-  void count_bits(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
-  std::span<T> add_statistics(const ClientBlock<T>& block, int phase, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
-  // What the receiver makes of a message that it decoded.
-  [[nodiscard]] CompressContext<T> receiving(const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) const;
-  void reconstruct(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c, std::uint32_t k);
   void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                   std::span<const std::uint8_t> delivered);
   void add_times(RoundTimes& times);
@@ -141,27 +122,22 @@ class BlockRunner final : public CohortRunner<T> {
   ClientState<T>& state_;         // of the clients that it computes
   const SharedState<T>& shared_;  // the replica of its process
   BlockRunnerOptions options_;
-  Tap tap_;
   MessageMeasures<T> measuring_;
+  MessageWriter<T> writer_;
 
-  std::unique_ptr<DeviceTraining<T>> training_;     // null: clients train on the CPU
-  std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
-  std::vector<codec::Channel<T>> tallies_;  // [2,channels,K] of the block on the GPU: as they travel, and entries where those differ
-  std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null where the host reads sizes alone
-  std::vector<Buffer<T>> trained_;                   // per local vector: [K,P] of a block that was trained on the host
+  std::unique_ptr<DeviceTraining<T>> training_;  // null: clients train on the CPU
+  std::vector<Buffer<T>> trained_;               // per local vector: [K,P] of a block that was trained on the host
   DeviceStream device_stream_;
   Workspace device_workspace_;
   Exec device_exec_;
   std::vector<std::string> vector_homes_;  // per local vector: slot name or ""
   std::vector<std::size_t> vector_of_channel_;
   std::vector<ChannelMessages> channels_;
-  std::vector<ClientMessage<T>> messages_;         // [M]
-  std::vector<double> work_;                       // [M]
-  std::vector<std::uint8_t> refused_;              // [M]
-  Buffer<T> statistics_;                           // [M,S] running statistics of the clients' models after their work
-  std::vector<std::uint8_t> has_statistics_;       // [M] whether the message holds them, or the client may keep them
-  std::size_t num_statistics_ = 0;                 // S
-  std::vector<std::unique_ptr<Scratch>> scratch_;  // per thread
+  std::vector<double> work_;           // [M]
+  std::vector<std::uint8_t> refused_;  // [M]
+  Buffer<T> statistics_;               // [M,S] running statistics of the clients' models after their work
+  std::size_t num_statistics_ = 0;     // S
+  std::vector<Scratch> scratch_;       // per thread
   bool keeps_updates_ = false;
   Buffer<T> kept_updates_;                 // [M,P]
   std::vector<Buffer<T>> cohort_vectors_;  // [M,P] of vectors that must outlive their block (several phases)

@@ -10,6 +10,7 @@
 
 #include "compressors/compressor.hpp"
 #include "fl_core/layer_table.hpp"
+#include "fl_core/round_views.hpp"
 
 namespace fl {
 
@@ -29,8 +30,18 @@ struct ExchangeChannel {
   std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none
 
   [[nodiscard]] bool is_active(std::uint32_t round) const { return round % every == 0; }
+  // Whether it is part of the messages of a phase.
+  [[nodiscard]] bool speaks(std::uint32_t round, int phase) const { return phase < num_phases() && is_active(round); }
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
   [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }
+  // Returns what both sides know of these clients' messages.
+  [[nodiscard]] CompressContext<T> context(const RoundView<T>& round, int phase, std::span<const std::uint32_t> clients) const {
+    return {.round = round.order.round,
+            .phase = phase,
+            .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
+            .random_key = random_key,
+            .clients = clients};
+  }
 };
 
 template <class T>

@@ -53,9 +53,10 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
   resolve_step_size();
   declare_state();
   start_model();
-  measures_ = std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *method_.feedback,
-                                                              *method_.local, model_.span(), average_, f_star_, step_size_, method_.unit},
-                                               measure_set_);
+  measures_ =
+      std::make_unique<RunMeasures<T>>(MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *round_, *runner_, *host_, *method_.feedback,
+                                                      *method_.local, model_.span(), average_, f_star_, step_size_, method_.unit},
+                                       measure_set_);
   if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
     watch_.emplace(watch_of(*channel->compressor, channel->scope));
 }
@@ -201,14 +202,10 @@ void Experiment<T>::declare_state() {
   shared_ = std::make_unique<SharedState<T>>(P, memory_ == Device::cuda ? Device::pinned : memory_);
   state_ = std::make_unique<ServerState<T>>(N, P);
   declare_slots<T>(method_, run_, {.clients = clients_.get(), .shared = shared_.get(), .server = state_.get()});
-  const AbsenceRule absence{.state = scenario_.participation.absent,
-                            .decay = scenario_.participation.absent_decay,
-                            .slot = method_.plan.error_slot,
-                            .statistics = num_statistics(run_.statistics)};
-  if (const std::string slot = Absence<T>::mean_slot(absence); !slot.empty()) state_->declare({.name = slot, .owner = SlotOwner::server});
+  const AbsenceRule absence = absence_rule(scenario_, method_, run_);
+  if (absence.replaces()) state_->declare({.name = kAbsentMean, .owner = SlotOwner::server});
   const bool runs_memory_sum = !absence.slot.empty() && MemorySum<T>::pays_to_run(N, participation_->likely_cohort_size(N),
                                                                                   static_cast<std::uint64_t>(scenario_.evaluate.every));
-  if (runs_memory_sum) state_->declare({.name = MemorySum<T>::slot(), .owner = SlotOwner::server});
   SamplingOptions sampling = method_.local->sampling();
   sampling.sample_file = problem_.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
@@ -231,14 +228,14 @@ void Experiment<T>::declare_state() {
                          .local_statistics = run_.local_statistics,
                          .times = machine_.times});
   clients_->bound_memory(room_for_state());
-  round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, *runner_,
-                                                    *optimizer_, *downlink_, run_, *clients_, *shared_, *state_, pool_},
+  host_ = std::make_unique<ClientHost<T>>(run_, absence, runs_memory_sum, *clients_, *shared_, *runner_, pool_);
+  round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, *host_, host_.get(),
+                                                    *optimizer_, *downlink_, run_, *shared_, *state_, pool_},
                                       RoundSettings{.step_size = step_size_,
                                                     .schedule = method_.local->schedule(),
                                                     .rounds = static_cast<std::uint32_t>(scenario_.rounds),
                                                     .absence = absence,
                                                     .times = machine_.times,
-                                                    .runs_memory_sum = runs_memory_sum,
                                                     .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned},
                                       model_.span());
 }
@@ -355,6 +352,10 @@ void Experiment<T>::require_rounds_until(std::uint64_t round, const std::vector<
   for (std::size_t r = 0; r < rows.size(); ++r)
     if (rows[r].round != r) throw ArchiveError("in 'rounds': row " + std::to_string(r) + " is of round " + std::to_string(rows[r].round));
   round_->require_nothing_after(static_cast<std::uint32_t>(round));
+  for (std::uint32_t client = 0; client < clients_->num_clients(); ++client)
+    if (clients_->acknowledged(client) > round)
+      throw ArchiveError("in 'state': client " + std::to_string(client) + " took part in round " +
+                         std::to_string(clients_->acknowledged(client)) + ", the run has played " + std::to_string(round));
 }
 
 template <class T>
@@ -623,7 +624,7 @@ template <class T>
 std::size_t Experiment<T>::size_bytes() const {
   const std::size_t gradients = static_cast<std::size_t>(pool_.num_threads()) * whole_minibatch().bytes;
   const std::size_t working = machine_.device == Device::cpu ? gradients : round_bytes_on_device();
-  return clients_->size_bytes() + shared_->size_bytes() + state_->size_bytes() + runner_->size_bytes() + working;
+  return clients_->size_bytes() + host_->size_bytes() + shared_->size_bytes() + state_->size_bytes() + runner_->size_bytes() + working;
 }
 
 template <class T>

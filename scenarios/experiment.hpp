@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "clients/block_runner.hpp"
+#include "clients/client_host.hpp"
 #include "clients/minibatches.hpp"
 #include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
@@ -80,6 +81,7 @@ class Experiment {
   [[nodiscard]] SharedState<T>& shared() { return *shared_; }
   [[nodiscard]] ServerState<T>& state() { return *state_; }
   [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
+  [[nodiscard]] ClientHost<T>& host() { return *host_; }
   [[nodiscard]] Round<T>& round() { return *round_; }
   [[nodiscard]] const Downlink<T>& downlink() const { return *downlink_; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
@@ -145,6 +147,7 @@ class Experiment {
   std::unique_ptr<ServerState<T>> state_;
   std::unique_ptr<Downlink<T>> downlink_;
   std::unique_ptr<BlockRunner<T>> runner_;
+  std::unique_ptr<ClientHost<T>> host_;
   std::unique_ptr<Round<T>> round_;
   Buffer<T> model_;  // x [P]
   double f_star_ = kNotMeasured;

@@ -24,7 +24,7 @@ template <class T>
 std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<T>& local, const Feedback<T>& feedback,
                                     const Exchange<T>& exchange, bool materialises) {
   std::vector<std::string> needs;
-  if (const std::string does = feedback.host_walks(); !does.empty())
+  if (const std::string does = feedback.plan().host_walks; !does.empty())
     needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, does));
   else if (!feedback.plan().offset_slot.empty())
     needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, "takes rows of state off every client's model"));

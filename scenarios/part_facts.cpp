@@ -260,24 +260,27 @@ std::string example_of_part(const std::string& role, const std::string& name) {
   return table_of_role(role) + " = { kind = \"" + name + "\"" + settings + " }";
 }
 
-bool tells_of_gpu(const std::string& role) { return role == "compressor" || role == "feedback" || role == "local_update"; }
+bool tells_of_gpu(const std::string& role) {
+  return role == "compressor" || role == "feedback" || role == "local_update" || role == "layer";
+}
 
 std::string on_gpu(const std::string& role, const std::string& name) {
   const std::string stays = "stays on the GPU";
   const auto told = [&stays](const std::string& does) { return does.empty() ? stays : "the host " + does; };
-  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->host_walks());
+  if (role == "feedback") return told(make_default<Feedback<double>>(role, name)->plan().host_walks);
   if (role == "local_update") {
     const auto update = make_default<LocalUpdate<double>>(role, name);
     const std::string does = update->host_walks();
     return does.empty() && !update->descent() ? "the host computes every vector, and it is copied to the GPU" : told(does);
   }
-  if (role != "compressor") return "";
+  if (role != "compressor" && role != "layer") return "";
   const auto has_cuda_half = [&role](const std::string& part) {
     const Registry& registry = Registry::instance();
     return registry.contains(role, part, Device::cuda, Precision::float32) ||
            registry.contains(role, part, Device::cuda, Precision::float64);
   };
-  if (!has_cuda_half("identity")) return "not known: this build has no CUDA";
+  if (!has_cuda_half(role == "layer" ? "dense" : "identity")) return "not known: this build has no CUDA";
+  if (role == "layer") return has_cuda_half(name) ? stays : "has no CUDA half: networks with it run with --device cpu alone";
   return told(has_cuda_half(name) ? "" : "runs the operator, which has no CUDA half");
 }
 

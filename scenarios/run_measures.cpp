@@ -7,7 +7,7 @@ namespace fl {
 template <class T>
 Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
   typename Evaluator<T>::Adapt adapt;  // by statistics that stay with the clients
-  if (run_.scenario.server.local_statistics()) adapt = [this](std::uint32_t client, T* own) { run_.round.put_own_statistics(client, own); };
+  if (run_.scenario.server.local_statistics()) adapt = [this](std::uint32_t client, T* own) { run_.probe.put_own_statistics(client, own); };
   return run_.evaluator.client_accuracy(x, adapt);
 }
 

@@ -25,6 +25,7 @@ struct MeasuredRun {
   Evaluator<T>& evaluator;
   Round<T>& round;
   BlockRunner<T>& runner;
+  ClientProbe<T>& probe;
   const Feedback<T>& feedback;
   const LocalUpdate<T>& local;
   std::span<const T> model;                    // x [P]

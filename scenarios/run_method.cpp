@@ -65,10 +65,18 @@ RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, c
           .offset_factor = method.plan.offset_factor};
 }
 
+template <class T>
+AbsenceRule absence_rule(const Scenario& scenario, const RunMethod<T>& method, const RunSettings& run) {
+  return {.state = scenario.participation.absent,
+          .decay = scenario.participation.absent_decay,
+          .slot = method.plan.error_slot,
+          .statistics = num_statistics(run.statistics)};
+}
+
 namespace {
 
 template <class T>
-void declare(const SlotSpec& slot, const SlotHosts<T>& hosts) {
+void declare_slot(const SlotSpec& slot, const SlotHosts<T>& hosts) {
   if (slot.owner == SlotOwner::client && hosts.clients != nullptr) hosts.clients->declare(slot);
   if (slot.owner == SlotOwner::shared && hosts.shared != nullptr) hosts.shared->declare(slot);
   const bool is_of_server = slot.owner == SlotOwner::server || slot.owner == SlotOwner::server_copy;
@@ -79,17 +87,17 @@ template <class T>
 void declare_operator(const ExchangeChannel<T>& channel, const SlotHosts<T>& hosts) {
   const Compressor<T>& compressor = *channel.compressor;
   if (!channel.client_slot.empty())
-    declare({.name = channel.client_slot,
-             .owner = SlotOwner::client,
-             .double_buffered = true,
-             .length = compressor.client_state_size(channel.scope)},
-            hosts);
+    declare_slot<T>({.name = channel.client_slot,
+                     .owner = SlotOwner::client,
+                     .double_buffered = true,
+                     .length = compressor.client_state_size(channel.scope)},
+                    hosts);
   if (channel.shared_slot.empty()) return;
-  declare({.name = channel.shared_slot,
-           .owner = SlotOwner::shared,
-           .sync = SlotSync::broadcast,
-           .length = compressor.cohort_state_size(channel.scope)},
-          hosts);
+  declare_slot<T>({.name = channel.shared_slot,
+                   .owner = SlotOwner::shared,
+                   .sync = SlotSync::broadcast,
+                   .length = compressor.cohort_state_size(channel.scope)},
+                  hosts);
   if (hosts.shared != nullptr)
     compressor.init_cohort_state(channel.random_key, channel.scope, hosts.shared->slot(channel.shared_slot).data());
 }
@@ -98,11 +106,11 @@ void declare_operator(const ExchangeChannel<T>& channel, const SlotHosts<T>& hos
 
 template <class T>
 void declare_slots(const RunMethod<T>& method, const RunSettings& run, const SlotHosts<T>& hosts) {
-  for (const SlotSpec& slot : method.local->slots()) declare(slot, hosts);
-  for (const SlotSpec& slot : method.plan.slots) declare(slot, hosts);
+  for (const SlotSpec& slot : method.local->slots()) declare_slot(slot, hosts);
+  for (const SlotSpec& slot : method.plan.slots) declare_slot(slot, hosts);
   for (const ExchangeChannel<T>& channel : method.exchange.channels) declare_operator(channel, hosts);
   if (!run.local_statistics) return;
-  for (const SlotSpec& slot : own_statistics_slots(num_statistics(run.statistics))) declare(slot, hosts);
+  for (const SlotSpec& slot : own_statistics_slots(num_statistics(run.statistics))) declare_slot(slot, hosts);
 }
 
 #define FL_INSTANTIATE(T)                                                                                                                 \
@@ -110,6 +118,7 @@ void declare_slots(const RunMethod<T>& method, const RunSettings& run, const Slo
   template ExchangeChannel<T> make_channel<T>(const Scenario&, const LayerTable&, const std::string&, const CompressorSpec&, std::size_t, \
                                               Device);                                                                                    \
   template RunSettings run_settings<T>(const Scenario&, const RunMethod<T>&, const FederatedProblem<T>&);                                 \
+  template AbsenceRule absence_rule<T>(const Scenario&, const RunMethod<T>&, const RunSettings&);                                         \
   template void declare_slots<T>(const RunMethod<T>&, const RunSettings&, const SlotHosts<T>&);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)

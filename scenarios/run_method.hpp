@@ -10,6 +10,7 @@
 #include "clients/local_update.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/absence_rule.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/round_views.hpp"
 #include "scenarios/federated_problem.hpp"
@@ -44,6 +45,10 @@ template <class Interface>
 // Returns the constants of a run, which no side is sent.
 template <class T>
 [[nodiscard]] RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, const FederatedProblem<T>& problem);
+
+// Returns what becomes of the error memory of absent clients.
+template <class T>
+[[nodiscard]] AbsenceRule absence_rule(const Scenario& scenario, const RunMethod<T>& method, const RunSettings& run);
 
 // Where a process holds slots: null for an owner that it does not host.
 template <class T>

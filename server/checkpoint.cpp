@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint32_t kVersion = 7;
+constexpr std::uint32_t kVersion = 8;
 // After the content: the byte at which the section of the page file begins (0 = there is none), and the checksum of all before it.
 constexpr std::size_t kFooter = 2 * sizeof(std::uint64_t);
 

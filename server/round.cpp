@@ -13,9 +13,9 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       settings_(std::move(settings)),
       model_(model),
       ledger_(parts.run.num_clients),
+      reader_(parts.exchange, parts.pool),
       aggregator_(parts.pool),
-      absence_(settings_.absence),
-      memory_sum_(absence_, parts.run.weights, settings_.runs_memory_sum, parts.pool),
+      absence_(settings_.absence, parts.run.num_clients, parts.run.P),
       estimate_(model.size(), settings_.sums),
       sums_(parts.exchange.channels.size()),
       state_sums_(parts.exchange.channels.size()),
@@ -32,7 +32,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   refused_ = 0;
   if (plan_.cohort.empty()) {
     std::fill(estimate_.begin(), estimate_.end(), 0.0);
-    memory_sum_.begin_round(round, plan_.cohort, parts_.clients, parts_.state);
+    parts_.runner.skip_round(round);
     return;
   }
   open(round, measure);
@@ -43,9 +43,9 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   step();
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
-  parts_.runner.acknowledge(closed, delivered_);
-  memory_sum_.end_round(plan_.cohort, parts_.clients, parts_.state);
-  absence_.learn(plan_.cohort, parts_.clients, parts_.state, ledger_);
+  parts_.runner.close_round(closed, delivered_);
+  absence_.hear(round, plan_.cohort, delivered_);
+  absence_.learn(plan_.cohort, parts_.runner, parts_.state, ledger_);
   ledger_.close_round();
 }
 
@@ -57,8 +57,8 @@ void Round<T>::sample(std::uint32_t round) {
   else
     draw(round, plan_);
   next_round_ = 0;
-  if (parts_.clients.reads_ahead()) draw(next_round_ = round + 1, next_plan_);
-  residual_age_ = Absence<T>::residual_age(round, plan_.cohort, parts_.clients);
+  if (parts_.runner.reads_ahead()) draw(next_round_ = round + 1, next_plan_);
+  residual_age_ = absence_.residual_age(round, plan_.cohort);
   ledger_.open_round();
 }
 
@@ -106,32 +106,21 @@ void Round<T>::step() {
   scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
 }
 
-// The clients keep the statistics that they have now, and the model has the mean of all clients', by w_i, for its measures.
+// Clients keep the statistics that they have; the model has the mean of all clients', by w_i, for its measures.
 template <class T>
 void Round<T>::keep_statistics() {
+  if (parts_.probe == nullptr) return;
   const std::span<double> mean = parts_.state.slot(kMeanStatistics);
+  parts_.probe->add_statistics_moves(delivered_, mean);
   std::vector<T> rounded(mean.size());
-  for (std::uint32_t i = 0; i < plan_.cohort.size(); ++i) {
-    if (delivered_[i] == 0) continue;
-    const std::span<const T> now = parts_.runner.statistics(i);
-    T* own = parts_.clients.stored(kOwnStatistics, i, 1).row(0);
-    read_own_statistics(parts_.clients, parts_.shared, plan_.cohort[i], own, rounded.data());
-    const double weight = parts_.run.weights[plan_.cohort[i]];
-    for (std::size_t s = 0; s < now.size(); ++s) mean[s] += weight * (static_cast<double>(now[s]) - static_cast<double>(rounded[s]));
-    std::ranges::copy(now, own);
-  }
   std::ranges::transform(mean, rounded.begin(), [](double s) { return static_cast<T>(s); });
   scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
 }
 
 template <class T>
-void Round<T>::put_own_statistics(std::uint32_t client, T* x) {
-  if (!parts_.run.local_statistics) return;
-  std::vector<T> own(parts_.shared.slot(kInitialStatistics).size());
-  const std::span<const T> stored = parts_.clients.peek(kOwnStatistics, client);
-  const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty where all are 0
-  read_own_statistics(parts_.clients, parts_.shared, client, stored.empty() ? zeros.data() : stored.data(), own.data());
-  scatter_statistics(parts_.run.statistics, own.data(), x);
+std::vector<double> Round<T>::memory_sum(std::uint32_t round) {
+  if (parts_.probe == nullptr) return {};
+  return parts_.probe->error_memory_sum(round, absence_.rule().replaces() ? parts_.state.slot(kAbsentMean) : std::span<const double>());
 }
 
 template <class T>
@@ -143,7 +132,8 @@ void Round<T>::persist(Archive& archive) {
   parts_.optimizer.open(model_.size());  // a file may be of a run that had not stepped
   parts_.downlink.persist(archive);
   ledger_.persist(archive);
-  parts_.clients.persist(archive);
+  absence_.persist(archive);
+  parts_.runner.persist(archive);
   parts_.shared.persist(archive);
   parts_.state.persist(archive);
 }
@@ -153,18 +143,15 @@ void Round<T>::require_nothing_after(std::uint32_t round) const {
   if (parts_.downlink.last_round() > round)
     throw ArchiveError("in 'downlink': it speaks of round " + std::to_string(parts_.downlink.last_round()) + ", the run has played " +
                        std::to_string(round));
-  for (std::uint32_t client = 0; client < parts_.clients.num_clients(); ++client)
-    if (parts_.clients.acknowledged(client) > round)
-      throw ArchiveError("in 'state': client " + std::to_string(client) + " took part in round " +
-                         std::to_string(parts_.clients.acknowledged(client)) + ", the run has played " + std::to_string(round));
+  for (std::size_t client = 0; client < absence_.last_heard().size(); ++client)
+    if (absence_.last_heard()[client] > round)
+      throw ArchiveError("in 'heard': client " + std::to_string(client) + " took part in round " +
+                         std::to_string(absence_.last_heard()[client]) + ", the run has played " + std::to_string(round));
 }
 
 template <class T>
 void Round<T>::open(std::uint32_t round, bool measure) {
-  parts_.clients.open_round(plan_.cohort,
-                            next_round_ != 0 ? std::span<const std::uint32_t>(next_plan_.cohort) : std::span<const std::uint32_t>());
-  memory_sum_.begin_round(round, plan_.cohort, parts_.clients, parts_.state);
-  absence_.settle(round, plan_.cohort, parts_.clients, parts_.state, ledger_);
+  absence_.charge_returning(round, plan_.cohort, ledger_);
   parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.shared, ledger_);
   delivered_.assign(plan_.cohort.size(), 1);
   const double step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds);
@@ -175,6 +162,8 @@ void Round<T>::open(std::uint32_t round, bool measure) {
             .measure = measure,
             .cohort = plan_.cohort};
   parts_.feedback.derive(view(), parts_.shared);
+  parts_.runner.open_round(view(), absence_.replacement(parts_.state),
+                           next_round_ != 0 ? std::span<const std::uint32_t>(next_plan_.cohort) : std::span<const std::uint32_t>());
 }
 
 // One phase: messages from every client, their bits, their weighted sums.
@@ -187,6 +176,10 @@ void Round<T>::collect(int phase) {
   for (const ClientMessage<T>& message : messages)
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
   refuse(messages);
+  {
+    const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+    reader_.read(view(), phase, messages, parts_.runner);
+  }
   work_.clear();
   for (const ClientMessage<T>& message : messages) work_.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
@@ -220,7 +213,7 @@ void Round<T>::average_statistics() {
   statistics_.assign(num_statistics(parts_.run.statistics), 0.0);
   double sum = 0;
   for (std::uint32_t i = 0; i < delivered_.size() && !statistics_.empty(); ++i) {
-    const std::span<const T> told = delivered_[i] != 0 ? parts_.runner.statistics(i) : std::span<const T>();
+    const std::span<const T> told = delivered_[i] != 0 ? reader_.statistics(i) : std::span<const T>();
     const double weight = plan_.cohort_weight[i];
     if (!told.empty()) sum += weight;
     for (std::size_t s = 0; s < told.size(); ++s) statistics_[s] += weight * static_cast<double>(told[s]);
@@ -236,7 +229,7 @@ void Round<T>::aggregate(int phase, std::size_t c) {
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   std::vector<const Payload<T>*>& arrived = arrived_[c];
   arrived.resize(plan_.cohort.size());
-  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered_[i] != 0 ? parts_.runner.payload(c, i) : nullptr;
+  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered_[i] != 0 ? reader_.payload(c, i) : nullptr;
   Buffer<double>& sums = sums_are_estimates() ? estimate_ : sums_[c];
   sums.resize_discard(scope.P);
   aggregator_.sum(arrived, plan_.cohort_weight, scope, sums.span());

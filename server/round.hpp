@@ -8,16 +8,17 @@
 
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/client_probe.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/ledger.hpp"
 #include "fl_core/round_times.hpp"
 #include "fl_core/round_views.hpp"
 #include "fl_core/schedule.hpp"
 #include "fl_core/thread_pool.hpp"
-#include "server/absence.hpp"
+#include "server/absent_memory.hpp"
 #include "server/aggregator.hpp"
 #include "server/downlink.hpp"
-#include "server/memory_sum.hpp"
+#include "server/message_reader.hpp"
 #include "server/participation.hpp"
 #include "server/server_optimizer.hpp"
 
@@ -31,11 +32,11 @@ struct RoundParts {
   const FeedbackPlan& plan;  // of it
   const Exchange<T>& exchange;
   CohortRunner<T>& runner;
+  ClientProbe<T>* probe;  // of the same clients, for measures; null where they cannot be asked
   ServerOptimizer<T>& optimizer;
   Downlink<T>& downlink;
   const RunSettings& run;
-  ClientState<T>& clients;  // of clients in this process, for absence, sums of memory and checkpoints
-  SharedState<T>& shared;   // the replica of this process
+  SharedState<T>& shared;  // the replica of this process
   ServerState<T>& state;
   ThreadPool& pool;
 };
@@ -46,9 +47,8 @@ struct RoundSettings {
   Schedule schedule;     // of gamma, over so many rounds:
   std::uint32_t rounds = 0;
   AbsenceRule absence;
-  RoundTimes* times = nullptr;   // filled where it is not null
-  bool runs_memory_sum = false;  // MemorySum::pays_to_run, and there is a memory
-  Device sums = Device::cpu;     // the memory of sums of messages: pinned where a GPU adds them up
+  RoundTimes* times = nullptr;  // filled where it is not null
+  Device sums = Device::cpu;    // the memory of sums of messages: pinned where a GPU adds them up
 };
 
 template <class T>
@@ -70,12 +70,10 @@ class Round {
   // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
   [[nodiscard]] std::size_t refused() const { return refused_; }
-  // sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
-  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round) { return memory_sum_.value(round, parts_.clients, parts_.state); }
-  // Of the last round's cohort, before it (Absence::residual_age).
+  // Returns sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
+  [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
+  // Of the last round's cohort, before it (AbsentMemory::residual_age).
   [[nodiscard]] double residual_age() const { return residual_age_; }
-  // The statistics in x [P] become the client's own, where they stay with the clients.
-  void put_own_statistics(std::uint32_t client, T* x);
   // Estimate of the last round: [P].
   [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
 
@@ -103,12 +101,12 @@ class Round {
   RoundSettings settings_;
   std::span<T> model_;  // x [P]
   Ledger ledger_;
+  MessageReader<T> reader_;
   Aggregator<T> aggregator_;
   RoundPlan plan_, next_plan_;
   std::uint32_t next_round_ = 0;  // that next_plan_ is of; 0 = none
   RoundOrder order_;
-  Absence<T> absence_;
-  MemorySum<T> memory_sum_;
+  AbsentMemory<T> absence_;
   double residual_age_ = 0;
   std::vector<double> work_;                       // [M] of each message
   Buffer<double> estimate_;                        // [P]

@@ -19,13 +19,12 @@ class Cafe final : public Feedback<T> {
   explicit Cafe(const NoOptions&) {}
 
   [[nodiscard]] FeedbackPlan plan() const override {
-    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}};
+    return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}, .host_walks = ""};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "cafe", .one_vector = true, .own_messages = true, .operators = {{.is = OperatorClass::contraction}}};
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const std::span<const T> last = round.shared.slot("aggregate");
     Send<T> send;

@@ -26,6 +26,11 @@ class Clip21 final : public Shifted<T> {
  public:
   explicit Clip21(const Clip21Options& o) : Shifted<T>("clip21", {.lambda = 1, .nu = 1}), tau_(o.tau) {}
 
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Shifted<T>::plan();
+    plan.host_walks = "clips every difference of a gradient to its shift";
+    return plan;
+  }
   [[nodiscard]] FeedbackNeeds needs() const override {
     FeedbackNeeds needs = Shifted<T>::needs();
     needs.units = {Unit::gradient};
@@ -34,7 +39,6 @@ class Clip21 final : public Shifted<T> {
     return needs;
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "clips every difference of a gradient to its shift"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> shift = block.stored(round.state, "shift");
     for (std::uint32_t k = 0; k < block.K; ++k) clip(shift.row(k), block.vectors[0].row(k), round.P());

@@ -36,7 +36,8 @@ class Cser final : public Feedback<T> {
             .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "error",
             .error_slot = "error",
-            .offset_slot = "error"};
+            .offset_slot = "error",
+            .host_walks = "takes the error off every client's model and adds it up between resets"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -49,7 +50,6 @@ class Cser final : public Feedback<T> {
             .operators = {{.is = OperatorClass::bounded, .channel = "reset"}}};
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model and adds it up between resets"; }
   // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;

@@ -41,7 +41,8 @@ class Dasha final : public Feedback<T> {
                       {.name = "shift_mean", .owner = SlotOwner::server},
                       {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
             .in_place_slot = "tracker",
-            .moves = {{.slot = "shift"}}};
+            .moves = {{.slot = "shift"}},
+            .host_walks = ""};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -66,7 +67,6 @@ class Dasha final : public Feedback<T> {
     return TheoryStep::of(1 / (facts.L + spread * facts.L_quadratic_mean()), "DASHA, Tyurin and Richtarik 2023, theorem 6.1");
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   // t_new - t - a (h - t)
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> tracker = block.stored(round.state, "tracker");

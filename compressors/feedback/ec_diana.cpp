@@ -36,7 +36,8 @@ class EcDiana final : public Feedback<T> {
                       {.name = "shift_sum", .owner = SlotOwner::server}},
             .in_place_slot = "error",
             .error_slot = "error",
-            .moves = {{.slot = "shift", .factor = alpha_}}};
+            .moves = {{.slot = "shift", .factor = alpha_}},
+            .host_walks = ""};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -47,7 +48,6 @@ class EcDiana final : public Feedback<T> {
             .operators = {{.is = OperatorClass::unbiased, .channel = "shift"}}};
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     const BatchView<const T> shift = block.stored(round.state, "shift");
     Send<T> send;

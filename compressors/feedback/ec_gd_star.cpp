@@ -17,10 +17,10 @@ class EcGdStar final : public ErrorMemory<T> {
  public:
   explicit EcGdStar(const NoOptions&) : ErrorMemory<T>("ec_gd_star") {}
 
-  [[nodiscard]] std::string host_walks() const override { return "takes the gradient at the optimum off every gradient"; }
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.estimate_is_sum = true;
+    plan.host_walks = "takes the gradient at the optimum off every gradient";
     return plan;
   }
   // It is ef14 of f_i(x) - <grad f_i(x*), x>, which have the same sum and the same smoothness.

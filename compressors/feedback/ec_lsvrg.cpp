@@ -16,10 +16,10 @@ class EcLsvrg final : public ErrorMemory<T> {
  public:
   explicit EcLsvrg(const NoOptions&) : ErrorMemory<T>("ec_lsvrg") {}
 
-  [[nodiscard]] std::string host_walks() const override { return "keeps every client's reference point and gradient (local kind lsvrg)"; }
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.estimate_is_sum = true;
+    plan.host_walks = "keeps every client's reference point and gradient (local kind lsvrg)";
     return plan;
   }
 

@@ -40,7 +40,8 @@ class EControl final : public Feedback<T> {
                       {.name = "shift_mean", .owner = SlotOwner::server}},
             .in_place_slot = "error",
             .error_slot = "error",
-            .moves = {{.slot = "shift"}}};
+            .moves = {{.slot = "shift"}},
+            .host_walks = "computes every new error"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -59,7 +60,6 @@ class EControl final : public Feedback<T> {
     return theory::ef21(facts, 1);
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "computes every new error"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(eta_, block.stored(round.state, "error")).add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "shift"));

@@ -26,7 +26,8 @@ class Ef21Plus final : public Feedback<T> {
     return {.channels = {{.name = "model"}, {.name = "restart"}},
             .slots = {{.name = "shift", .owner = SlotOwner::client},
                       {.name = "server_shift", .owner = SlotOwner::server_copy},
-                      {.name = "shift_mean", .owner = SlotOwner::server}}};
+                      {.name = "shift_mean", .owner = SlotOwner::server}},
+            .host_walks = "compares both messages of every client with its gradient"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "ef21_plus",
@@ -39,7 +40,6 @@ class Ef21Plus final : public Feedback<T> {
   // What is kept is never further from the gradient than what EF21 keeps, which is all that its proof uses.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, 1); }
 
-  [[nodiscard]] std::string host_walks() const override { return "compares both messages of every client with its gradient"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

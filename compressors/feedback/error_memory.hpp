@@ -19,14 +19,14 @@ class ErrorMemory : public Feedback<T> {
     return {.slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "error",
             .error_slot = "error",
-            .needs_population = false};
+            .needs_population = false,
+            .host_walks = ""};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = name_, .one_vector = true, .operators = {{.is = OperatorClass::bounded, .instead = "feedback 'none' or 'diana'"}}};
   }
 
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.stored(round.state, "error")).add(round.input_factor(), block.vectors[0]);

@@ -25,7 +25,8 @@ class FedComGate final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
-                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}}};
+                      {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
+            .host_walks = "moves every client's tracker"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "fedcomgate",
@@ -33,7 +34,6 @@ class FedComGate final : public Feedback<T> {
             .own_messages = true,
             .operators = {{.is = OperatorClass::unbiased, .instead = "scafcom"}}};
   }
-  [[nodiscard]] std::string host_walks() const override { return "moves every client's tracker"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

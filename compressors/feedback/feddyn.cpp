@@ -17,10 +17,10 @@ class FedDyn final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
-            .moves = {{.slot = "moved"}}};
+            .moves = {{.slot = "moved"}},
+            .host_walks = "takes every client's earlier moves into its steps (local kind feddyn)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "feddyn", .local_kind = "feddyn", .own_messages = true}; }
-  [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps (local kind feddyn)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -21,11 +21,6 @@ TheoryStep Feedback<T>::theory_step_size(const TheoryFacts&) const {
 }
 
 template <class T>
-std::string Feedback<T>::host_walks() const {
-  return "may read every vector and every row of state, because the feedback does not say what it reads";
-}
-
-template <class T>
 void Feedback<T>::after_compress(const Exec&, const ClientRound<T>&, const ClientBlock<T>&, std::size_t, const Send<T>&,
                                  const Exchange<T>&) const {}
 

@@ -58,6 +58,10 @@ struct FeedbackPlan {
   bool needs_population = true;
   // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.
   bool estimate_is_sum = false;
+  // What the host does with clients' vectors, rows of state or messages in prepare(), after_compress() and acknowledge(), as the rest of a
+  // sentence that begins with "the host"; "" = nothing: they build views, name moves and exchange rows. Vectors and state of a feedback
+  // that says "" may lie where only a GPU reaches them. A feedback that says nothing is taken to read everything.
+  std::string host_walks = "may read every vector and every row of state, because the feedback does not say what it reads";
 };
 
 // Returns the channels of a method whose local update computes these vectors, each with its vector.
@@ -98,10 +102,6 @@ class FL_API Feedback {
 
   [[nodiscard]] virtual Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                         std::size_t channel) const = 0;
-  // What the host does with clients' vectors, rows of state or messages in the functions below, as the rest of a sentence that begins with
-  // "the host"; "" = nothing: they build views, name moves and exchange rows. Vectors and state of a feedback that says "" may lie where
-  // only a GPU reaches them. A feedback that says nothing is taken to read everything.
-  [[nodiscard]] virtual std::string host_walks() const;
   // After the messages of a channel exist: masks, decisions to stay silent.
   virtual void after_compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel,
                               const Send<T>& sent, const Exchange<T>& exchange) const;

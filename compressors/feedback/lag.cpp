@@ -42,7 +42,8 @@ class Lag final : public Feedback<T> {
                   {.name = "gradient_sum", .owner = SlotOwner::server},
                   {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
                   {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
-        .moves = {{.slot = "last_sent"}}};
+        .moves = {{.slot = "last_sent"}},
+        .host_walks = "measures how far every gradient has moved since it was sent"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "lag",
@@ -67,7 +68,6 @@ class Lag final : public Feedback<T> {
     shared.slot("history")[(round.order.round - 2) % memory_] = static_cast<T>(moved);
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "measures how far every gradient has moved since it was sent"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]).add(T(-1), block.stored(round.state, "last_sent"));

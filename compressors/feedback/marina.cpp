@@ -29,7 +29,8 @@ class Marina final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "estimator", .owner = SlotOwner::server},
-                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}}};
+                      {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
+            .host_walks = ""};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -53,7 +54,6 @@ class Marina final : public Feedback<T> {
     const RandomStream stream(hash64(run.seeds.compressor, static_cast<std::uint64_t>(Purpose::coin)), 0, round);
     return round == 1 || stream.uniform<double>(0) < p_;
   }
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

@@ -10,14 +10,13 @@ namespace fl::FL_DEVICE_NS {
 template <class T>
 class Memoryless : public Feedback<T> {
  public:
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(round.input_factor(), block.vectors[channel]);
     return send;
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  [[nodiscard]] FeedbackPlan plan() const override { return {.needs_population = false}; }
+  [[nodiscard]] FeedbackPlan plan() const override { return {.needs_population = false, .host_walks = ""}; }
   void receive(const ServerRound<T>&, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     std::copy(aggregates[0].estimate.begin(), aggregates[0].estimate.end(), estimate.begin());
   }

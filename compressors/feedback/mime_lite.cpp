@@ -18,10 +18,10 @@ class MimeLite final : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
-                      {.name = "momentum_sum", .owner = SlotOwner::server}}};
+                      {.name = "momentum_sum", .owner = SlotOwner::server}},
+            .host_walks = ""};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "mime_lite", .local_kind = "mime_lite"}; }
-  [[nodiscard]] std::string host_walks() const override { return ""; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -32,12 +32,12 @@ class MomentumCorrection final : public Feedback<T> {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true},
                       {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
-            .error_slot = "accumulated"};
+            .error_slot = "accumulated",
+            .host_walks = "mixes every gradient into its client's momentum"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "momentum_correction", .one_vector = true, .own_messages = true}; }
 
-  [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> momentum = block.stored(round.state, "momentum");
     const T factor = round.input_factor();

@@ -37,6 +37,7 @@ class PowerEf final : public ErrorMemory<T> {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.channels = {{.name = "model"}};
     for (std::int64_t s = 2; s <= steps_; ++s) plan.channels.push_back({.name = "power" + std::to_string(s)});
+    plan.host_walks = radius_ > 0 ? "adds the perturbation to every gradient" : "";
     return plan;
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -49,7 +50,6 @@ class PowerEf final : public ErrorMemory<T> {
     return theory::error_feedback(facts);
   }
 
-  [[nodiscard]] std::string host_walks() const override { return radius_ > 0 ? "adds the perturbation to every gradient" : ""; }
   // Each channel leaves what it dropped over the local vector, where the next one finds it.
   [[nodiscard]] Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                 std::size_t channel) const override {

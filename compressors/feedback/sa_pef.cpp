@@ -27,12 +27,12 @@ class SaPef final : public ErrorMemory<T> {
  public:
   explicit SaPef(const SaPefOptions& o) : ErrorMemory<T>("sa_pef"), alpha_(o.alpha) {}
 
-  [[nodiscard]] std::string host_walks() const override { return "takes the error off every client's model"; }
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.offset_slot = "error";
     plan.offset_factor = alpha_;
     plan.estimate_is_sum = true;
+    plan.host_walks = "takes the error off every client's model";
     return plan;
   }
 

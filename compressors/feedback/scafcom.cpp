@@ -32,13 +32,13 @@ class Scafcom final : public Controls<T> {
     FeedbackPlan plan = Controls<T>::plan();
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
+    plan.host_walks = "mixes every vector into its client's momentum";
     return plan;
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "scafcom", .local_kind = "scallion", .own_messages = true, .operators = {{.is = OperatorClass::contraction}}};
   }
-  [[nodiscard]] std::string host_walks() const override { return "mixes every vector into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> control = block.stored(round.state, "control");
     mix_momentum(round, block, control);

@@ -22,10 +22,10 @@ class Scaffold final : public Feedback<T> {
     return {.slots = {{.name = "control", .owner = SlotOwner::client},
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
-            .moves = {{.slot = "control", .channel = 1}}};
+            .moves = {{.slot = "control", .channel = 1}},
+            .host_walks = "adds every client's control to its steps (local kind scaffold)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "scaffold", .local_kind = "scaffold", .own_messages = true}; }
-  [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scaffold)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -37,6 +37,11 @@ class Scallion final : public Controls<T> {
  public:
   explicit Scallion(const ScallionOptions& o) : Controls<T>(scale_of(o)), alpha_(o.alpha) {}
 
+  [[nodiscard]] FeedbackPlan plan() const override {
+    FeedbackPlan plan = Controls<T>::plan();
+    plan.host_walks = "adds every client's control to its steps (local kind scallion)";
+    return plan;
+  }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "scallion",
             .local_kind = "scallion",
@@ -44,7 +49,6 @@ class Scallion final : public Controls<T> {
             .operators = {{.is = OperatorClass::unbiased, .instead = "scafcom"}},
             .bounds = {{.option = "alpha", .value = alpha_}}};
   }
-  [[nodiscard]] std::string host_walks() const override { return "adds every client's control to its steps (local kind scallion)"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;
     send.input.add(static_cast<T>(alpha_), block.vectors[0]);

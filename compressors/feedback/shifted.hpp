@@ -30,10 +30,12 @@ class Shifted : public Feedback<T> {
 
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
-                      .moves = {{.slot = "shift", .factor = rule_.lambda}}};
+                      .moves = {{.slot = "shift", .factor = rule_.lambda}},
+                      .host_walks = ""};
     if (!rule_.has_momentum) return plan;
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
+    plan.host_walks = "mixes every gradient into its client's momentum";
     return plan;
   }
 
@@ -46,9 +48,6 @@ class Shifted : public Feedback<T> {
             .all_at_first = rule_.dense_start ? "\"compressed\"" : ""};
   }
 
-  [[nodiscard]] std::string host_walks() const override {
-    return rule_.has_momentum ? "mixes every gradient into its client's momentum" : "";
-  }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     if (rule_.has_momentum) mix_momentum(round, block);
     Send<T> send;

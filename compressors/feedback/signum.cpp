@@ -28,12 +28,13 @@ class Signum final : public Feedback<T> {
   explicit Signum(const SignumOptions& o) : momentum_(o.momentum) {}
 
   [[nodiscard]] FeedbackPlan plan() const override {
-    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}}, .in_place_slot = "momentum"};
+    return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}},
+            .in_place_slot = "momentum",
+            .host_walks = "mixes every gradient into its client's momentum"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "signum", .one_vector = true, .keeps_error = false}; }
 
-  [[nodiscard]] std::string host_walks() const override { return "mixes every gradient into its client's momentum"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> stored = block.stored(round.state, "momentum");
     const T beta = static_cast<T>(momentum_), rest = static_cast<T>(1 - momentum_);

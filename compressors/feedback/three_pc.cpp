@@ -73,7 +73,8 @@ class ThreePc final : public Feedback<T> {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
                                 {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
                                 {.name = "shift_mean", .owner = SlotOwner::server}},
-                      .in_place_slot = "last_gradient"};
+                      .in_place_slot = "last_gradient",
+                      .host_walks = "computes the vector that every client keeps"};
     for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
     if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
     if (is(Variant::v4)) plan.channels.push_back({.name = "first"});
@@ -107,7 +108,6 @@ class ThreePc final : public Feedback<T> {
     return round == 1 || stream.template uniform<double>(0) < options_.p;
   }
 
-  [[nodiscard]] std::string host_walks() const override { return "computes the vector that every client keeps"; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[0]);

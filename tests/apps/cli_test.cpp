@@ -85,8 +85,11 @@ TEST_F(CliTest, ListsWhatStaysOnAGpuAsThePageHasIt) {
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cuda"}).out,
               HasSubstr("  econtrol             the host computes every new error\n"));
   EXPECT_THAT(fedbits({"list", "compressors", "--device", "cuda"}).out, AnyOf(HasSubstr("no CUDA"), HasSubstr("stays on the GPU")));
+  EXPECT_THAT(fedbits({"list", "layers", "--device", "cuda"}).out,
+              AnyOf(HasSubstr("  lstm                 not known: this build has no CUDA\n"),
+                    HasSubstr("  lstm                 stays on the GPU\n")));
   EXPECT_THAT(fedbits({"list", "models", "--device", "cuda"}).err,
-              HasSubstr("tells of compressors, feedbacks and local-updates, not of 'models'"));
+              HasSubstr("tells of compressors, feedbacks, layers and local-updates, not of 'models'"));
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cpu"}).err, HasSubstr("--device: must be cuda"));
   EXPECT_THAT(fedbits({"list", "feedbaks", "--device", "cuda"}).err, HasSubstr("did you mean 'feedbacks'?"));
 }

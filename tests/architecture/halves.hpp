@@ -2,20 +2,18 @@
 // own side alone and a replica of what is shared, and learns of the other half what arrives as bytes.
 //
 //   ClientHalf  local updates, operators, client state; no server state, participation, server's optimizer or downlink exists in it
-//   Wire        the CohortRunner of the server's half: encodes what goes to the clients, decodes and reconstructs what they send
-//   ServerHalf  the round, the server's state; no client slot exists in it
+//   Wire        the CohortRunner of the server's half: encodes what goes to the clients, and passes on the bytes of what they send
+//   ServerHalf  the round, the server's state; no client state exists in it
 // Whatever has not travelled is NaN in the clients' replica, so that a client that reads it too early, or at all, spoils the run.
 #pragma once
 
 #include <limits>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "clients/block_runner.hpp"
-#include "compressors/codec/codec.hpp"
+#include "clients/client_host.hpp"
 #include "fl_core/archive.hpp"
 #include "fl_core/own_statistics.hpp"
 #include "scenarios/run_method.hpp"
@@ -26,7 +24,7 @@ namespace fl::test {
 using Bytes = std::vector<std::byte>;
 
 // Writes or reads an order.
-inline void persist(Archive& archive, RoundOrder& order) {
+inline void persist_order(Archive& archive, RoundOrder& order) {
   archive.value(order.round);
   archive.value(order.step_size);
   archive.value(order.server_step);
@@ -60,14 +58,13 @@ class ClientHalf {
         oracle_(problem.model(), problem.shards(), method_.local->sampling(), run_.seeds.sampling,
                 static_cast<std::uint32_t>(scenario.rounds)) {
     declare_slots<T>(method_, run_, {.clients = &state_, .shared = &shared_});
+    const AbsenceRule absence = absence_rule(scenario, method_, run_);
     state_.bound_memory();
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
     runner_ =
         std::make_unique<BlockRunner<T>>(*method_.local, *method_.feedback, method_.exchange, oracle_, pool_, state_, shared_, max_cohort,
                                          BlockRunnerOptions{.materialise = true, .local_statistics = run_.local_statistics});
-    runner_->set_tap([this](const ClientRound<T>&, int, std::uint32_t client, std::span<const std::byte> bytes) {
-      sent_[client] = Bytes(bytes.begin(), bytes.end());
-    });
+    host_ = std::make_unique<ClientHost<T>>(run_, absence, false, state_, shared_, *runner_, pool_);
     if (!method_.local->needs_optimum()) return;
     const std::vector<double>& x_star = problem.optimum(scenario.evaluate.optimum).x;
     const std::vector<T> at(x_star.begin(), x_star.end());
@@ -77,26 +74,29 @@ class ClientHalf {
   // The order, the model and the shared slots that travel when a round opens.
   void open(const Bytes& bytes) {
     Archive archive(bytes);
-    persist(archive, order_);
+    persist_order(archive, order_);
     reference_.resize(run_.P);
     archive.array(std::span(reference_));
     if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
     is_first_ = false;
     persist_slots(archive, shared_, SlotSync::broadcast);
+    std::vector<T> replacement;  // of the error memory of those who come back
+    archive.list(replacement);
     archive.finish();
-    state_.open_round(order_.cohort);
     method_.feedback->derive(view(), shared_);
+    host_->open_round(view(), replacement, {});
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
   // What every client says in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
   [[nodiscard]] Bytes speak(int phase) {
-    sent_.clear();
     Archive archive;
-    for (const ClientMessage<T>& message : runner_->exchange(view(), phase)) {
+    for (const ClientMessage<T>& message : host_->exchange(view(), phase)) {
       ClientMessage<T> counted = message;
+      Bytes sent(message.encoded.begin(), message.encoded.end());
+      counted.encoded = {};  // an address, which means nothing elsewhere
       archive.value(counted);
-      archive.list(sent_[message.client]);
+      archive.list(sent);
     }
     return archive.bytes();
   }
@@ -118,8 +118,18 @@ class ClientHalf {
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     archive.finish();
     shared_.keep_model(reference_);
-    runner_->acknowledge(view(), delivered);
+    host_->close_round(view(), delivered);
   }
+
+  // The error memory that a client sends when the round has closed.
+  [[nodiscard]] Bytes error_memory(std::uint32_t position) {
+    const std::span<const T> memory = host_->error_memory(position);
+    std::vector<T> values(memory.begin(), memory.end());
+    Archive archive;
+    archive.array(std::span(values));
+    return archive.bytes();
+  }
+  void persist_state(Archive& archive) { host_->persist(archive); }
 
   [[nodiscard]] SharedState<T>& shared() { return shared_; }
   [[nodiscard]] ClientState<T>& state() { return state_; }
@@ -135,7 +145,7 @@ class ClientHalf {
   SharedState<T> shared_;
   GradientOracle<T> oracle_;
   std::unique_ptr<BlockRunner<T>> runner_;
-  std::map<std::uint32_t, Bytes> sent_;  // by client, of this phase
+  std::unique_ptr<ClientHost<T>> host_;
   RoundOrder order_;
   std::vector<T> reference_;
   bool is_first_ = true;
@@ -145,103 +155,81 @@ class ClientHalf {
 template <class T>
 class Wire final : public CohortRunner<T> {
  public:
-  // `method` and `shared` are the server's.
-  Wire(ClientHalf<T>& clients, const RunMethod<T>& method, SharedState<T>& shared)
-      : clients_(clients), method_(method), shared_(shared), pool_(1) {}
+  // `shared` is the server's.
+  Wire(ClientHalf<T>& clients, SharedState<T>& shared) : clients_(clients), shared_(shared) {}
 
+  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t>) override {
+    clients_.open(opening(round, replacement));
+  }
+  void skip_round(std::uint32_t) override {}
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
-    if (phase == 0) clients_.open(opening(round));
     const Bytes bytes = clients_.speak(phase);
     Archive archive(bytes);
     messages_.resize(round.order.cohort.size());
-    payloads_.resize(method_.exchange.channels.size());
-    for (auto& channel : payloads_) channel.resize(messages_.size());
-    statistics_.assign(messages_.size(), {});
+    sent_.resize(messages_.size());
     for (std::uint32_t i = 0; i < messages_.size(); ++i) {
-      Bytes sent;
       archive.value(messages_[i]);
-      archive.list(sent);
+      archive.list(sent_[i]);
       EXPECT_EQ(messages_[i].client, round.order.cohort[i]);
-      if (!messages_[i].refused) read(round, phase, i, sent);
+      EXPECT_EQ(messages_[i].refused, sent_[i].empty());
+      messages_[i].encoded = sent_[i];
     }
     archive.finish();
     return messages_;
   }
-  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override {
-    return speaks_[channel] ? &payloads_[channel][position] : nullptr;
+  // The server's half has bytes to read and nothing else.
+  [[nodiscard]] const Payload<T>* payload(std::size_t, std::uint32_t) const override {
+    ADD_FAILURE() << "the server looks at a message where the client has it";
+    return nullptr;
   }
-  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override { return statistics_[position]; }
+  [[nodiscard]] std::span<const T> statistics(std::uint32_t) const override {
+    ADD_FAILURE() << "the server looks at statistics where the client has them";
+    return {};
+  }
   void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override {
     std::vector<T> values(mean.begin(), mean.end());
     Archive archive;
     archive.array(std::span(values));
     clients_.learn_mean(channel, phase, archive.bytes());
   }
-  void acknowledge(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
+  void close_round(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
     std::vector<std::uint8_t> heard(delivered.begin(), delivered.end());
     Archive archive;
     archive.list(heard);
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     clients_.close(archive.bytes());
   }
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return {}; }
+  [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override {
+    memory_.resize(round_length_);
+    const Bytes bytes = clients_.error_memory(position);
+    Archive archive(bytes);
+    archive.array(std::span(memory_));
+    return memory_;
+  }
+  void persist(Archive& archive) override { clients_.persist_state(archive); }
 
  private:
-  Bytes opening(const RoundView<T>& round) {
+  Bytes opening(const RoundView<T>& round, std::span<const T> replacement) {
+    round_length_ = round.P();
     Archive archive;
     RoundOrder order = round.order;
     std::vector<T> reference(round.reference.begin(), round.reference.end());
-    persist(archive, order);
+    persist_order(archive, order);
     archive.array(std::span(reference));
     if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
     is_first_ = false;
     persist_slots(archive, shared_, SlotSync::broadcast);
+    std::vector<T> values(replacement.begin(), replacement.end());
+    archive.list(values);
     return archive.bytes();
   }
 
-  // Decodes one client's message with the server's own operators, and lets them reconstruct its entries.
-  void read(const RoundView<T>& round, int phase, std::uint32_t i, const Bytes& bytes) {
-    const std::vector<ExchangeChannel<T>>& channels = method_.exchange.channels;
-    std::vector<const Scope*> scopes;
-    std::vector<std::size_t> lengths;
-    std::vector<Payload<T>*> targets;
-    std::vector<MessageLevels> known;
-    speaks_.assign(channels.size(), false);
-    const CompressContext<T> context{.round = round.order.round,
-                                     .phase = phase,
-                                     .step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0,
-                                     .clients = std::span(round.order.cohort).subspan(i, 1)};
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      speaks_[c] = phase < channels[c].num_phases() && channels[c].is_active(round.order.round);
-      if (!speaks_[c]) continue;
-      CompressContext<T> own = context;
-      own.random_key = channels[c].random_key;
-      scopes.push_back(&channels[c].phase_scope[static_cast<std::size_t>(phase)]);
-      lengths.push_back(channels[c].length(phase));
-      targets.push_back(&payloads_[c][i]);
-      known.push_back(channels[c].compressor->known_levels(own, channels[c].scope));
-    }
-    const bool has_statistics = phase == 0 && !round.run.local_statistics && messages_[i].statistics_bits > 0;
-    statistics_[i].resize(has_statistics ? num_statistics(round.run.statistics) : 0);
-    const auto decoded = codec::decode<T>(bytes, scopes, lengths, targets, known, statistics_[i]);
-    ASSERT_TRUE(decoded.ok()) << decoded.error().reason;
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      if (!speaks_[c]) continue;
-      CompressContext<T> own = context;
-      own.random_key = channels[c].random_key;
-      Payload<T>* message = &payloads_[c][i];
-      channels[c].compressor->reconstruct(pool_.exec(0), own, channels[c].scope, std::span(&message, 1));
-    }
-  }
-
   ClientHalf<T>& clients_;
-  const RunMethod<T>& method_;
   SharedState<T>& shared_;
-  ThreadPool pool_;
   std::vector<ClientMessage<T>> messages_;
-  std::vector<std::vector<Payload<T>>> payloads_;  // by channel: [M]
-  std::vector<std::vector<T>> statistics_;         // [M]
-  std::vector<bool> speaks_;                       // by channel, in this phase
+  std::vector<Bytes> sent_;  // [M]
+  std::vector<T> memory_;    // [P] of the client that was asked last
+  std::size_t round_length_ = 0;
   bool is_first_ = true;
 };
 
@@ -254,26 +242,27 @@ class ServerHalf {
         model_(std::move(start)),
         method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
-        no_clients_(run_.num_clients, 0, run_.P),
         shared_(run_.P),
         state_(run_.num_clients, run_.P),
         participation_(make_named<Participation>("participation", scenario.participation.part, Precision::float64)),
         optimizer_(make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>)),
         downlink_(make_channel<T>(scenario, problem.layers(), "down", scenario.down, 0xD0, Device::cpu), scenario.down.sends(),
                   run_.num_clients, run_.P, run_.local_statistics),
-        wire_(clients, method_, shared_) {
+        wire_(clients, shared_) {
     participation_->open(run_.num_clients, [](const std::string& path) { return path; });
     declare_slots<T>(method_, run_, {.shared = &shared_, .server = &state_});
+    const AbsenceRule absence = absence_rule(scenario, method_, run_);
+    if (absence.replaces()) state_.declare({.name = kAbsentMean, .owner = SlotOwner::server});
     if (run_.local_statistics) {
       gather_statistics<T>(run_.statistics, model_.data(), shared_.slot(kInitialStatistics).data());
       std::ranges::copy(shared_.slot(kInitialStatistics), state_.slot(kMeanStatistics).begin());
     }
-    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_,
-                                                      *optimizer_, downlink_, run_, no_clients_, shared_, state_, pool_},
+    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_, nullptr,
+                                                      *optimizer_, downlink_, run_, shared_, state_, pool_},
                                         RoundSettings{.step_size = step_size,
                                                       .schedule = method_.local->schedule(),
                                                       .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                                                      .absence = {},
+                                                      .absence = absence,
                                                       .sums = Device::cpu},
                                         std::span(model_));
   }
@@ -289,7 +278,6 @@ class ServerHalf {
   std::vector<T> model_;
   RunMethod<T> method_;
   RunSettings run_;
-  ClientState<T> no_clients_;  // without a slot, so that whoever reads one throws
   SharedState<T> shared_;
   ServerState<T> state_;
   std::unique_ptr<Participation> participation_;

@@ -89,6 +89,21 @@ TEST_P(Wall, SampledClientsTakeTheBytesOfThePlainRun) {
   expect_the_plain_run<float>(test::text_of(method, "float32"));
 }
 
+// What becomes of the error memory of absent clients is settled by clients; the server knows whom it heard, and what it tells them.
+class WallOfAbsence : public testing::TestWithParam<std::string> {};
+
+TEST_P(WallOfAbsence, HalvesTakeTheBytesOfThePlainRun) {
+  test::Method method = test::methods().at(1);
+  ASSERT_EQ(method.label, "ef14");
+  method.more = "[participation]\nkind = 'uniform'\nclients = 2\n" + GetParam();
+  expect_the_plain_run<float>(test::text_of(method, "float32"));
+  expect_the_plain_run<double>(test::text_of(method, "float64"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, WallOfAbsence,
+                         testing::Values("absent = 'keep'\n", "absent = 'decay'\nabsent_decay = 0.5\n", "absent = 'drop'\n",
+                                         "absent = 'server'\n"));
+
 // A new feedback or local update passes through the wall too: it needs a line in tests/support/every_method.hpp.
 TEST(WallCovers, EveryFeedbackAndLocalUpdate) {
   std::set<std::string> feedbacks, local_updates;

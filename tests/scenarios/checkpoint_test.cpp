@@ -309,7 +309,7 @@ TEST_F(CheckpointTest, RefusesAnotherRun) {
 // Written here as another build would: its rounding may differ, so it is refused until that is asked for.
 TEST_F(CheckpointTest, RefusesAnotherBuildUnlessAsked) {
   Archive archive;
-  std::uint32_t version = 7;
+  std::uint32_t version = 8;
   std::uint64_t round = 5;
   double seconds = 1.5;
   std::string build = "fedbits 9.9", run = "abc", pages;

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
-#include "server/absence.hpp"
+#include "clients/absence.hpp"
+#include "server/absent_memory.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/run_text.hpp"
@@ -161,62 +163,99 @@ TEST(AbsentState, TheMeanMemoryOfAllClientsCanBeCarriedAlong) {
       run.play(round, round);
       const std::vector<double> carried = run->round().memory_sum(round + 1);
       std::vector<double> anew(carried.size(), 0.0);
-      for (std::uint32_t i = 0; i < 5; ++i)
-        absence.add_memory(round + 1, i, run.problem().weights()[i], run->clients(), run->state(), anew);
+      const std::span<const double> mean = absence.rule().replaces() ? run->state().slot(kAbsentMean) : std::span<const double>();
+      for (std::uint32_t i = 0; i < 5; ++i) absence.add_memory(round + 1, i, run.problem().weights()[i], mean, run->clients(), anew);
       for (std::size_t j = 0; j < anew.size(); ++j) {
         EXPECT_NEAR(carried[j], anew[j], 1e-14) << rule << ", round " << round;
         moved += anew[j] != 0 ? 1 : 0;
       }
     }
     EXPECT_GT(moved, 10u) << rule;
-    EXPECT_NO_THROW((void)run->state().slot(MemorySum<double>::slot())) << "it was carried along";
+    EXPECT_GT(run->host().size_bytes(), 0u) << "it was carried along";
   }
   std::filesystem::remove(trace);
 }
 
-// Clients 0 .. 3; 1 was there in round 2, 2 in round 4, 0 and 3 never.
-struct FourClients {
-  FourClients() {
+// Clients 0 .. 3; 1 was there in round 2, 2 in round 4, 0 and 3 never. As the server has them, each sends its memory when it is asked.
+class FourClients final : public CohortRunner<double> {
+ public:
+  explicit FourClients(AbsenceRule rule) : absence(rule), memory(rule, 4, 3) {
     clients.declare({.name = "error", .owner = SlotOwner::client, .double_buffered = true});
-    state.declare({.name = "absent_mean", .owner = SlotOwner::server});
-    clients.set_acknowledged(1, 2);
-    clients.set_acknowledged(2, 4);
+    if (rule.replaces()) state.declare({.name = kAbsentMean, .owner = SlotOwner::server});
+    for (const auto& [client, round] : std::map<std::uint32_t, std::uint32_t>{{1, 2}, {2, 4}}) {
+      clients.set_acknowledged(client, round);
+      memory.hear(round, std::span(&client, 1), std::vector<std::uint8_t>{1});
+    }
     for (std::uint32_t i = 0; i < 4; ++i)
       for (std::size_t j = 0; j < 3; ++j) clients.of_client("error", i)[j] = 1 + i;
   }
   [[nodiscard]] double first(std::uint32_t i) { return clients.of_client("error", i)[0]; }
+
+  void open_round(const RoundView<double>&, std::span<const double>, std::span<const std::uint32_t>) override {}
+  void skip_round(std::uint32_t) override {}
+  std::span<const ClientMessage<double>> exchange(const RoundView<double>&, int) override { return {}; }
+  [[nodiscard]] const Payload<double>* payload(std::size_t, std::uint32_t) const override { return nullptr; }
+  [[nodiscard]] std::span<const double> statistics(std::uint32_t) const override { return {}; }
+  void close_round(const RoundView<double>&, std::span<const std::uint8_t>) override {}
+  [[nodiscard]] std::span<const double> error_memory(std::uint32_t position) override {
+    return clients.of_client("error", cohort[position]);
+  }
+  void persist(Archive&) override {}
+
+  std::vector<std::uint32_t> cohort = {0, 1, 2};
   ClientState<double> clients{4, 3, 3};
   ServerState<double> state{4, 3};
+  Absence<double> absence;
+  AbsentMemory<double> memory;
   Ledger ledger{4};
 };
 
 TEST(AbsentState, IsSettledByTheRoundsMissed) {
-  const std::vector<std::uint32_t> cohort = {0, 1, 2};
-  FourClients decay, server;
-  const Absence<double> halves({.state = AbsentState::decay, .decay = 0.5, .slot = "error"});
+  FourClients decay({.state = AbsentState::decay, .decay = 0.5, .slot = "error"});
   std::vector<double> sum(3, 0.0);
-  halves.add_memory(5, 1, 1, decay.clients, decay.state, sum);
-  halves.settle(5, cohort, decay.clients, decay.state, decay.ledger);
+  decay.absence.add_memory(5, 1, 1, {}, decay.clients, sum);
+  decay.absence.settle(5, decay.cohort, {}, decay.clients);
+  decay.memory.charge_returning(5, decay.cohort, decay.ledger);
   EXPECT_EQ(decay.first(0), 1);              // has never been there
   EXPECT_EQ(decay.first(1), 2 * 0.5 * 0.5);  // missed rounds 3 and 4
   EXPECT_EQ(sum[0], decay.first(1));
   EXPECT_EQ(decay.first(2), 3);  // missed none
   EXPECT_EQ(decay.ledger.round_down_bits(), 0u);
 
-  const Absence<double> means({.state = AbsentState::server, .slot = "error"});
-  means.learn(std::vector<std::uint32_t>{2, 3}, server.clients, server.state, server.ledger);
+  FourClients server({.state = AbsentState::server, .slot = "error"});
+  server.cohort = {2, 3};
+  server.memory.learn(server.cohort, server, server.state, server.ledger);
   EXPECT_EQ(server.ledger.round_up().bits, 2u * 3 * 64);
-  means.settle(5, cohort, server.clients, server.state, server.ledger);
+  server.cohort = {0, 1, 2};
+  server.memory.charge_returning(5, server.cohort, server.ledger);
+  server.absence.settle(5, server.cohort, server.memory.replacement(server.state), server.clients);
   EXPECT_EQ(server.first(0), 1);
   EXPECT_EQ(server.first(1), 3.5);
   EXPECT_EQ(server.first(2), 3);
   EXPECT_EQ(server.ledger.round_down_bits(), 3u * 64);
 }
 
+// 0.1 0.1 is no double: a sum that contracts the product and the addition is not 0.
+TEST(AbsentState, SumsOfMemoriesRoundEachProduct) {
+  FourClients server({.state = AbsentState::server, .slot = "error"});
+  const double tenth = 0.1;
+  volatile double rounded = tenth * tenth;
+  const std::vector<double> mean(3, tenth), nothing(3, 0.0);
+  std::ranges::fill(server.clients.of_client("error", 2), tenth);
+  for (const std::uint32_t client : {1u, 2u}) {  // one that comes back, and one that missed no round
+    std::vector<double> sum(3, -rounded);
+    server.absence.add_memory(5, client, tenth, mean, server.clients, sum);
+    EXPECT_EQ(sum, nothing) << "client " << client;
+  }
+  std::vector<double> sum(3, -rounded);
+  server.absence.add_replacements(5, std::vector<double>{0, tenth, tenth, 0}, mean, server.clients, sum);
+  EXPECT_EQ(sum, nothing);
+}
+
 TEST(AbsentState, AgesAreThoseOfClientsThatWereThere) {
-  FourClients four;
-  EXPECT_EQ(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 1, 2}, four.clients), 2);  // 3 and 1
-  EXPECT_TRUE(std::isnan(Absence<double>::residual_age(5, std::vector<std::uint32_t>{0, 3}, four.clients)));
+  const FourClients four({});
+  EXPECT_EQ(four.memory.residual_age(5, std::vector<std::uint32_t>{0, 1, 2}), 2);  // 3 and 1
+  EXPECT_TRUE(std::isnan(four.memory.residual_age(5, std::vector<std::uint32_t>{0, 3})));
   ScenarioText s = with_memory("", 2);
   s.rounds = 5;
   const auto rows = test::run_text(s.str()).front().rows;

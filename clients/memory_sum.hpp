@@ -1,4 +1,5 @@
-// sum_i w_i e_i over all clients, where e_i is the error memory that client i would begin the next round with.
+// sum_i w_i e_i over all clients, where e_i is the error memory that client i would begin the next round with: a measure, which nobody
+// sends.
 //
 // Two ways, chosen by the scenario alone so that results never depend on the machine:
 //   whole    summed over the clients that ever took part when it is asked for: N vectors at a time
@@ -11,12 +12,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "clients/absence.hpp"
+#include "fl_core/archive.hpp"
 #include "fl_core/row_sums.hpp"
 #include "fl_core/thread_pool.hpp"
-#include "server/absence.hpp"
 
 namespace fl {
 
@@ -24,30 +25,32 @@ template <class T>
 class MemorySum {
  public:
   // All outlive it. `weights` are w_i [N].
-  MemorySum(const Absence<T>& absence, std::span<const double> weights, bool is_running, ThreadPool& pool)
-      : absence_(absence), weights_(weights), is_running_(is_running), rows_(std::make_unique<RowSums<T>>(pool)) {}
+  MemorySum(const Absence<T>& absence, std::span<const double> weights, bool is_running, ClientState<T>& clients, ThreadPool& pool);
 
   [[nodiscard]] static bool pays_to_run(std::size_t num_clients, std::size_t cohort, std::uint64_t every) {
     return 2 * static_cast<double>(cohort) * static_cast<double>(every) < static_cast<double>(num_clients);
   }
-  // The server slot that the running way needs.
-  [[nodiscard]] static std::string slot() { return "memory_sum"; }
 
   // Before the cohort's memory is settled; a skipped round has an empty cohort.
-  void begin_round(std::uint32_t round, std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state);
+  void begin_round(std::uint32_t round, std::span<const std::uint32_t> cohort);
   // After the cohort's messages were acknowledged.
-  void end_round(std::span<const std::uint32_t> cohort, ClientState<T>& clients, ServerState<T>& state);
-  // At the beginning of `round`: [P].
-  [[nodiscard]] std::vector<double> value(std::uint32_t round, ClientState<T>& clients, ServerState<T>& state) const;
+  void end_round(std::span<const std::uint32_t> cohort);
+  // At the beginning of `round`: [P]. `replacement` [P] is the server's mean memory, where the rule replaces.
+  [[nodiscard]] std::vector<double> value(std::uint32_t round, std::span<const double> replacement) const;
+
+  [[nodiscard]] std::size_t size_bytes() const { return running_.size() * sizeof(double); }
+  void persist(Archive& archive);
 
  private:
   // sum += sign sum_i w_i (what client i keeps of its memory when it begins `round`; of all where that is 0)
-  void add(std::uint32_t round, std::span<const std::uint32_t> members, double sign, ClientState<T>& clients, std::span<double> sum) const;
+  void add(std::uint32_t round, std::span<const std::uint32_t> members, double sign, std::span<double> sum) const;
 
   const Absence<T>& absence_;
   std::span<const double> weights_;
   bool is_running_;
+  ClientState<T>& clients_;
   std::unique_ptr<RowSums<T>> rows_;
+  std::vector<double> running_;  // [P] where it runs
 };
 
 extern template class MemorySum<float>;

@@ -1,0 +1,67 @@
+// What a block runner holds of memory, and what rounds may take of a GPU.
+#include <algorithm>
+#include <bit>
+
+#include "clients/block_runner.hpp"
+#include "clients/device_room.hpp"
+
+namespace fl {
+
+template <class T>
+std::size_t BlockRunner<T>::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const Scratch& scratch : scratch_)
+    for (const auto& vector : scratch.vectors) bytes += vector.capacity() * sizeof(T);
+  bytes += measuring_.size_bytes() + writer_.size_bytes() + kept_updates_.capacity() * sizeof(T);
+  if (training_ != nullptr) bytes += training_->size_bytes();
+  for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
+  for (const auto& channel : channels_)
+    for (const auto& payload : channel.payloads)
+      bytes += payload.value.capacity() * sizeof(T) + payload.index.capacity() * sizeof(std::uint32_t) + payload.level_bytes.capacity();
+  return bytes;
+}
+
+namespace {
+
+constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
+
+// Sums of M messages and of error memories in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
+std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
+  constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
+  const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
+  return (2 * P + levels * std::min(P, kMostJoined)) * sizeof(double);
+}
+
+}  // namespace
+
+// Operators are taken to work in as much as a block's vectors; they and training take turns in one workspace, which keeps an eighth more
+// than was needed.
+template <class T>
+std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
+  const std::uint64_t M = refused_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
+  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vector_homes_.size(), P);
+  const auto homeless = static_cast<std::uint64_t>(std::count(vector_homes_.begin(), vector_homes_.end(), ""));
+  const std::uint64_t training = options_.trains_on_cpu ? 0
+                                 : training_ != nullptr ? training_->room_bytes(block)
+                                                        : device_training_bytes(local_update_, oracle_, block);
+  const std::uint64_t scratch = std::max(training, block * row);
+  return homeless * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
+         bytes_of_sums(M, P) + kLeastOnDevice;
+}
+
+template <class T>
+std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
+  std::uint64_t counts = 0;
+  for (const ExchangeChannel<T>& channel : exchange_.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
+  return refused_.size() * counts;
+}
+
+// The members of this file; the others are instantiated in theirs.
+template std::size_t BlockRunner<float>::size_bytes() const;
+template std::size_t BlockRunner<double>::size_bytes() const;
+template std::uint64_t BlockRunner<float>::most_bytes_on_device(std::size_t) const;
+template std::uint64_t BlockRunner<double>::most_bytes_on_device(std::size_t) const;
+template std::uint64_t BlockRunner<float>::most_pinned_bytes() const;
+template std::uint64_t BlockRunner<double>::most_pinned_bytes() const;
+
+}  // namespace fl

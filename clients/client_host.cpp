@@ -1,0 +1,90 @@
+#include "clients/client_host.hpp"
+
+#include <algorithm>
+
+#include "fl_core/own_statistics.hpp"
+#include "fl_core/scaled_sums.hpp"
+
+namespace fl {
+
+template <class T>
+ClientHost<T>::ClientHost(const RunSettings& run, AbsenceRule absence, bool runs_memory_sum, ClientState<T>& state,
+                          const SharedState<T>& shared, BlockRunner<T>& runner, ThreadPool& pool)
+    : run_(run),
+      state_(state),
+      shared_(shared),
+      runner_(runner),
+      absence_(std::move(absence)),
+      memory_sum_(absence_, run.weights, runs_memory_sum, state, pool) {}
+
+template <class T>
+void ClientHost<T>::open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) {
+  cohort_ = round.order.cohort;
+  state_.open_round(cohort_, next_cohort);
+  memory_sum_.begin_round(round.order.round, cohort_);
+  absence_.settle(round.order.round, cohort_, replacement, state_);
+}
+
+template <class T>
+void ClientHost<T>::skip_round(std::uint32_t round) {
+  memory_sum_.begin_round(round, {});
+}
+
+template <class T>
+std::span<const T> ClientHost<T>::statistics(std::uint32_t position) const {
+  return run_.local_statistics ? std::span<const T>() : runner_.statistics(position);
+}
+
+// Statistics that stay with the clients move with their work, whether or not their messages say something.
+template <class T>
+void ClientHost<T>::close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) {
+  for (std::uint32_t i = 0; run_.local_statistics && i < cohort_.size(); ++i)
+    if (delivered[i] != 0) std::ranges::copy(runner_.statistics(i), state_.stored(kOwnStatistics, i, 1).row(0));
+  runner_.acknowledge(round, delivered);
+  memory_sum_.end_round(cohort_);
+}
+
+template <class T>
+std::span<const T> ClientHost<T>::error_memory(std::uint32_t position) {
+  const std::string& slot = absence_.rule().slot;
+  return state_.memory() == Device::cuda ? state_.peek(slot, cohort_[position]) : state_.of_client(slot, cohort_[position]);
+}
+
+template <class T>
+void ClientHost<T>::persist(Archive& archive) {
+  state_.persist(archive);
+  memory_sum_.persist(archive);
+}
+
+template <class T>
+std::vector<double> ClientHost<T>::error_memory_sum(std::uint32_t round, std::span<const double> replacement) {
+  return memory_sum_.value(round, replacement);
+}
+
+template <class T>
+void ClientHost<T>::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+  std::vector<T> before(mean.size());
+  std::vector<double> moves(mean.size());
+  for (std::uint32_t i = 0; i < cohort_.size(); ++i) {
+    if (delivered[i] == 0) continue;
+    const std::span<const T> now = runner_.statistics(i);
+    read_own_statistics<T>(state_, shared_, cohort_[i], state_.stored(kOwnStatistics, i, 1).row(0), before.data());
+    std::ranges::transform(now, before, moves.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
+    add_scaled<double>(run_.weights[cohort_[i]], std::span(moves).first(now.size()), mean);
+  }
+}
+
+template <class T>
+void ClientHost<T>::put_own_statistics(std::uint32_t client, T* x) {
+  if (!run_.local_statistics) return;
+  std::vector<T> own(shared_.slot(kInitialStatistics).size());
+  const std::span<const T> stored = state_.peek(kOwnStatistics, client);
+  const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty where all are 0
+  read_own_statistics(state_, shared_, client, stored.empty() ? zeros.data() : stored.data(), own.data());
+  scatter_statistics(run_.statistics, own.data(), x);
+}
+
+template class ClientHost<float>;
+template class ClientHost<double>;
+
+}  // namespace fl

@@ -1,0 +1,59 @@
+// The clients of this process: what they remember, and the block runner that computes them.
+//
+// Everything that moves client state between two rounds is here: rows come into memory when a round opens, those who were absent settle
+// their error memory, and acknowledged messages move state when the round closes. The server sees none of it but through CohortRunner;
+// measures ask through ClientProbe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "clients/absence.hpp"
+#include "clients/block_runner.hpp"
+#include "clients/memory_sum.hpp"
+#include "fl_core/client_probe.hpp"
+#include "fl_core/cohort_runner.hpp"
+
+namespace fl {
+
+template <class T>
+class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
+ public:
+  // All outlive it; `state` and `shared` are those of the runner.
+  ClientHost(const RunSettings& run, AbsenceRule absence, bool runs_memory_sum, ClientState<T>& state, const SharedState<T>& shared,
+             BlockRunner<T>& runner, ThreadPool& pool);
+
+  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) override;
+  void skip_round(std::uint32_t round) override;
+  [[nodiscard]] bool reads_ahead() const override { return state_.reads_ahead(); }
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override { return runner_.exchange(round, phase); }
+  [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override {
+    return runner_.payload(channel, position);
+  }
+  [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
+  void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override;
+  // Valid until another one is asked for.
+  [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override;
+  void persist(Archive& archive) override;
+
+  [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override;
+  void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+  void put_own_statistics(std::uint32_t client, T* x) override;
+
+  [[nodiscard]] std::size_t size_bytes() const { return memory_sum_.size_bytes(); }
+
+ private:
+  const RunSettings& run_;
+  ClientState<T>& state_;
+  const SharedState<T>& shared_;
+  BlockRunner<T>& runner_;
+  Absence<T> absence_;
+  MemorySum<T> memory_sum_;
+  std::vector<std::uint32_t> cohort_;  // of the round that is open, or was last
+};
+
+extern template class ClientHost<float>;
+extern template class ClientHost<double>;
+
+}  // namespace fl

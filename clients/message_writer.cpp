@@ -1,0 +1,179 @@
+#include "clients/message_writer.hpp"
+
+#include <algorithm>
+
+#include "compressors/codec/finite.hpp"
+#include "fl_core/cuda/payload_copy.hpp"
+
+namespace fl {
+
+// What one thread reuses from message to message.
+template <class T>
+struct MessageWriter<T>::Scratch {
+  std::vector<MessageLevels> known;       // by channel: what the receiver knows of this round's messages
+  std::vector<codec::Channel<T>> spoken;  // channels of the message that is written
+  std::vector<std::uint64_t> channel_bits;
+};
+
+template <class T>
+MessageWriter<T>::MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options)
+    : exchange_(exchange),
+      options_(options),
+      speaks_(exchange.channels.size()),
+      messages_(max_cohort),
+      encoded_(options.encodes ? max_cohort : 0),
+      has_statistics_(max_cohort) {
+  if (options.device == Device::cuda) counter_ = codec::make_device_tally<T>();
+  for (int thread = 0; thread < num_threads; ++thread) scratch_.push_back(std::make_unique<Scratch>());
+}
+
+template <class T>
+MessageWriter<T>::~MessageWriter() = default;
+
+template <class T>
+void MessageWriter<T>::open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size) {
+  phase_ = phase;
+  block_size_ = block_size;
+  for (std::size_t c = 0; c < speaks_.size(); ++c) speaks_[c] = exchange_.channels[c].speaks(round.order.round, phase);
+}
+
+template <class T>
+void MessageWriter<T>::inspect(const Exec& exec, const ClientBlock<T>& block) {
+  if (counter_ != nullptr) tally(block);
+  if (options_.is_out_of_reach) fetch(exec, block);
+}
+
+template <class T>
+void MessageWriter<T>::tally(const ClientBlock<T>& block) {
+  const std::size_t all = speaks_.size() * block_size_;
+  tallies_.assign(2 * all, {});
+  std::vector<codec::Channel<T>> spoken;
+  std::vector<std::size_t> place;  // in tallies_
+  for (std::size_t c = 0; c < speaks_.size(); ++c) {
+    if (!speaks_[c]) continue;
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const Payload<T>& entries = *block.messages[c][k];
+      spoken.push_back({&entries.on_wire(), &scope_of(c)});
+      place.push_back(c * block_size_ + k);
+      if (&entries.on_wire() == &entries) continue;
+      spoken.push_back({&entries, &scope_of(c)});
+      place.push_back(all + c * block_size_ + k);
+    }
+  }
+  counter_->count(spoken);
+  for (std::size_t i = 0; i < spoken.size(); ++i) tallies_[place[i]] = spoken[i];
+}
+
+// Copies the messages that the host has to read, beside what was counted of them, out of the GPU's own memory.
+template <class T>
+void MessageWriter<T>::fetch(const Exec& exec, const ClientBlock<T>& block) {
+  copies_.clear();
+  copies_.resize(speaks_.size() * block_size_);
+  for (std::size_t c = 0; c < speaks_.size(); ++c) {
+    if (!speaks_[c]) continue;
+    for (std::uint32_t k = 0; k < block.K; ++k) {
+      const Payload<T>& entries = *block.messages[c][k];
+      const bool is_read = exchange_.channels[c].compressor->published_bits_read_entries() && !entries.silent;
+      if (!is_read && !codec::needs_content(entries.on_wire(), tally_of(block.first + k, c)) &&
+          (&entries.on_wire() == &entries || !codec::needs_content(entries, tally_of_entries(block.first + k, c))))
+        continue;
+      copies_[c * block_size_ + k] = std::make_unique<Payload<T>>();
+      cuda::copy_payload(entries, *copies_[c * block_size_ + k], exec.stream);
+    }
+  }
+}
+
+template <class T>
+void MessageWriter<T>::write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::span<std::uint8_t> refused) {
+  Scratch& scratch = *scratch_[static_cast<std::size_t>(exec.thread)];
+  scratch.known.clear();
+  for (const ExchangeChannel<T>& channel : exchange_.channels)
+    scratch.known.push_back(channel.compressor->known_levels(channel.context(round, phase_, block.clients), channel.scope));
+  for (std::uint32_t k = 0; k < block.K; ++k) {
+    std::uint8_t& is_refused = refused[block.first + k];
+    if (is_refused == 0 && !is_finite_message(block, k)) is_refused = 1;
+    write_one(round, block, k, is_refused != 0, scratch);
+  }
+}
+
+template <class T>
+void MessageWriter<T>::write_one(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, bool is_refused,
+                                 Scratch& scratch) {
+  const std::uint32_t position = block.first + k;
+  ClientMessage<T>& message = messages_[position];
+  message = {.client = block.clients[k],
+             .bits = {},
+             .channel_bits = {},
+             .statistics_bits = 0,
+             .refused = is_refused,
+             .work = block.work[k],
+             .encoded = {}};
+  if (phase_ == 0) has_statistics_[position] = 0;
+  if (is_refused) return;
+  count_channels(block, k, scratch, message.bits);
+  const std::span<const codec::Channel<T>> spoken(scratch.spoken);
+  const std::span<T> statistics = add_statistics(block, k, codec::is_silent(spoken), message);
+  scratch.channel_bits.assign(spoken.size(), 0);
+  message.bits.bits = codec::encoded_bits<T>(spoken, scratch.channel_bits, statistics.size());
+  for (std::size_t c = 0, s = 0; c < speaks_.size(); ++c)
+    if (speaks_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
+  if (!options_.encodes) return;
+  codec::encode<T>(spoken, encoded_[position], statistics);
+  message.encoded = encoded_[position];
+  if (tap_) tap_(round, phase_, message.client, message.encoded);
+}
+
+// Lists the channels that speak, and adds up what each of them counts.
+template <class T>
+void MessageWriter<T>::count_channels(const ClientBlock<T>& block, std::uint32_t k, Scratch& scratch, BitCount& bits) const {
+  scratch.spoken.clear();
+  for (std::size_t c = 0; c < speaks_.size(); ++c) {
+    if (!speaks_[c]) continue;
+    const Payload<T>& payload = readable(block, c, k);
+    const codec::Tally counted = tally_of(block.first + k, c);
+    scratch.spoken.push_back({&payload.on_wire(), &scope_of(c), counted, scratch.known[c]});
+    bits.elements += payload.elements();
+    if (payload.silent) continue;
+    bits.published += exchange_.channels[c].compressor->published_bits(payload, scope_of(c));
+    bits.entropy += codec::entropy_bits(payload.on_wire(), scope_of(c), counted);
+  }
+}
+
+// Whether what the block's client k would send in this phase is finite: as it travels, and what its receiver makes of it where that is a
+// code of the entries. A norm, a sum or a narrower format may overflow although the client's vectors are finite.
+template <class T>
+bool MessageWriter<T>::is_finite_message(const ClientBlock<T>& block, std::uint32_t k) const {
+  for (std::size_t c = 0; c < speaks_.size(); ++c) {
+    if (!speaks_[c]) continue;
+    const Payload<T>& entries = readable(block, c, k);
+    if (!codec::is_finite(entries.on_wire(), scope_of(c), tally_of(block.first + k, c))) return false;
+    if (&entries.on_wire() != &entries && !codec::is_finite(entries, scope_of(c), tally_of_entries(block.first + k, c))) return false;
+  }
+  return true;
+}
+
+// The statistics in the message of the block's client k, which travel raw in the first phase unless the client is silent or keeps them.
+template <class T>
+std::span<T> MessageWriter<T>::add_statistics(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message) {
+  const std::size_t S = block.statistics.P;
+  if (phase_ > 0 || S == 0 || (is_silent && !options_.statistics_stay)) return {};
+  has_statistics_[block.first + k] = 1;
+  if (options_.statistics_stay) return {};
+  message.statistics_bits = 8 * sizeof(T) * S;
+  message.bits.elements += S;
+  message.bits.published += 32 * static_cast<double>(S);
+  message.bits.entropy += 8 * sizeof(T) * static_cast<double>(S);
+  return {block.statistics.row(k), S};
+}
+
+template <class T>
+std::size_t MessageWriter<T>::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::vector<std::byte>& one : encoded_) bytes += one.capacity();
+  return bytes;
+}
+
+template class MessageWriter<float>;
+template class MessageWriter<double>;
+
+}  // namespace fl
