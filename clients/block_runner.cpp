@@ -5,7 +5,6 @@
 
 #include "clients/device_room.hpp"
 #include "clients/device_views.hpp"
-#include "fl_core/excluded.hpp"
 #include "fl_core/key_error.hpp"
 #include "fl_core/message_sums.hpp"
 #include "fl_core/norms.hpp"
@@ -272,19 +271,6 @@ void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>&
   for (const Statistic& statistic : round.run.statistics) clear_entries(where, there, statistic.begin, statistic.end);
 }
 
-// The shared state of the channel's operator, null without any. Beside the GPU's own memory it is pinned, and kernels, which read it again
-// and again, are given a copy.
-template <class T>
-const T* BlockRunner<T>::shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
-                                      Workspace::Frame& frame) const {
-  if (channel.shared_slot.empty()) return nullptr;
-  const std::span<const T> shared = round.shared.slot(channel.shared_slot);
-  if (!is_plain()) return shared.data();
-  T* there = frame.take<T>(shared.size());
-  copy_bytes(there, Device::cuda, shared.data(), Device::pinned, shared.size_bytes(), exec.stream);
-  return there;
-}
-
 template <class T>
 void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
@@ -298,57 +284,50 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
-  for (Payload<T>* message : block.messages[c]) {
-    if (exec.device != Device::cpu) message->place_on(options_.memory);
-    message->clear(channel.length(phase));
-  }
-  Workspace::Frame frame(*exec.workspace);
-  const std::string& own = channel.client_slot;
-  CompressContext<T> own_context = channel.context(round, phase, block.clients);
-  own_context.shared = shared_state(exec, round, channel, frame);
-  if (!own.empty()) {
-    own_context.remembered = block.stored(round.state, own);
-    own_context.remember = block.shadow(round.state, own);
-    if (send.dense) {  // an operator that does not run remembers what it remembered
-      const Exec& where = is_plain() ? exec : host;
-      Workspace::Frame inner(*where.workspace);
-      copy_rows(where, reachable(where, own_context.remembered, inner), reachable(where, own_context.remember, inner));
-    }
-  }
-  compress(exec, channel, own_context, send, block, c);
+  if (exec.device != Device::cpu)
+    for (Payload<T>* message : block.messages[c]) message->place_on(options_.memory);
+  compress(exec, round, block, phase, c, send);
   if (measured) measuring_.of_messages(exec, host, round, block, c, send);
   feedback_.after_compress(host, round, block, c, send, exchange_);
   if (measured) measuring_.of_silence(block, c);
 }
 
-// Where the operator runs: with the block, or on the CPU's threads.
+// What the operator remembers of the block's clients. One that does not run, as everything is sent, remembers what it remembered.
 template <class T>
-void BlockRunner<T>::compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
-                              const ClientBlock<T>& block, std::size_t c) {
-  Compressor<T>& compressor = send.dense ? *channel.dense : *channel.compressor;
-  const bool excludes = channel.num_phases() == 1 && !channel.scope.excluded.empty();
+void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot,
+                                 bool runs, Speakers<T>& speakers) {
+  if (slot.empty()) return;
+  speakers.remembered = block.stored(round.state, slot);
+  speakers.remember = block.shadow(round.state, slot);
+  if (runs) return;
+  const Exec& where = is_plain() ? exec : host_exec(exec);
+  Workspace::Frame frame(*where.workspace);
+  copy_rows(where, reachable(where, speakers.remembered, frame), reachable(where, speakers.remember, frame));
+}
+
+// The operator runs with the block, or on the CPU's threads.
+template <class T>
+void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
+                              const Send<T>& send) {
+  const ExchangeChannel<T>& channel = exchange_.channels[c];
+  const CompressContext<T> known = channel.context(round, phase, block.clients);
+  Conversation<T> talk(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
+  if (!channel.shared_slot.empty()) talk.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
+  talk.open(known.round, known.step_size, phase);
+  Speakers<T> speakers{.clients = block.clients, .input = send.input, .state = send.state};
+  open_memory(exec, round, block, channel.client_slot, !send.dense, speakers);
   if (send.dense || channel.device == exec.device) {
     Workspace::Frame frame(*exec.workspace);
-    const Affine<T> input = reachable(exec, send.input, frame);
-    const StateWrite<T> state = reachable(exec, send.state, frame);
-    CompressContext<T> own = context;
-    own.remembered = reachable(exec, own.remembered, frame);
-    own.remember = reachable(exec, own.remember, frame);
-    compressor.compress(exec, own, input, channel.scope, state, block.messages[c]);
-    if (excludes) send_excluded(exec, input, channel.scope, state, block.messages[c]);
+    speakers.input = reachable(exec, speakers.input, frame);
+    speakers.state = reachable(exec, speakers.state, frame);
+    speakers.remembered = reachable(exec, speakers.remembered, frame);
+    speakers.remember = reachable(exec, speakers.remember, frame);
+    talk.speak(exec, speakers, block.messages[c]);
     synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
-    const std::uint32_t begin = part.first - block.first;
-    CompressContext<T> own = context;
-    own.clients = part.clients;
-    own.remembered = context.remembered.slice(begin, part.K);
-    own.remember = context.remember.slice(begin, part.K);
-    const Affine<T> input = send.input.slice(begin, part.K);
-    const StateWrite<T> state = send.state.slice(begin, part.K);
-    compressor.compress(host, own, input, channel.scope, state, part.messages[c]);
-    if (excludes) send_excluded(host, input, channel.scope, state, part.messages[c]);
+    talk.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
   });
 }
 

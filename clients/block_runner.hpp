@@ -21,6 +21,7 @@
 #include "clients/message_measures.hpp"
 #include "clients/message_writer.hpp"
 #include "clients/oracle.hpp"
+#include "compressors/conversation.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/cohort_runner.hpp"
@@ -101,11 +102,11 @@ class BlockRunner final {
   [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
-  [[nodiscard]] const T* shared_state(const Exec& exec, const ClientRound<T>& round, const ExchangeChannel<T>& channel,
-                                      Workspace::Frame& frame) const;
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
-  void compress(const Exec& exec, const ExchangeChannel<T>& channel, const CompressContext<T>& context, const Send<T>& send,
-                const ClientBlock<T>& block, std::size_t c);
+  void open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot, bool runs,
+                   Speakers<T>& speakers);
+  void compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
+                const Send<T>& send);
   void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                   std::span<const std::uint8_t> delivered);
   void add_times(RoundTimes& times);

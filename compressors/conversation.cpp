@@ -19,13 +19,20 @@ Scope message_scope(const Compressor<T>& op, const Scope& scope, int phase) {
 
 template <class T>
 Conversation<T>::Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key)
-    : op_(op), scope_(scope), random_key_(random_key), own_(op.cohort_state_size(scope)), shared_(own_), shared_device_(Device::cpu) {
+    : op_(op), scope_(scope), random_key_(random_key), own_(op.cohort_state_size(scope)), moved_(own_), shared_(own_) {
   if (!own_.empty()) op.init_cohort_state(random_key, scope, own_.data());
 }
 
 template <class T>
-Conversation<T>::Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared, Device lies_on)
-    : op_(op), scope_(scope), random_key_(random_key), shared_(shared), shared_device_(lies_on) {}
+Conversation<T>::Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared)
+    : op_(op), scope_(scope), random_key_(random_key), moved_(shared), shared_(shared) {}
+
+template <class T>
+void Conversation<T>::read_shared(std::span<const T> shared, Device lies_on) {
+  moved_ = {};
+  shared_ = shared;
+  shared_device_ = lies_on;
+}
 
 template <class T>
 void Conversation<T>::open(std::uint32_t round, double step_size, int phase) {
@@ -60,7 +67,7 @@ void Conversation<T>::speak(const Exec& exec, const Speakers<T>& clients, std::s
 
 template <class T>
 void Conversation<T>::hear(std::span<const T> mean, std::span<T> estimate) {
-  op_.absorb_mean(phase_, scope_, mean, shared_.data(), estimate.data());
+  op_.absorb_mean(phase_, scope_, mean, moved_.data(), estimate.data());
   ++phase_;
 }
 

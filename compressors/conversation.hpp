@@ -63,9 +63,12 @@ class FL_API Conversation {
   // The scope is as the operator adapted it, the key that of its channel; operator and scope outlive the conversation. The shared state is
   // the conversation's own and begins as that of a run does.
   Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key);
-  // The same with the shared state of someone else, empty without any, which lies on the device that is named.
-  Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared, Device lies_on = Device::cpu);
+  // The same with the shared state of someone else on the host, empty without any.
+  Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared);
   Conversation(const Conversation&) = delete;
+
+  // Speaks from shared state that someone else moves, on the device that is named: then nobody hears here.
+  void read_shared(std::span<const T> shared, Device lies_on);
 
   // Begins the message of a round, or goes on with one of its phases.
   void open(std::uint32_t round, double step_size = 1, int phase = 0);
@@ -75,7 +78,6 @@ class FL_API Conversation {
   [[nodiscard]] bool is_last() const { return phase_ + 1 == num_phases(); }
   [[nodiscard]] bool is_over() const { return phase_ == num_phases(); }
   [[nodiscard]] std::size_t length() const { return op_.message_length(phase_, scope_); }  // of this phase's messages
-  [[nodiscard]] std::span<T> shared() { return shared_; }
 
   // Makes the messages [K] of a block in this phase.
   void speak(const Exec& exec, const Speakers<T>& clients, std::span<Payload<T>* const> messages) const;
@@ -101,9 +103,10 @@ class FL_API Conversation {
   Compressor<T>& op_;
   const Scope& scope_;
   const std::uint64_t random_key_;
-  std::vector<T> own_;   // the shared state, where the conversation keeps it
-  std::span<T> shared_;  // the same, or that of someone else
-  Device shared_device_;
+  std::vector<T> own_;         // the shared state, where the conversation keeps it
+  std::span<T> moved_;         // the same, or that of someone else; empty where it is only read
+  std::span<const T> shared_;  // what is read
+  Device shared_device_ = Device::cpu;
   std::uint32_t round_ = 0;
   double step_size_ = 1;
   int phase_ = 0;
