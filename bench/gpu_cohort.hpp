@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
@@ -87,15 +87,12 @@ class Cohort {
   }
   void restore() { copy_bytes(error_.data(), Device::cuda, gradient_.data(), Device::cuda, K * P * sizeof(float), stream_.get()); }
   void compress(Compressor<float>& op, const Scope& scope) {
-    for (Payload<float>& message : messages_) message.clear(P);
-    CompressContext<float> context;
-    context.round = ++round_;
-    context.random_key = 42;
-    context.clients = ids_;
-    const BatchView<float> e{error_.data(), nullptr, K, P, P}, g{gradient_.data(), nullptr, K, P, P};
-    Affine<float> input;
-    input.add(1.0f, BatchView<const float>{e.data, nullptr, K, P, P}).add(0.1f, BatchView<const float>{g.data, nullptr, K, P, P});
-    op.compress(exec_, context, input, scope, {StateRule::residual, e}, rows_);
+    const BatchView<float> e = rows_view(error_.data(), K, P), g = rows_view(gradient_.data(), K, P);
+    Speakers<float> speakers{.clients = ids_, .state = {StateRule::residual, e}};
+    speakers.input.add(1.0f, e).add(0.1f, g);
+    Conversation<float> talk(op, scope, 42);
+    talk.open(++round_);
+    talk.speak(exec_, speakers, rows_);
   }
   [[nodiscard]] double entries() const { return static_cast<double>(K) * static_cast<double>(P); }
   [[nodiscard]] std::string text() const { return std::to_string(K) + " clients x " + std::to_string(P) + " float32 parameters"; }

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "bench/timing.hpp"
-#include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/buffer.hpp"
 #include "fl_core/cpu/tile.hpp"
 #include "fl_core/cpu/top_k.hpp"
@@ -91,18 +91,12 @@ class Clients {
     FL_IVDEP
     for (std::size_t j = 0; j < n; ++j) e[j] += g[j];
   }
-  // All phases of one round.
-  void compress(Compressor<T>& op, const Scope& scope, std::vector<T>& shared) {
-    CompressContext<T> context;
-    context.round = round_++;
-    context.random_key = 42;
-    context.clients = ids_;
-    context.shared = shared.data();
-    for (context.phase = 0; context.phase < op.num_phases(); ++context.phase) {
-      for (Payload<T>& message : messages_) message.clear(op.message_length(context.phase, scope));
-      const bool last = context.phase + 1 == op.num_phases();
-      op.compress(exec_, context, input(), scope, last ? StateWrite<T>{StateRule::residual, view(error_)} : StateWrite<T>{}, pointers_);
-      if (!last) op.absorb_mean(context.phase, scope, {messages_[0].value.data(), messages_[0].num_sent}, shared.data(), nullptr);
+  // All phases of one round, in which the first client's message stands for the mean.
+  void compress(Conversation<T>& talk) {
+    for (talk.open(round_++);;) {
+      talk.speak(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
+      if (talk.is_last()) return;
+      talk.hear({messages_[0].value.data(), messages_[0].num_sent}, {});
     }
   }
   [[nodiscard]] std::size_t sent() const { return messages_[0].num_sent; }
@@ -161,21 +155,20 @@ class Contender {
     }
     op_ = make_part<Compressor<T>>("compressor", work.kind, options, Device::cpu, kPrecisionOf<T>);
     scope_ = op_->adapt(scope_);
-    shared_.resize(op_->cohort_state_size(scope_));
-    if (!shared_.empty()) op_->init_cohort_state(7, scope_, shared_.data());
+    talk_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
   }
   void run() {
-    if (op_ == nullptr)
+    if (talk_ == nullptr)
       clients_.add_in_place();
     else
-      clients_.compress(*op_, scope_, shared_);
+      clients_.compress(*talk_);
   }
 
  private:
   Clients<T>& clients_;
   Scope scope_;
   std::unique_ptr<Compressor<T>> op_;
-  std::vector<T> shared_;
+  std::unique_ptr<Conversation<T>> talk_;
 };
 
 // Times each work once, starting from the same error vectors, `repeats` times over. `inner` calls make one measurement. Seconds of the

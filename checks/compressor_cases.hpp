@@ -17,6 +17,7 @@
 #include "checks/findings.hpp"
 #include "checks/message_form.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/error.hpp"
 #include "fl_core/layer_table.hpp"
 #include "fl_core/payload_ops.hpp"
@@ -131,45 +132,38 @@ struct Outcome {
   std::vector<T> shared;                          // what all of them remember together
 };
 
-// The scope in which a phase's message is encoded.
-template <class T>
-Scope phase_scope(const Compressor<T>& compressor, const Scope& scope, int phase) {
-  if (compressor.num_phases() == 1) return scope;
-  const std::size_t length = compressor.message_length(phase, scope);
-  return {.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length};
-}
-
-// Sends a block (clients first .. first+count-1 of it) through every phase and throws Broken for a message that is not well-formed; between
-// phases `shared` moves by the mean of the messages when the whole block is sent at once. `state_in_place` writes the new state over e.
+// Sends blocks from the same state again and again, and throws Broken for a message that is not well-formed. `state_in_place` writes the
+// new state over e.
 template <class T>
 class Sender {
  public:
   Sender(Compressor<T>& compressor, const Scope& scope, std::uint32_t round = 5)
-      : compressor_(compressor),
-        scope_(scope),
-        round_(round),
-        memory_size_(compressor.client_state_size(scope)),
-        shared_(compressor.cohort_state_size(scope)) {
+      : compressor_(compressor), scope_(scope), round_(round), shared_(compressor.cohort_state_size(scope)) {
     exec_.workspace = &workspace_;
     compressor_.init_cohort_state(kKey, scope_, shared_.data());
   }
 
   Outcome<T> send(Block<T>& block, StateRule rule, bool state_in_place, std::uint32_t block_size) {
+    const std::size_t L = compressor_.client_state_size(scope_);
     Outcome<T> outcome;
-    memory_.resize(block.K * memory_size_, T(0));
+    memory_.resize(block.K * L, T(0));
     outcome.memory.assign(memory_.size(), T(-77));
     outcome.state.assign(block.K * block.P, T(-77));
-    std::vector<T> shared = shared_, before_last = shared;
-    for (int phase = 0; phase < compressor_.num_phases(); ++phase) {
-      const bool last = phase + 1 == compressor_.num_phases();
-      before_last = shared;
-      StateWrite<T> state;
-      if (last) state = {rule, {state_in_place ? block.e.data() : outcome.state.data(), nullptr, block.K, block.P, block.P}};
-      outcome.messages.push_back(send_phase(block, phase, state, block_size, shared, outcome.memory));
-      if (compressor_.num_phases() > 1) absorb(outcome.messages.back(), phase, block.P, shared);
-    }
-    decode(outcome, block, before_last);
-    outcome.shared = shared;
+    outcome.shared = shared_;
+    Conversation<T> talk(compressor_, scope_, kKey, outcome.shared);
+    talk.open(round_);
+    Said<T> said = talk.hold(exec_,
+                             {.clients = block.ids,
+                              .input = block.input(),
+                              .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
+                              .remembered = rows_view<const T>(memory_.data(), block.K, L),
+                              .remember = rows_view(outcome.memory.data(), block.K, L)},
+                             block_size, [](const Payload<T>& message, const Scope& scope) {
+                               demand_well_formed(message, scope);
+                               demand_well_formed(message.on_wire(), scope);
+                             });
+    outcome.messages = std::move(said.messages);
+    outcome.c = std::move(said.alone);
     if (state_in_place) outcome.state = block.e;
     return outcome;
   }
@@ -180,87 +174,23 @@ class Sender {
   void set_shared(std::vector<T> shared) { shared_ = std::move(shared); }
   // What the receiver makes of the decoded message of client k of a block.
   void receive(const Block<T>& block, std::size_t k, Payload<T>& decoded) {
-    CompressContext<T> context = receiving();
-    context.clients = std::span(block.ids).subspan(k, 1);
+    Conversation<T> talk(compressor_, scope_, kKey, {});
+    talk.open(round_);
     Payload<T>* message = &decoded;
-    compressor_.reconstruct(exec_, context, scope_, std::span<Payload<T>* const>(&message, 1));
+    talk.reconstruct(exec_, std::span(block.ids).subspan(k, 1), std::span<Payload<T>* const>(&message, 1));
   }
-
-  [[nodiscard]] MessageLevels known_levels() const { return compressor_.known_levels(receiving(), scope_); }
+  [[nodiscard]] MessageLevels known_levels() const {
+    Conversation<T> talk(compressor_, scope_, kKey, {});
+    talk.open(round_);
+    return talk.known_levels();
+  }
 
   static constexpr std::uint64_t kKey = 0x1234567;
 
  private:
-  [[nodiscard]] CompressContext<T> receiving() const {
-    CompressContext<T> context;
-    context.round = round_;
-    context.random_key = kKey;
-    return context;
-  }
-  std::vector<Payload<T>> send_phase(const Block<T>& block, int phase, const StateWrite<T>& state, std::uint32_t block_size,
-                                     const std::vector<T>& shared, std::vector<T>& memory) {
-    std::vector<Payload<T>> messages(block.K);
-    std::vector<Payload<T>*> pointers;
-    for (Payload<T>& message : messages) {
-      message.clear(compressor_.message_length(phase, scope_));
-      pointers.push_back(&message);
-    }
-    for (std::uint32_t first = 0; first < block.K; first += block_size) {
-      const std::uint32_t count = std::min(block_size, block.K - first);
-      CompressContext<T> context;
-      context.round = round_;
-      context.phase = phase;
-      context.random_key = kKey;
-      context.clients = std::span(block.ids).subspan(first, count);
-      context.shared = shared.empty() ? nullptr : shared.data();
-      const std::size_t offset = first * memory_size_;
-      if (memory_size_ > 0) {
-        context.remembered = {memory_.data() + offset, nullptr, count, memory_size_, memory_size_};
-        context.remember = {memory.data() + offset, nullptr, count, memory_size_, memory_size_};
-      }
-      const std::span<Payload<T>* const> part(pointers.data() + first, count);
-      const Affine<T> input = block.input().slice(first, count);
-      compressor_.compress(exec_, context, input, scope_, state.slice(first, count), part);
-      if (compressor_.num_phases() == 1) cpu::send_excluded(exec_, input, scope_, state.slice(first, count), part);
-    }
-    for (const Payload<T>& message : messages) {
-      demand_well_formed(message, phase_scope(compressor_, scope_, phase));
-      demand_well_formed(message.on_wire(), phase_scope(compressor_, scope_, phase));
-    }
-    return messages;
-  }
-
-  void absorb(const std::vector<Payload<T>>& messages, int phase, std::size_t P, std::vector<T>& shared) {
-    std::vector<double> sum(compressor_.message_length(phase, scope_), 0.0);
-    const Scope own = phase_scope(compressor_, scope_, phase);
-    for (const Payload<T>& message : messages)
-      accumulate(message, own, 1.0 / static_cast<double>(messages.size()), 0, sum.size(), sum.data());
-    const std::vector<T> mean(sum.begin(), sum.end());
-    std::vector<T> estimate(P);
-    compressor_.absorb_mean(phase, scope_, mean, shared.data(), estimate.data());
-  }
-
-  // A message of the last phase, as the mean of itself.
-  void decode(Outcome<T>& outcome, const Block<T>& block, const std::vector<T>& shared) {
-    outcome.c.assign(block.K * block.P, T(0));
-    const int last = compressor_.num_phases() - 1;
-    for (std::size_t k = 0; k < block.K; ++k) {
-      const Payload<T>& message = outcome.messages.back()[k];
-      T* c = outcome.c.data() + k * block.P;
-      if (last == 0) {
-        write_dense(message, scope_, c);
-        continue;
-      }
-      std::vector<T> own_shared = shared, mean(message.length);
-      write_dense(message, phase_scope(compressor_, scope_, last), mean.data());
-      compressor_.absorb_mean(last, scope_, mean, own_shared.data(), c);
-    }
-  }
-
   Compressor<T>& compressor_;
   const Scope& scope_;
   std::uint32_t round_;
-  std::size_t memory_size_;
   std::vector<T> shared_, memory_;
   Workspace workspace_;
   Exec exec_;

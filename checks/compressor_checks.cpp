@@ -71,7 +71,7 @@ void messages(const std::string& part, Findings& findings) {
     const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 2);
     for (int phase = 0; phase < s.compressor.num_phases(); ++phase)
       for (const Payload<T>& message : outcome.messages[static_cast<std::size_t>(phase)]) {
-        const Scope own = phase_scope(s.compressor, s.scope, phase);
+        const Scope own = message_scope(s.compressor, s.scope, phase);
         s.place.expect(s.compressor.published_bits(message, own) >= 0, "published_bits is negative or NaN");
       }
     const WireValue values = outcome.messages.back()[0].values;
@@ -137,7 +137,7 @@ void compressor_blocks(const std::string& part, Findings& findings) {
     const bool in_full = std::none_of(a.memory.begin(), a.memory.end(), [](T x) { return x == T(-77); });
     s.place.expect(in_full, "what is remembered of a client is not written in full");
     for (std::size_t phase = 0; phase < a.messages.size(); ++phase) {
-      const Scope own = phase_scope(s.compressor, s.scope, static_cast<int>(phase));
+      const Scope own = message_scope(s.compressor, s.scope, static_cast<int>(phase));
       const MessageLevels known = sender.known_levels();
       for (std::size_t k = 0; k < 5; ++k) {
         const auto bytes = encoded(a.messages[phase][k], own, known);
@@ -157,7 +157,7 @@ void bits(const std::string& part, Findings& findings) {
     const Outcome<T> outcome = sender.send(block, StateRule::none, false, 1);
     for (int phase = 0; phase < s.compressor.num_phases(); ++phase) {
       const Payload<T>& message = outcome.messages[static_cast<std::size_t>(phase)][0];
-      const Scope own = phase_scope(s.compressor, s.scope, phase);
+      const Scope own = message_scope(s.compressor, s.scope, phase);
       const MessageLevels known = sender.known_levels();
       const codec::Channel<T> channel{&message.on_wire(), &own, {}, known};
       if (!is_sent(message, own, known, s.place)) return;
@@ -222,7 +222,7 @@ void nan(const std::string& part, Findings& findings) {
           const Outcome<T> outcome = sender.send(block, StateRule::residual, true, 1);
           for (int phase = 0; phase < s.compressor.num_phases(); ++phase) {
             const Payload<T>& message = outcome.messages[static_cast<std::size_t>(phase)][0];
-            const Scope own = phase_scope(s.compressor, s.scope, phase);
+            const Scope own = message_scope(s.compressor, s.scope, phase);
             const MessageLevels known = sender.known_levels();
             Payload<T> decoded;
             if (!is_sent(message, own, known, place)) return;

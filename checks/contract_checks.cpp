@@ -2,11 +2,11 @@
 // Tolerances of the latter are 6 standard errors (and a Bernstein term for rare events): a sound operator fails one claim with probability
 // below 1e-8.
 #include <array>
-#include <set>
 #include <string>
 
 #include "checks/check.hpp"
 #include "checks/compressor_cases.hpp"
+#include "checks/domain_inputs.hpp"
 
 namespace fl::checks {
 namespace {
@@ -25,34 +25,6 @@ double largest_magnitude(const std::vector<T>& p) {
   double largest = 0;
   for (const T x : p) largest = std::max(largest, std::fabs(static_cast<double>(x)));
   return largest;
-}
-
-// Contract::domain says where a claim holds, in words; here the same as a test of the input. Of parts that are not built in only the
-// words are known: one that states a domain is held to its contract where numbers are of moderate size.
-template <class T>
-bool in_domain(const Case& c, const Contract& contract, const std::vector<T>& p) {
-  const double largest = largest_magnitude(p);
-  const bool fp16 = c.label.find("fp16") != std::string::npos, fp32 = c.label.find("fp32") != std::string::npos;
-  const bool bf16 = c.label.find("bf16") != std::string::npos;
-  if (bf16 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;
-  if (bf16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p8) return false;
-  if (fp16 && (largest > 6e4 || (largest > 0 && largest < 1e-3))) return false;
-  if (fp16 && c.name == "hard_threshold" && largest > 0.25 * 0x1p11) return false;
-  if (fp32 && (largest > 1e38 || (largest > 0 && largest < 1e-30))) return false;
-  if (c.name == "scaled_integer") return largest < 15;
-  if (c.name == "stochastic_rounding") return largest < 1.9;
-  if (c.name == "inceptionn") return largest < 500;
-  if (c.name == "dqsgd" && largest >= 20) return false;
-  if (c.name == "fp8" && c.label.find("scaled=false") != std::string::npos)
-    return std::all_of(p.begin(), p.end(), [](T x) { return x == 0 || (std::fabs(x) >= 0x1p-6 && std::fabs(x) <= 448); });
-  if (c.name == "three_lc") return largest == 0 || (largest > 1e-30 && largest < 1e37) || (sizeof(T) == sizeof(double) && largest > 1e-300);
-  // Norms and singular values of numbers that are hardly normal are rounded more than the claims allow.
-  static const std::set<std::string> kNormal = {"accordion", "adaqs",   "atomo",    "dqsgd", "induced",           "natural",
-                                                "qsgd",      "qsparse", "terngrad", "lpc",   "natural_dithering", "fp8",
-                                                "dettmers8", "vqsgd",   "drive",    "eden",  "rank_r_svd"};
-  if (kNormal.contains(c.name)) return largest == 0 || largest > 1e6 * static_cast<double>(std::numeric_limits<T>::min());
-  if (extra_options().contains(c.name) || contract.domain.empty()) return true;
-  return largest == 0 || (largest > 1e-3 && largest < 1e3);
 }
 
 struct Sample {
@@ -76,11 +48,13 @@ struct Moment {
   std::vector<T> memory{}, shared{};  // of the client [L], and of all clients; empty at the beginning of a run
 };
 
-// One input many times, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
+// One input in the domain of the contract many times, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
 template <class T>
 struct Draws {
-  Draws(Compressor<T>& compressor, const Scope& scope, Shape shape, std::uint32_t draws, const Moment<T>& moment = {})
-      : P(scope.P), block(shape, draws, P, moment.input) {
+  Draws(const Subject<T>& s, const Contract& contract, Shape shape, std::uint32_t draws, Reach reach = Reach::drawn,
+        const Moment<T>& moment = {})
+      : P(s.scope.P), block(shape, draws, P, moment.input) {
+    move_into(contract.domain, s.scope, reach, block);
     for (std::uint32_t k = 1; k < draws; ++k) {
       std::copy_n(block.e.begin(), P, block.e.begin() + static_cast<std::ptrdiff_t>(k * P));
       std::copy_n(block.g.begin(), P, block.g.begin() + static_cast<std::ptrdiff_t>(k * P));
@@ -91,7 +65,7 @@ struct Draws {
     double sum = 0;
     for (const T x : p) sum += std::pow(static_cast<double>(x) / largest, 2);
     norm = largest * std::sqrt(sum);
-    Sender<T> sender(compressor, scope, moment.round);
+    Sender<T> sender(s.compressor, s.scope, moment.round);
     if (!moment.shared.empty()) sender.set_shared(moment.shared);
     if (!moment.memory.empty()) sender.set_memory(repeated(moment.memory, draws));
     outcome = sender.send(block, StateRule::none, false, draws);
@@ -129,6 +103,7 @@ void claims(const std::string& part, Findings& findings) {
     if (contract.kappa) s.place.expect(*contract.kappa >= 0, "kappa must be a number of at least 0");
     if (contract.delta) s.place.expect(*contract.delta > 0 && *contract.delta <= 1, "delta must be above 0 and at most 1");
     if (contract.omega) s.place.expect(*contract.omega >= 0, "omega must be a number of at least 0");
+    if (const std::string fault = fault_of(contract.domain); !fault.empty()) s.place.fail(fault);
   });
 }
 
@@ -143,12 +118,27 @@ void check_pointwise(const Contract& contract, const Draws<T>& draws, Place& pla
   }
 }
 
-void pointwise(const std::string& part, Findings& findings) {
-  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+// Calls visit(subject, contract, shape, reach) for inputs of these shapes, and at the bounds of the domain for those of `at_bounds`.
+template <class Visit>
+void for_each_reach(const std::string& part, Findings& findings, std::span<const Shape> shapes, std::span<const Shape> at_bounds,
+                    const Visit& visit) {
+  for_each_input(part, findings, shapes, [&](const auto& s, Shape shape) {
     using T = typename std::decay_t<decltype(s)>::Number;
     const Contract contract = s.compressor.contract(s.scope);
-    const Draws<T> draws(s.compressor, s.scope, shape, 20);
-    if (in_domain(s.c, contract, draws.p)) check_pointwise(contract, draws, s.place);
+    for (const Reach reach : {Reach::drawn, Reach::most, Reach::least}) {
+      if (reach != Reach::drawn && std::ranges::find(at_bounds, shape) == at_bounds.end()) continue;
+      if (!has_bound(contract.domain, reach)) continue;
+      Place place = s.place.inside("drawn" + std::string(to_string(reach)) + " of the domain");
+      visit(Subject<T>{s.c, s.compressor, s.scope, reach == Reach::drawn ? s.place : place}, contract, shape, reach);
+    }
+  });
+}
+
+void pointwise(const std::string& part, Findings& findings) {
+  constexpr std::array kAtBounds = {Shape::random, Shape::heavy_tailed, Shape::sparse, Shape::constant, Shape::tied};
+  for_each_reach(part, findings, kShapes, kAtBounds, [](const auto& s, const Contract& contract, Shape shape, Reach reach) {
+    using T = typename std::decay_t<decltype(s)>::Number;
+    check_pointwise(contract, Draws<T>(s, contract, shape, 20, reach), s.place);
   });
 }
 
@@ -180,7 +170,7 @@ void check_unbiased(double omega, const Draws<T>& draws, Place& place) {
 template <class T>
 void check_expectations(const Contract& contract, const Draws<T>& draws, Place& place) {
   check_mean_error(contract, draws, place);
-  const bool is_unbiased = contract.omega && contract.domain.find("unbiased up to") == std::string::npos;
+  const bool is_unbiased = contract.omega && contract.domain.unbiased_up_to.empty();
   if (is_unbiased) check_unbiased(*contract.omega, draws, place);
 }
 
@@ -191,12 +181,11 @@ bool claims_expectations(const Contract& contract) {
 
 void expectations(const std::string& part, Findings& findings) {
   constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
-  for_each_input(part, findings, kSome, [](const auto& s, Shape shape) {
+  for_each_reach(part, findings, kSome, std::span(kSome).first(1), [](const auto& s, const Contract& contract, Shape shape, Reach reach) {
     using T = typename std::decay_t<decltype(s)>::Number;
-    const Contract contract = s.compressor.contract(s.scope);
     if (!claims_expectations(contract)) return;
-    const Draws<T> draws(s.compressor, s.scope, shape, kDraws);
-    if (in_domain(s.c, contract, draws.p) && draws.norm > 0) check_expectations(contract, draws, s.place);
+    const Draws<T> draws(s, contract, shape, kDraws, reach);
+    if (draws.norm > 0) check_expectations(contract, draws, s.place);
   });
 }
 
@@ -213,8 +202,7 @@ void check_rounds(const Subject<T>& s, std::uint32_t stride) {
     moment.round += stride;
     moment.input = 40 + moment.round;
     const bool in_expectation = remembers && claims_expectations(contract);
-    const Draws<T> draws(s.compressor, s.scope, shape, in_expectation ? kDraws : 4, moment);
-    if (!in_domain(s.c, contract, draws.p)) continue;
+    const Draws<T> draws(s, contract, shape, in_expectation ? kDraws : 4, Reach::drawn, moment);
     Place place = s.place.inside("round " + std::to_string(moment.round) + " of a client that takes part in every " +
                                  (stride == 1 ? "round, " : "third round, ") + to_string(shape) + " input");
     check_pointwise(contract, draws, place);
@@ -236,7 +224,7 @@ void rounds(const std::string& part, Findings& findings) {
 const std::vector<Check>& contract_checks() {
   static const std::vector<Check> checks = {
       {"claims", "kappa, delta and omega are numbers in their ranges", claims},
-      {"pointwise", "claims that hold for every draw do, on nine shapes of input", pointwise},
+      {"pointwise", "claims that hold for every draw do, on nine shapes of input, up to the bounds of their domain", pointwise},
       {"expectations", "claims in expectation hold, and an unbiased operator has no bias", expectations},
       {"rounds", "the contract holds in later rounds as well, whatever was sent before, for clients that are absent in between", rounds},
   };

@@ -15,9 +15,12 @@ std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation([[maybe_unused]] con
   const std::optional<NetworkForm> form = model.as_form();
   const Dataset<T>* bound = model.training_data();
   const bool fits = bound != nullptr && data.num_features == bound->num_features && data.labels_per_row() == bound->labels_per_row();
-  if (form && fits && cuda::can_lie_on_device(data)) return cuda::make_evaluation<T>(*form, model.layers().size(), data);
-#endif
+  if (!form || !fits || !cuda::can_lie_on_device(data)) return nullptr;
+  require_cuda_halves(*form, kPrecisionOf<T>);
+  return cuda::make_evaluation<T>(*form, model.layers().size(), data);
+#else
   return nullptr;
+#endif
 }
 
 template std::unique_ptr<DeviceEvaluation<float>> make_device_evaluation(const Model<float>&, const Dataset<float>&);

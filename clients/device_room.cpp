@@ -1,7 +1,6 @@
 #include "clients/device_room.hpp"
 
 #include <algorithm>
-#include <variant>
 
 namespace fl {
 
@@ -19,39 +18,24 @@ std::size_t widest_of(const NetworkForm& form) {
   return widest;
 }
 
-// What a layer keeps of an example for the way back beside its output, and what it works in meanwhile.
-struct LayerRoom {
+// What layers keep of an example for the way back, their outputs included, and what they work in meanwhile.
+struct NetworkRoom {
   std::size_t kept = 0, room = 0;
 };
-LayerRoom room_of(const NetworkForm& form);
 
-struct RoomOfLayer {
-  LayerRoom operator()(const form::GroupNorm& form) const { return {2 * form.groups, 4 * form.channels}; }
-  LayerRoom operator()(const form::BatchNorm& form) const { return {3 * form.channels, 0}; }
-  LayerRoom operator()(const form::Lstm& form) const { return {form.length * form.units * (form.only_last ? 6 : 5), 2 * form.units}; }
-  LayerRoom operator()(const form::Branches& form) const {
-    LayerRoom all;
-    for (const NetworkForm& network : form.networks) {
-      const LayerRoom own = room_of(network);
-      all.kept += own.kept;
-      all.room = std::max(all.room, own.room);
-    }
-    all.room += form.networks.front().layers.front().inputs;
-    return all;
-  }
-  template <class Other>
-  LayerRoom operator()(const Other&) const {
-    return {};
-  }
-};
-
-LayerRoom room_of(const NetworkForm& form) {
-  LayerRoom all;
+NetworkRoom room_of(const NetworkForm& form) {
+  NetworkRoom all;
   for (const NetworkForm::Layer& layer : form.layers) {
-    if (std::holds_alternative<form::Flatten>(layer.form)) continue;
-    const LayerRoom own = std::visit(RoomOfLayer{}, layer.form);
-    all.kept += layer.outputs + own.kept;  // also of functions that work in place
-    all.room = std::max(all.room, own.room);
+    const LayerMemory& memory = layer.form.memory;
+    if (!memory.writes_output) continue;
+    all.kept += layer.outputs + memory.kept;  // also of functions that work in place
+    std::size_t inside = 0;
+    for (const NetworkForm& network : layer.form.networks) {
+      const NetworkRoom own = room_of(network);
+      all.kept += own.kept;
+      inside = std::max(inside, own.room);
+    }
+    all.room = std::max(all.room, memory.room + inside);
   }
   all.room += 2 * widest_of(form);
   return all;
@@ -59,21 +43,16 @@ LayerRoom room_of(const NetworkForm& form) {
 
 // Of a pass over an example.
 std::size_t entries_per_example(const NetworkForm& form) {
-  const LayerRoom room = room_of(form);
+  const NetworkRoom room = room_of(form);
   return form.layers.front().inputs + room.kept + room.room;
 }
 
-// Of the largest matrix of windows of an example, where a convolution lays them out.
+// Of the largest matrix of windows of an example, where a layer lays them out.
 std::size_t window_entries(const NetworkForm& form) {
   std::size_t most = 0;
   for (const NetworkForm::Layer& layer : form.layers) {
-    if (const auto* branches = std::get_if<form::Branches>(&layer.form))
-      for (const NetworkForm& network : branches->networks) most = std::max(most, window_entries(network));
-    const auto* one = std::get_if<form::Convolution>(&layer.form);
-    if (one == nullptr) continue;
-    const std::size_t kernel = one->kernel * one->kernel;
-    most =
-        std::max({most, one->out_height * one->out_width * one->channels * kernel, one->height * one->width * one->out_channels * kernel});
+    most = std::max(most, layer.form.memory.windows);
+    for (const NetworkForm& network : layer.form.networks) most = std::max(most, window_entries(network));
   }
   return most;
 }
@@ -84,39 +63,17 @@ std::size_t entries_in_parts(std::size_t m, std::size_t n, std::size_t d) {
   return parts < 2 ? 0 : m * n * parts;
 }
 
-// Of the largest product of a layer in parts, for a client with so many examples.
-struct PartialEntries {
-  std::size_t examples;
-  // Forward, by weights and by input.
-  [[nodiscard]] static std::size_t of(std::size_t rows, std::size_t outputs, std::size_t inputs) {
-    return std::max(
-        {entries_in_parts(rows, outputs, inputs), entries_in_parts(outputs, inputs, rows), entries_in_parts(rows, inputs, outputs)});
-  }
-  std::size_t operator()(const form::Dense& form) const { return of(examples * form.positions, form.outputs, form.inputs); }
-  std::size_t operator()(const form::Convolution& form) const {
-    const std::size_t kernel = form.kernel * form.kernel;
-    return std::max(of(examples * form.out_height * form.out_width, form.out_channels, form.channels * kernel),
-                    of(examples * form.height * form.width, form.channels, form.out_channels * kernel));
-  }
-  std::size_t operator()(const form::Lstm& form) const {
-    return std::max(of(examples * form.length, 4 * form.units, form.inputs), of(examples * form.length, 4 * form.units, form.units));
-  }
-  std::size_t operator()(const form::Branches& form) const;
-  template <class Other>
-  std::size_t operator()(const Other&) const {
-    return 0;
-  }
-};
-
+// Of the largest product in parts, for a client with so many examples: forward, by weights and by input.
 std::size_t partial_entries(const NetworkForm& form, std::size_t examples) {
   std::size_t most = 0;
-  for (const NetworkForm::Layer& layer : form.layers) most = std::max(most, std::visit(PartialEntries{examples}, layer.form));
-  return most;
-}
-
-std::size_t PartialEntries::operator()(const form::Branches& form) const {
-  std::size_t most = 0;
-  for (const NetworkForm& network : form.networks) most = std::max(most, partial_entries(network, examples));
+  for (const NetworkForm::Layer& layer : form.layers) {
+    for (const auto& [own_rows, outputs, inputs] : layer.form.memory.products) {
+      const std::size_t rows = examples * own_rows;
+      most = std::max({most, entries_in_parts(rows, outputs, inputs), entries_in_parts(outputs, inputs, rows),
+                       entries_in_parts(rows, inputs, outputs)});
+    }
+    for (const NetworkForm& network : layer.form.networks) most = std::max(most, partial_entries(network, examples));
+  }
   return most;
 }
 

@@ -1,13 +1,16 @@
-// A model as what a GPU computes for many clients at once: its layers as plain numbers, and its loss.
+// A model as what a GPU computes for many clients at once: its layers by name with plain numbers, and its loss.
 //
-// Activations are [B,n] as in clients/nn/module.hpp, images {channels, height, width}. What the numbers mean stands with the layers there.
+// Activations are [B,n] as in clients/nn/module.hpp, images {channels, height, width}. A layer describes itself (Module::as_form); the
+// registry makes its CUDA half from the name (clients/cuda/layer.hpp), and clients/device_room.hpp adds up the memory that layers state.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <variant>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "fl_core/device.hpp"
 #include "fl_core/layer_table.hpp"
 
 namespace fl {
@@ -15,86 +18,38 @@ namespace fl {
 class Interactions;
 struct NetworkForm;
 
-namespace form {
-
-// out [positions,outputs] = in [positions,inputs] W^T + b of every example. W [outputs,inputs], then b [outputs].
-struct Dense {
-  std::size_t positions = 1, inputs = 0, outputs = 0;
-  bool bias = true;
-};
-
-// W [out_channels, channels kernel kernel], then b [out_channels].
-struct Convolution {
-  std::size_t channels = 0, height = 0, width = 0;
-  std::size_t out_channels = 0, out_height = 0, out_width = 0;
-  std::size_t kernel = 0, padding = 0, stride = 1;
-  bool bias = true;
-};
-
-// The largest entry of a window (the first of equal ones), or the mean.
-struct Pooling {
-  bool takes_largest = true;
-  std::size_t channels = 0, height = 0, width = 0, out_height = 0, out_width = 0;
-  std::size_t window_height = 0, window_width = 0, stride_height = 0, stride_width = 0;
-};
-
-enum class Function { relu, tanh, gelu };
-struct Elementwise {
-  Function function = Function::relu;
-};
-
-struct Dropout {
-  double rate = 0;
-};
-
-struct Flatten {};
-
-// Of each example, groups of channels side by side. weight [channels], then bias [channels].
-struct GroupNorm {
-  std::size_t groups = 1, channels = 0, pixels = 0;
-  double epsilon = 0;
-};
-
-// Of each channel over the minibatch. weight, bias, running mean, running variance, [channels] each.
-struct BatchNorm {
-  std::size_t channels = 0, pixels = 0;
-  double epsilon = 0;
-};
-
-// out [length,units] = the rows of W [entries,units] that the input's numbers name.
-struct Embedding {
-  std::size_t entries = 0, units = 0, length = 0;
-};
-
-// W_in [4 units,inputs], W_h [4 units,units], then one or two b [4 units], which are added; gates in the order i, f, g, o.
-struct Lstm {
-  std::size_t length = 0, inputs = 0, units = 0, biases = 2;
-  bool only_last = false;  // of the states, only the last comes out
-};
-
-// The product of the positions of a sequence, entry by entry.
-struct Product {
-  std::size_t length = 0, entries = 0;
-};
-
-// Networks on the same input, each with its parameters after those of the one before.
-struct Branches {
-  enum class Join {
-    add,     // their sum; with one network, the input is added
-    beside,  // one after the other
+// What a layer takes of a GPU's memory beside its input and its output, in numbers of the run's precision. The figures stand here alone:
+// the network gives the CUDA half what they say, and `fedbits plan` adds them up.
+struct LayerMemory {
+  // A product of matrices [rows,inputs] [inputs,outputs]: forward, and on the way back by the weights and by the input.
+  struct Product {
+    std::size_t rows = 1, outputs = 0, inputs = 0;  // rows of an example
   };
-  Join join = Join::add;
-  std::vector<NetworkForm> networks;  // one or two
+  std::size_t kept = 0;                // of an example: what forward leaves in LayerPass::saved for backward
+  std::size_t room = 0;                // of an example: about what a pass takes from the workspace while it is in the layer
+  std::size_t windows = 0;             // of an example: the largest matrix of windows that a pass may lay out
+  std::vector<Product> products = {};  // whose long sums are taken in parts
+  bool writes_output = true;           // false: the output is the input's memory under another shape, and there is nothing to compute
 };
 
-using Layer =
-    std::variant<Dense, Convolution, Pooling, Elementwise, Dropout, Flatten, GroupNorm, BatchNorm, Embedding, Lstm, Product, Branches>;
+// A bound layer for a GPU.
+struct FL_API LayerForm {
+  using Numbers = std::vector<std::pair<std::string, double>>;
+  explicit LayerForm(Numbers given = {}, LayerMemory taken = {}, std::string called = {});
 
-}  // namespace form
+  std::string name;  // as scenarios write it; the network sets it
+  Numbers numbers;   // what the CUDA half is made from, by name; whole numbers are exact
+  LayerMemory memory;
+  std::vector<NetworkForm> networks;  // inside of the layer, on the same input, each with its parameters after those of the one before
+
+  // Return a number of that name. Throw Error where there is none, and size() also where it is no whole number.
+  [[nodiscard]] double number(const std::string& of) const;
+  [[nodiscard]] std::size_t size(const std::string& of) const;
+};
 
 struct NetworkForm {
   struct Layer {
-    form::Layer form;
+    LayerForm form;
     std::size_t begin = 0;                // of its parameters in the model's vector
     std::size_t inputs = 0, outputs = 0;  // entries of an example
     std::uint32_t number = 0;             // in the network, for its random numbers
@@ -117,13 +72,16 @@ struct NetworkForm {
   const Interactions* met = nullptr;
 };
 
-// z = W x + b.
-[[nodiscard]] inline NetworkForm linear_form(std::size_t inputs, std::size_t outputs, bool bias, NetworkForm::Loss loss) {
-  NetworkForm form;
-  form.layers.push_back({form::Dense{1, inputs, outputs, bias}, 0, inputs, outputs, 0});
-  form.size = outputs * (inputs + (bias ? 1 : 0));
-  form.loss = loss;
-  return form;
-}
+// Returns the layer out [positions,outputs] = in [positions,inputs] W^T + b of every example: W [outputs,inputs], then b [outputs].
+[[nodiscard]] FL_API LayerForm dense_form(std::size_t positions, std::size_t inputs, std::size_t outputs, bool bias);
+
+// Returns the network z = W x + b.
+[[nodiscard]] FL_API NetworkForm linear_form(std::size_t inputs, std::size_t outputs, bool bias, NetworkForm::Loss loss);
+
+// Returns the name of the first layer, also inside of others, that the registry has no CUDA half of; "" where every one has its half.
+[[nodiscard]] FL_API std::string layer_without_cuda_half(const NetworkForm& form, Precision precision);
+
+// Throws ConfigError where a layer has no CUDA half: a run on a GPU does not train on the CPU unasked.
+FL_API void require_cuda_halves(const NetworkForm& form, Precision precision);
 
 }  // namespace fl

@@ -4,6 +4,8 @@ file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DI
   fl_core/*.hpp fl_core/cpu/*.hpp fl_core/cuda/*.hpp fl_core/cuda/*.cuh
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
   clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
+  clients/cuda/layer.hpp clients/cuda/divisor.hpp clients/cuda/gradient_store.cuh clients/cuda/descent_step.cuh clients/cuda/operands.cuh
+  clients/cuda/tiles.cuh clients/cuda/tensor_tiles.cuh clients/cuda/tiled_product.cuh clients/cuda/layers/*.cuh
   server/participation.hpp server/server_optimizer.hpp
   scenarios/measure.hpp scenarios/partitioners/*.hpp)
 list(SORT FL_PUBLIC_HEADERS)

@@ -49,8 +49,8 @@ class AbsoluteLowRank final : public Compressor<T> {
     for (const Segment& m : scope.segments) values += static_cast<double>(std::min(m.rows, m.cols));
     Contract contract;
     contract.kappa = std::sqrt(values) * options_.threshold;
-    contract.domain = "up to rounding";
-    if (options_.rule == SingularRule::lambda) contract.domain += "; at step size 1";
+    contract.domain.up_to_rounding = true;
+    contract.domain.at_step_size_one = options_.rule == SingularRule::lambda;
     return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return matrices_of(std::move(scope)); }

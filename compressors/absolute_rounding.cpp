@@ -80,7 +80,7 @@ class AbsoluteRounding final : public Compressor<T> {
     Contract contract;
     contract.kappa = kappa_at(scope, 1);
     if (is_stochastic()) contract.kappa_holds = Contract::Holds::in_expectation;
-    contract.domain = follows_step_size(options_.step) ? kAtStepSizeOne : "";
+    contract.domain.at_step_size_one = follows_step_size(options_.step);
     return contract;
   }
   [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {

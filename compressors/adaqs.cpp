@@ -56,7 +56,7 @@ class Adaqs final : public Compressor<T> {
     } else {
       contract.omega = omega;
     }
-    contract.domain = random_levels_domain<T>();
+    contract.domain = random_levels_domain<T>(LevelNorm::l2, unit(scope, options_.max_levels));
     return contract;
   }
 

@@ -81,7 +81,7 @@ class Atomo final : public Compressor<T> {
     } else {
       contract.omega = omega;
     }
-    if (has_matrices()) contract.domain = "up to rounding; matrices are 0 or of normal numbers";
+    if (has_matrices()) contract.domain = singular_value_domain<T>();
     return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return has_matrices() ? matrices_of(std::move(scope)) : scope; }

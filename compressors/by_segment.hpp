@@ -42,7 +42,7 @@ namespace fl {
     join(all.omega, one.omega, true);
     if (one.kappa_holds == Contract::Holds::in_expectation) all.kappa_holds = one.kappa_holds;
     if (one.delta_holds == Contract::Holds::in_expectation) all.delta_holds = one.delta_holds;
-    if (all.domain.find(one.domain) == std::string::npos) all.domain += (all.domain.empty() ? "" : "; ") + one.domain;
+    all.domain = in_both(all.domain, one.domain);
     all.linear = all.linear && one.linear;
   }
   return all;

@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 
+#include "compressors/contract.hpp"
 #include "fl_core/batch_view.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/layer_table.hpp"
@@ -17,22 +16,6 @@
 #include "fl_core/random.hpp"
 
 namespace fl {
-
-// Contract::domain of a bound that depends on the step size inside the input.
-inline constexpr const char* kAtStepSizeOne = "at step size 1";
-
-// What an operator promises about E|C(x)-x|^2. Each claim holds for the scope it was asked for.
-struct Contract {
-  enum class Holds { pointwise, in_expectation };
-  std::optional<double> kappa;  // absolute:     |C(x)-x|^2 <= kappa^2, in units of the input
-  std::optional<double> delta;  // contraction:  |C(x)-x|^2 <= (1-delta) |x|^2
-  std::optional<double> omega;  // unbiased:     E C(x) = x and E|C(x)-x|^2 <= omega |x|^2
-  Holds kappa_holds = Holds::pointwise;
-  Holds delta_holds = Holds::pointwise;
-  std::string domain;     // where the claims hold, "" = everywhere (e.g. "|x_j| < 2^31/alpha")
-  bool linear = false;    // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
-  std::string no_memory;  // why no feedback may keep x - C(x), and what to do instead; "" = it may
-};
 
 // What a compressor may know about the round. All of it is the same on every device and for every block.
 template <class T>
@@ -53,7 +36,7 @@ class FL_API Compressor {
   virtual ~Compressor() = default;
 
   [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
-  // kappa at another step size than 1, for an operator whose bound depends on it: its domain then says kAtStepSizeOne.
+  // kappa at another step size than 1, for an operator whose bound depends on it (Domain::at_step_size_one).
   [[nodiscard]] virtual double kappa_at(const Scope& scope, double step_size) const {
     (void)step_size;
     return contract(scope).kappa.value_or(0);

@@ -57,8 +57,7 @@ class Dettmers8 final : public Compressor<T> {
     }
     Contract contract;
     contract.delta = delta;
-    contract.domain =
-        sizeof(T) == sizeof(float) ? "segments are 0 or have max|x| above 1e-31" : "segments are 0 or have max|x| above 1e-300";
+    contract.domain.largest.least = sizeof(T) == sizeof(float) ? 1e-31 : 1e-300;
     return contract;
   }
 

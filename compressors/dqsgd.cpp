@@ -76,8 +76,9 @@ class Dqsgd final : public Compressor<T> {
     Contract contract;
     contract.kappa = kappa_at(scope, 1);
     contract.omega = std::sqrt(static_cast<double>(largest_segment(scope)));
-    contract.domain = "|x| <= max_levels / levels_per_unit";
-    if (options_.rule == DqsgdRule::lambda) contract.domain += "; " + std::string(kAtStepSizeOne);
+    contract.domain.norm = {sizeof(T) == sizeof(float) ? 1.2e-38 : 1e-150,
+                            static_cast<double>(options_.max_levels) / options_.levels_per_unit};
+    contract.domain.at_step_size_one = options_.rule == DqsgdRule::lambda;
     return contract;
   }
   [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {

@@ -56,14 +56,13 @@ class Drive final : public Rotated<T, SignNumber<T>> {
 
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
-    contract.domain =
-        sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above 1e-30" : "segments are 0 or have a norm between 1e-150 and 1e150";
+    contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{1e-30} : MagnitudeRange{1e-150, 1e150};
     if (options_.scale == RotationScale::min_error) {
       contract.delta = rotation_flatness(scope) * rotation_flatness(scope);
       contract.delta_holds = Contract::Holds::in_expectation;
     } else {
       contract.omega = 3;
-      contract.domain += "; unbiased up to the difference between Hadamard's and a uniform rotation";
+      contract.domain.unbiased_up_to = "the difference between Hadamard's and a uniform rotation";
     }
     return contract;
   }

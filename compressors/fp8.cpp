@@ -59,11 +59,11 @@ class Fp8 final : public Compressor<T> {
     const double relative = e4m3 ? 0x1p-4 : 0x1p-3, absolute = (e4m3 ? 0x1p-10 : 0x1p-17) / largest_number();
     Contract contract;
     contract.delta = 1 - relative * relative;
-    contract.domain = e4m3 ? "x_j = 0 or 2^-6 <= |x_j| <= 448" : "x_j = 0 or 2^-14 <= |x_j| <= 57344";
     if (options_.scaled) {
       *contract.delta -= static_cast<double>(largest_segment(scope)) * absolute * absolute;
-      contract.domain =
-          sizeof(T) == sizeof(float) ? "segments are 0 or have max|x| above 1e-33" : "segments are 0 or have max|x| above 1e-300";
+      contract.domain.largest.least = sizeof(T) == sizeof(float) ? 1e-33 : 1e-300;
+    } else {
+      contract.domain.entries = e4m3 ? MagnitudeRange{0x1p-6, 448} : MagnitudeRange{0x1p-14, 57344};
     }
     return contract;
   }

@@ -93,9 +93,12 @@ class HardThreshold final : public Compressor<T> {
     Contract contract;
     contract.kappa = kappa_at(scope, 1);
     const double rounding = relative_rounding<T>(options_.value_format);
-    if (rounding > 0) contract.domain = rounding_domain<T>(options_.value_format) + " and <= threshold * " + std::to_string(1 / rounding);
-    if (options_.rule == ThresholdRule::lambda || !options_.threshold.is_number())
-      contract.domain += (contract.domain.empty() ? "" : "; ") + std::string(kAtStepSizeOne);
+    contract.domain = rounding_domain<T>(options_.value_format);
+    if (rounding > 0) {
+      MagnitudeRange& sent = contract.domain.sent;
+      sent.most = std::min(sent.most, resolve_threshold(options_, 1, num_weights(scope)) / rounding);
+    }
+    contract.domain.at_step_size_one = options_.rule == ThresholdRule::lambda || !options_.threshold.is_number();
     return contract;
   }
   [[nodiscard]] double kappa_at(const Scope& scope, double step_size) const override {

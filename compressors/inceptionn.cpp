@@ -60,7 +60,7 @@ class Inceptionn final : public Compressor<T> {
     Contract contract;
     contract.kappa =
         std::sqrt(compressed_size(scope)) * std::ldexp(1.0, -std::min<int>(static_cast<int>(options_.error_bits), kCoarsePlaces));
-    contract.domain = sizeof(T) == sizeof(float) ? "|x_j| < 512" : "|x_j| < 32768";
+    contract.domain.entries = {0, sizeof(T) == sizeof(float) ? 512.0 : 32768.0, true};
     return contract;
   }
 

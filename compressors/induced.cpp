@@ -42,7 +42,7 @@ class Induced final : public Compressor<T> {
     Contract contract;
     if (q.omega && c.delta) contract.omega = *q.omega * (1 - *c.delta);
     contract.domain = c.domain;
-    if (!q.domain.empty()) contract.domain += (c.domain.empty() ? "" : "; ") + ("what remains: " + q.domain);
+    if (!to_string(q.domain).empty()) contract.domain.remainder.push_back(q.domain);
     return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return unbiased_->adapt(biased_->adapt(std::move(scope))); }

@@ -36,6 +36,12 @@ inline void demand_matrices(const std::string& name, const Scope& scope) {
     throw ConfigError(name + " compresses matrices and finds none; use scope = \"tensor\" and a model with matrix-shaped layers");
 }
 
+// Where promises about singular values hold: the squares of others are denormal numbers.
+template <class T>
+[[nodiscard]] Domain singular_value_domain() {
+  return {.largest = {sizeof(T) == sizeof(float) ? 1e-32 : 1e-150}, .up_to_rounding = true};
+}
+
 namespace FL_DEVICE_NS {
 
 // The largest magnitude of x [n]; 0 where an entry is not finite.

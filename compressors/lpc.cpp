@@ -63,15 +63,14 @@ class Lpc final : public Compressor<T> {
     const double omega = omega_of(scope), kept = options_.clip, lost = 1 - kept;
     const bool clips = kept < 1;
     Contract contract;
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have max|x| above 2^b * 1.2e-38"
-                                                 : "segments are 0 or have max|x| above 2^b * 1e-307";
+    contract.domain.largest.least = std::ldexp(sizeof(T) == sizeof(float) ? 1.2e-38 : 1e-307, static_cast<int>(options_.bits));
     if (!options_.scaled) {
       contract.omega = clips ? kept * kept * grid_variance(scope) + lost * lost : omega;
     } else if (!clips) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;
     }
-    if (clips) contract.domain += "; unbiased up to clipping";
+    if (clips) contract.domain.unbiased_up_to = "clipping";
     return contract;
   }
 

@@ -84,7 +84,7 @@ class Natural final : public Compressor<T> {
       contract.omega = 1.0 / 8;
     else
       contract.delta = 8.0 / 9;
-    contract.domain = sizeof(T) == sizeof(float) ? "x_j = 0 or 2^-127 <= |x_j| <= 2^127" : "x_j = 0 or 2^-1023 <= |x_j| <= 2^1023";
+    contract.domain.entries = sizeof(T) == sizeof(float) ? MagnitudeRange{0x1p-127, 0x1p127} : MagnitudeRange{0x1p-1023, 0x1p1023};
     return contract;
   }
 

@@ -88,8 +88,11 @@ class NaturalDithering final : public Compressor<T> {
     } else {
       contract.omega = omega;
     }
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above 2^s * 1.2e-38"
-                                                 : "segments are 0 or have a norm between 1e-150 and 1e150";
+    const MagnitudeRange range =
+        sizeof(T) == sizeof(float)
+            ? MagnitudeRange{std::ldexp(options_.scaled ? (1 + omega) * 1.2e-38 : 1.2e-38, static_cast<int>(options_.levels))}
+            : MagnitudeRange{1e-150, 1e150};
+    (options_.norm == DitheringNorm::max ? contract.domain.largest : contract.domain.norm) = range;
     return contract;
   }
 

@@ -45,7 +45,7 @@ class Qsgd final : public Compressor<T> {
     } else {
       contract.omega = omega;
     }
-    contract.domain = random_levels_domain<T>();
+    contract.domain = random_levels_domain<T>(options_.norm, unit(scope));
     return contract;
   }
 

@@ -90,8 +90,10 @@ class Qsparse final : public Compressor<T> {
     }
     if (delta > 0) contract.delta = delta;
     contract.delta_holds = Contract::Holds::in_expectation;
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above s * 1.2e-38"
-                                                 : "segments are 0 or have a norm between 1e-150 and 1e150";
+    // What is kept of a segment has at least 1/sqrt(d) of its norm.
+    const double s = static_cast<double>(options_.levels) * (options_.scaled ? 1 + largest_beta(scope) : 1);
+    const double d = static_cast<double>(largest_segment(scope));
+    contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{std::sqrt(d) * s * 1.2e-38} : MagnitudeRange{1e-150, 1e150};
     return contract;
   }
   void check(const Scope& scope) const override { check_sparsity("qsparse", options_.kept, scope); }

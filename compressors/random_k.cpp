@@ -39,7 +39,7 @@ class RandomK final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     const double rounding = relative_rounding<T>(options_.value_format), fraction = kept_fraction(options_.kept, scope);
     Contract contract;
-    contract.domain = rounding_domain<T>(options_.value_format);
+    contract.domain = rounding_domain<T>(options_.value_format, options_.scaled ? 1 / fraction : 1);
     if (!options_.scaled) {
       contract.delta = fraction * (1 - rounding * rounding);
       contract.delta_holds = Contract::Holds::in_expectation;
@@ -47,7 +47,7 @@ class RandomK final : public Compressor<T> {
     }
     // Rounding moves the mean by up to u |x_j| and raises the second moment by up to (1+u)^2.
     contract.omega = (1 + rounding) * (1 + rounding) / fraction - 1 + 2 * rounding;
-    if (rounding > 0) contract.domain += "; unbiased up to the rounding";
+    if (rounding > 0) contract.domain.unbiased_up_to = "the rounding";
     return contract;
   }
 

@@ -31,11 +31,12 @@ enum class LevelNorm { l2, max };
   return std::min((d - 1) / (4 * s * s), std::sqrt(d - 1) / (2 * s));
 }
 
-// Where the claims hold: elsewhere a level of the segment would be a denormal number, and zeros are sent.
+// Where the claims hold of levels that are multiples of unit times the segment's norm: elsewhere one of them would be a denormal number,
+// and zeros are sent.
 template <class T>
-[[nodiscard]] constexpr const char* random_levels_domain() {
-  return sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above s * 1.2e-38"
-                                    : "segments are 0 or have a norm between 1e-150 and 1e150";
+[[nodiscard]] Domain random_levels_domain(LevelNorm norm, double unit) {
+  const MagnitudeRange range = sizeof(T) == sizeof(float) ? MagnitudeRange{1.2e-38 / unit} : MagnitudeRange{1e-150, 1e150};
+  return norm == LevelNorm::max ? Domain{.largest = range} : Domain{.norm = range};
 }
 
 // Levels -s .. s times scale * unit.

@@ -36,7 +36,7 @@ class RankRSvd final : public Compressor<T> {
       delta = std::min(delta, static_cast<double>(rank_) / static_cast<double>(std::min(m.rows, m.cols)));
     Contract contract;
     contract.delta = delta;
-    contract.domain = "up to rounding; matrices are 0 or of normal numbers";
+    contract.domain = singular_value_domain<T>();
     return contract;
   }
   [[nodiscard]] Scope adapt(Scope scope) const override { return matrices_of(std::move(scope)); }

@@ -73,7 +73,7 @@ class ScaledInteger final : public Compressor<T> {
     contract.linear = true;
     // Above 2^24 a level is itself rounded when it becomes a float32.
     const int digits = std::min(bits() - 1, sizeof(T) == sizeof(float) ? 24 : 31);
-    contract.domain = "|x_j| < 2^" + std::to_string(digits) + "/alpha";
+    contract.domain.entries.most = (std::ldexp(1.0, digits) - 1) / options_.alpha;
     return contract;
   }
 

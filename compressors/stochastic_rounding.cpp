@@ -68,7 +68,7 @@ class StochasticRounding final : public Compressor<T> {
     if (is_stochastic()) contract.kappa_holds = Contract::Holds::in_expectation;
     // Above 2^24 a level is itself rounded when it becomes a float32.
     const int digits = sizeof(T) == sizeof(float) ? std::min(bits() - 1, 24) : bits() - 1;
-    contract.domain = "|x_j| <= (2^" + std::to_string(digits) + " - 1) * 2^-" + std::to_string(options_.fraction_bits);
+    contract.domain.entries.most = (std::ldexp(1.0, digits) - 1) * std::ldexp(1.0, -static_cast<int>(options_.fraction_bits));
     return contract;
   }
 

@@ -66,14 +66,14 @@ class TernGrad final : public Compressor<T> {
     const double omega = omega_of(scope);
     const bool clips = options_.clip > 0;
     Contract contract;
-    contract.domain = random_levels_domain<T>();
+    contract.domain = random_levels_domain<T>(LevelNorm::max, options_.scaled ? 1 / (1 + omega) : 1);
     if (!options_.scaled) {
       contract.omega = clips ? std::max(1.0, omega) : omega;
     } else if (!clips) {
       contract.delta = 1 / (1 + omega);
       contract.delta_holds = Contract::Holds::in_expectation;
     }
-    if (clips) contract.domain += "; unbiased up to clipping";
+    if (clips) contract.domain.unbiased_up_to = "clipping";
     return contract;
   }
 

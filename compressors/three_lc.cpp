@@ -51,8 +51,7 @@ class ThreeLc final : public Compressor<T> {
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
     contract.delta = options_.sparsity * (2 - options_.sparsity) / static_cast<double>(largest_segment(scope));
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have max|x| between 1.2e-38 and 1e38"
-                                                 : "segments are 0 or have max|x| between 1e-307 and 1e307";
+    contract.domain.largest = sizeof(T) == sizeof(float) ? MagnitudeRange{1.2e-38, 1e38} : MagnitudeRange{1e-307, 1e307};
     return contract;
   }
 

@@ -41,14 +41,14 @@ template <class T>
   return wire == WireValue::fp32 && sizeof(T) == sizeof(double) ? 0x1p-24 : 0.0;
 }
 
-// Where that bound holds, for Contract::domain.
+// Where that bound holds, for entries that are sent times a factor of at least 1.
 template <class T>
-[[nodiscard]] std::string rounding_domain(ValueFormat format) {
-  if (relative_rounding<T>(format) == 0) return "";
+[[nodiscard]] Domain rounding_domain(ValueFormat format, double factor = 1) {
+  if (relative_rounding<T>(format) == 0) return {};
   switch (wire_of<T>(format)) {
-    case WireValue::fp16: return "values sent are 0 or 2^-14 <= |x_j| < 65520";
-    case WireValue::bf16: return "values sent are 0 or 2^-126 <= |x_j| < 2^127";
-    default: return "values sent are 0 or 2^-126 <= |x_j| < 2^128";
+    case WireValue::fp16: return {.sent = {0x1p-14, 65520 / factor, true}};
+    case WireValue::bf16: return {.sent = {0x1p-126, 0x1p127 / factor, true}};
+    default: return {.sent = {0x1p-126, 0x1.ffffffp127 / factor, true}};
   }
 }
 

@@ -129,8 +129,7 @@ class Vqsgd final : public Compressor<T> {
     } else {
       contract.omega = omega_of(scope);
     }
-    contract.domain = sizeof(T) == sizeof(float) ? "segments are 0 or have a norm above (1 + omega) * 1.2e-38"
-                                                 : "segments are 0 or have a norm between 1e-150 and 1e150";
+    contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{(1 + omega_of(scope)) * 1.2e-38} : MagnitudeRange{1e-150, 1e150};
     return contract;
   }
 

@@ -62,7 +62,7 @@ class NearestLevels final : public Compressor<T> {
     const double d = static_cast<double>(largest_segment(scope)), s = static_cast<double>(levels_);
     Contract contract;
     contract.delta = 1 / (1 + (d - 1) / (4 * s * s));
-    contract.domain = "segments are 0 or have a normal number M / s";
+    contract.domain.largest.least = s * static_cast<double>(std::numeric_limits<T>::min());  // M / s is a normal number
     return contract;
   }
 

@@ -101,13 +101,12 @@ void ContractWatch::see_ratio(Claim claim, std::uint64_t round, double bound, do
 }
 
 void ContractWatch::found(Claim claim, std::uint64_t round, std::uint64_t since, double measured, double stated) {
-  const std::string& domain = settings_.contract.domain;
   broken_[static_cast<std::size_t>(claim)] = BrokenContract{.claim = claim,
                                                             .round = round,
                                                             .since = since,
                                                             .measured = measured,
                                                             .stated = stated,
-                                                            .has_domain = !domain.empty() && domain != kAtStepSizeOne};
+                                                            .has_domain = !settings_.contract.domain.is_everywhere()};
 }
 
 std::vector<BrokenContract> ContractWatch::broken() const {

@@ -7,9 +7,9 @@
 #include "clients/local_update.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/meanings.hpp"
-#include "fl_core/payload_ops.hpp"
 #include "fl_core/random.hpp"
 #include "fl_core/registry.hpp"
 #include "fl_core/workspace.hpp"
@@ -68,60 +68,30 @@ std::string form_of(const Payload<T>& message) {
   return message.rest == nullptr ? text : text + " and " + form_of(*message.rest);
 }
 
-// One client's conversation of all phases.
-class Talk {
- public:
-  Talk(Compressor<float>& op, const Scope& scope)
-      : op_(op), scope_(scope), shared_(op.cohort_state_size(scope)), memory_(op.client_state_size(scope)), next_(memory_.size()) {
-    RandomSequence random(1, Purpose::synthetic_data);
-    for (float& x : x_) x = static_cast<float>(random.normal());
-    if (!shared_.empty()) op.init_cohort_state(1, scope, shared_.data());
-  }
-  std::string messages() {
-    std::string text;
-    for (int phase = 0; phase < op_.num_phases(); ++phase) {
-      const Payload<float>& message = send(phase);
-      const Scope plain{
-          .kind = ScopeKind::model, .segments = {{0, message.length, message.length, 1}}, .excluded = {}, .P = message.length};
-      const codec::Channel<float> channel{
-          &message.on_wire(), op_.num_phases() > 1 ? &plain : &scope_, {}, op_.known_levels(context(phase), scope_)};
-      const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
-      text += (phase > 0 ? ", then " : "") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
-    }
-    return text;
-  }
-
- private:
-  [[nodiscard]] static CompressContext<float> context(int phase) { return {.round = 1, .phase = phase, .random_key = 1, .clients = {}}; }
-  const Payload<float>& send(int phase) {
-    Workspace workspace;
-    Exec exec;
-    exec.workspace = &workspace;
-    const std::uint32_t client = 0;
-    CompressContext<float> context = this->context(phase);
-    context.clients = {&client, 1};
-    context.shared = shared_.data();
-    context.remembered = shared_view<const float>(memory_.data(), 1, memory_.size());
-    context.remember = shared_view(next_.data(), 1, next_.size());
-    Affine<float> input;
-    input.add(1.0f, shared_view<const float>(x_.data(), 1, x_.size()));
-    message_.clear(op_.message_length(phase, scope_));
-    Payload<float>* const messages[] = {&message_};
-    op_.compress(exec, context, input, scope_, {}, messages);
-    if (phase + 1 < op_.num_phases()) {
-      std::vector<float> mean(message_.length), estimate(x_.size());
-      const Scope plain{.kind = ScopeKind::model, .segments = {{0, mean.size(), mean.size(), 1}}, .excluded = {}, .P = mean.size()};
-      write_dense(message_, plain, mean.data());
-      op_.absorb_mean(phase, scope_, mean, shared_.data(), estimate.data());
-    }
-    return message_;
-  }
-
-  Compressor<float>& op_;
-  const Scope& scope_;
-  std::vector<float> x_ = std::vector<float>(1000), shared_, memory_, next_;
-  Payload<float> message_;
-};
+// The messages of one client that sends 1,000 normal numbers, phase after phase.
+std::string messages_of(Compressor<float>& op, const Scope& scope) {
+  std::vector<float> x(scope.P), before(op.client_state_size(scope)), after(before.size());
+  RandomSequence random(1, Purpose::synthetic_data);
+  for (float& v : x) v = static_cast<float>(random.normal());
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  const std::uint32_t client = 0;
+  Speakers<float> speaker{.clients = {&client, 1},
+                          .remembered = rows_view<const float>(before.data(), 1, before.size()),
+                          .remember = rows_view(after.data(), 1, after.size())};
+  speaker.input.add(1.0f, rows_view<const float>(x.data(), 1, x.size()));
+  Conversation<float> talk(op, scope, 1);
+  talk.open(1);
+  const MessageLevels known = talk.known_levels();
+  std::string text;
+  (void)talk.hold(exec, speaker, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
+    const codec::Channel<float> channel{&message.on_wire(), &vector, {}, known};
+    const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
+    text += (text.empty() ? "" : ", then ") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
+  });
+  return text;
+}
 
 std::string text_of(const Contract& contract) {
   std::string text;
@@ -135,117 +105,62 @@ std::string text_of(const Contract& contract) {
   if (text.empty()) text = "none";
   if (contract.linear) text += "; linear";
   if (!contract.no_memory.empty()) text += "; no feedback keeps its error";
-  return contract.domain.empty() ? text : text + "; " + contract.domain;
+  const std::string domain = to_string(contract.domain);
+  return domain.empty() ? text : text + "; " + domain;
 }
 
-// ---- feedbacks: every combination of surroundings is tried -----------------------------------------------------------------------
+// ---- feedbacks: what their needs say -----------------------------------------------------------------------------------------------
 
-struct Operator {
-  const char* name;
-  Contract contract;
-};
-const std::vector<Operator>& operators() {
-  static const std::vector<Operator> all = [] {
+// One operator of each kind of promise.
+const std::vector<std::pair<std::string, Contract>>& promises() {
+  static const std::vector<std::pair<std::string, Contract>> all = [] {
     Contract contraction, absolute, unbiased;
     contraction.delta = 0.5;
     absolute.kappa = 1;
     unbiased.omega = 9;
-    return std::vector<Operator>{{"contraction", contraction}, {"absolute", absolute}, {"unbiased", unbiased}, {"without a promise", {}}};
+    return std::vector<std::pair<std::string, Contract>>{
+        {"contraction", contraction}, {"absolute", absolute}, {"unbiased", unbiased}, {"without a promise", {}}};
   }();
   return all;
 }
 
-struct Local {
-  std::string name;
-  std::unique_ptr<LocalUpdate<double>> part;
-};
-std::vector<Local> locals_for(const std::string& feedback) {
-  std::vector<Local> locals;
-  for (const std::string& name : Registry::instance().names("local_update")) {
-    Local local{name, make_default<LocalUpdate<double>>("local_update", name)};
-    const std::vector<std::string> needed = local.part->needs_feedback();
-    if (needed.empty() || std::ranges::find(needed, feedback) != needed.end()) locals.push_back(std::move(local));
-  }
-  return locals;
+std::string operators_text(const OperatorNeed& need) {
+  if (!need.kind.empty()) return need.kind;
+  std::vector<std::string> words;
+  for (const auto& [words_of_promise, contract] : promises())
+    if (is_met(need, "", contract)) words.push_back(words_of_promise);
+  return joined(words);
 }
 
-struct Found {
-  std::vector<std::pair<std::string, std::vector<std::string>>> operators;  // by channel
-  std::vector<std::string> units, locals;
-  bool works = false, with_absent = false, with_plain_downlink = false, with_phases = false, with_any_server = false;
+// What a feedback goes together with among the local updates.
+struct SuitedWork {
+  std::vector<std::string> kinds, units, vectors;  // vectors: of the first of them
 };
 
-// What an option may be tuned to is no obstacle.
-bool accepts(const Feedback<double>& feedback, const Surroundings& around) {
-  Problems problems;
-  feedback.check(around, problems);
-  return std::ranges::all_of(problems,
-                             [](const Problem& p) { return p.where.starts_with("feedback.up.") && p.where != "feedback.up.kind"; });
-}
-
-// What surrounds a feedback beside the operators of its channels.
-std::vector<Surroundings> settings_for(const Local& local) {
-  std::vector<Surroundings> all;
-  for (const Unit unit : local.part->units())
-    for (const bool full : {true, false})
-      for (const bool plain : {true, false})
-        for (const int phases : {1, 2})
-          for (const bool subtracts : {false, true}) {
-            if (subtracts != local.part->needs_optimum() && local.name != "gradient") continue;
-            Contract down;
-            down.delta = plain ? 1 : 0.5;
-            if (plain) down.kappa = 0;
-            all.push_back({.local_update = local.name,
-                           .unit = unit,
-                           .full_participation = full,
-                           .channels = local.part->vectors(),
-                           .contracts = {},
-                           .operators = {},
-                           .num_phases = phases,
-                           .computes_anywhere = local.part->computes_anywhere(),
-                           .subtracts_optimum = subtracts,
-                           .downlink = plain ? "identity" : "top_k",
-                           .downlink_contract = down,
-                           .server = "sgd",
-                           .has_plain_server = true});
-          }
-  return all;
-}
-
-void note(const Surroundings& around, Found& found) {
-  found.works = true;
-  for (std::size_t c = 0; c < around.operators.size(); ++c) add_once(found.operators[c].second, around.operators[c]);
-  add_once(found.units, to_string(around.unit));
-  add_once(found.locals, around.local_update + (around.subtracts_optimum ? " with subtract = \"optimum\"" : ""));
-  found.with_absent = found.with_absent || around.full_participation == false;
-  found.with_plain_downlink = found.with_plain_downlink || around.downlink == "identity";
-  found.with_phases = found.with_phases || around.num_phases > 1;
-}
-
-// Every operator on every channel.
-void try_operators(const Feedback<double>& feedback, Surroundings around, std::size_t channels, Found& found) {
-  if (around.operators.size() == channels) {
-    if (!accepts(feedback, around)) return;
-    note(around, found);
-    around.has_plain_server = false;
-    found.with_any_server = found.with_any_server || accepts(feedback, around);
-    return;
+SuitedWork suited_work_of(const std::string& feedback, const FeedbackNeeds& needs) {
+  SuitedWork work;
+  for (const std::string& kind : Registry::instance().names("local_update")) {
+    const auto update = make_default<LocalUpdate<double>>("local_update", kind);
+    const std::vector<std::string> needed = update->needs_feedback();
+    if (!needed.empty() && std::ranges::find(needed, feedback) == needed.end()) continue;
+    bool is_suited = false;
+    for (const Unit unit : update->units()) {
+      Surroundings around;
+      around.local_update = kind;
+      around.unit = unit;
+      around.channels = update->vectors();
+      around.computes_anywhere = update->computes_anywhere();
+      around.subtracts_optimum = update->needs_optimum() || needs.subtracts_optimum;
+      const bool suits = suits_local_work(needs, around);
+      if (suits) add_once(work.units, to_string(unit));
+      is_suited = is_suited || suits;
+    }
+    if (!is_suited) continue;
+    if (work.vectors.empty()) work.vectors = update->vectors();
+    const bool subtracts = update->needs_optimum() || (needs.subtracts_optimum && kind == "gradient");
+    work.kinds.push_back(kind + (subtracts ? " with subtract = \"optimum\"" : ""));
   }
-  for (const Operator& op : operators()) {
-    Surroundings more = around;
-    more.operators.emplace_back(op.name);
-    more.contracts.push_back(op.contract);
-    try_operators(feedback, std::move(more), channels, found);
-  }
-}
-
-void try_all(const Feedback<double>& feedback, const Local& local, Found& found) {
-  const auto channels = channels_of(feedback.plan(), local.part->vectors());
-  for (const ChannelSpec& channel : channels)
-    if (std::ranges::none_of(found.operators, [&](const auto& known) { return known.first == channel.name; }))
-      found.operators.push_back({channel.name, {}});
-  if (found.operators.size() > channels.size()) return;  // fewer channels than with another local update
-  for (const Surroundings& around : settings_for(local)) try_operators(feedback, around, channels.size(), found);
+  return work;
 }
 
 }  // namespace
@@ -254,31 +169,30 @@ std::string promise_of_compressor(const std::string& name) {
   return ask_compressor<double>(name, [](const Compressor<double>& op, const Scope& scope) { return text_of(op.contract(scope)); });
 }
 
-std::string message_of_compressor(const std::string& name) {
-  return ask_compressor<float>(name, [](Compressor<float>& op, const Scope& scope) { return Talk(op, scope).messages(); });
-}
+std::string message_of_compressor(const std::string& name) { return ask_compressor<float>(name, messages_of); }
 
 std::vector<std::string> needs_of_feedback(const std::string& name) {
-  Found found;
+  FeedbackNeeds needs;
+  FeedbackPlan plan;
   try {
     const auto part = make_default<Feedback<double>>("feedback", name);
-    for (const Local& local : locals_for(name)) try_all(*part, local, found);
+    needs = part->needs();
+    plan = part->plan();
   } catch (const Error&) {  // an option that has to be given
     return {};
   }
-  if (!found.works) return {};
-  // With the plain gradient there is no need to say that it may be less the one at the optimum.
-  if (std::ranges::find(found.locals, "gradient") != found.locals.end())
-    std::erase_if(found.locals, [](const std::string& local) { return local.starts_with("gradient with"); });
+  const SuitedWork work = suited_work_of(name, needs);
+  if (work.kinds.empty()) return {};
   std::vector<std::string> lines;
-  for (const auto& [channel, names] : found.operators)
-    lines.push_back("operators" + (found.operators.size() > 1 ? " of " + channel : "") + ": " + joined(names) +
-                    (found.with_phases ? "; in phases too" : ""));
-  lines.push_back("units: " + joined(found.units));
-  lines.push_back("local updates: " + joined(found.locals));
-  if (!found.with_absent) lines.emplace_back("participation: every client in every round");
-  if (!found.with_plain_downlink) lines.emplace_back("downlink: a compressor");
-  if (!found.with_any_server) lines.emplace_back("server: sgd without momentum, weight decay and look-ahead");
+  const std::vector<ChannelSpec> channels = channels_of(plan, work.vectors);
+  for (const ChannelSpec& channel : channels)
+    lines.push_back("operators" + (channels.size() > 1 ? " of " + channel.name : "") + ": " +
+                    operators_text(need_of_channel(needs, channel.name)) + (needs.own_messages ? "" : "; in phases too"));
+  lines.push_back("units: " + joined(work.units));
+  lines.push_back("local updates: " + joined(work.kinds));
+  if (needs.every_client || !needs.all_at_first.empty()) lines.emplace_back("participation: every client in every round");
+  if (needs.contracting_downlink) lines.emplace_back("downlink: a compressor");
+  if (needs.plain_server) lines.emplace_back("server: sgd without momentum, weight decay and look-ahead");
   return lines;
 }
 
@@ -346,7 +260,9 @@ std::string example_of_part(const std::string& role, const std::string& name) {
   return table_of_role(role) + " = { kind = \"" + name + "\"" + settings + " }";
 }
 
-bool tells_of_gpu(const std::string& role) { return role == "compressor" || role == "feedback" || role == "local_update"; }
+bool tells_of_gpu(const std::string& role) {
+  return role == "compressor" || role == "feedback" || role == "local_update" || role == "layer";
+}
 
 std::string on_gpu(const std::string& role, const std::string& name) {
   const std::string stays = "stays on the GPU";
@@ -357,13 +273,14 @@ std::string on_gpu(const std::string& role, const std::string& name) {
     const std::string does = update->host_walks();
     return does.empty() && !update->descent() ? "the host computes every vector, and it is copied to the GPU" : told(does);
   }
-  if (role != "compressor") return "";
+  if (role != "compressor" && role != "layer") return "";
   const auto has_cuda_half = [&role](const std::string& part) {
     const Registry& registry = Registry::instance();
     return registry.contains(role, part, Device::cuda, Precision::float32) ||
            registry.contains(role, part, Device::cuda, Precision::float64);
   };
-  if (!has_cuda_half("identity")) return "not known: this build has no CUDA";
+  if (!has_cuda_half(role == "layer" ? "dense" : "identity")) return "not known: this build has no CUDA";
+  if (role == "layer") return has_cuda_half(name) ? stays : "has no CUDA half: networks with it run with --device cpu alone";
   return told(has_cuda_half(name) ? "" : "runs the operator, which has no CUDA half");
 }
 

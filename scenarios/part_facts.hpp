@@ -22,7 +22,7 @@ namespace fl {
 [[nodiscard]] FL_API std::vector<std::string> facts_of_measure(const std::string& name);
 
 // Returns what a run with --device cuda does with the part and its default options: "stays on the GPU", or what the host does. Empty for a
-// role that is not asked: only compressors, feedbacks and local updates are (tells_of_gpu).
+// role that is not asked: only compressors, feedbacks, layers and local updates are (tells_of_gpu).
 [[nodiscard]] FL_API std::string on_gpu(const std::string& role, const std::string& name);
 [[nodiscard]] FL_API bool tells_of_gpu(const std::string& role);
 

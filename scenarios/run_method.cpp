@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compressors/conversation.hpp"
 #include "fl_core/key_error.hpp"
 #include "fl_core/own_statistics.hpp"
 #include "fl_core/registry.hpp"
@@ -43,14 +44,8 @@ ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& laye
   channel.scope = channel.compressor->adapt(make_scope(layers, spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
   channel.compressor->check(channel.scope);
   channel.random_key = hash64(hash64(scenario.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
-  if (channel.num_phases() == 1) {
-    channel.phase_scope = {channel.scope};
-  } else {
-    for (int phase = 0; phase < channel.num_phases(); ++phase) {
-      const std::size_t length = channel.compressor->message_length(phase, channel.scope);
-      channel.phase_scope.push_back({.kind = ScopeKind::model, .segments = {{0, length, length, 1}}, .excluded = {}, .P = length});
-    }
-  }
+  for (int phase = 0; phase < channel.num_phases(); ++phase)
+    channel.phase_scope.push_back(message_scope(*channel.compressor, channel.scope, phase));
   if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
   if (channel.compressor->client_state_size(channel.scope) > 0) channel.client_slot = "compressor." + name + ".client";
   return channel;

@@ -6,81 +6,13 @@
 #include "fl_core/part_field.hpp"
 #include "fl_core/rule_field.hpp"
 #include "scenarios/measure_set.hpp"
-#include "scenarios/results_version.hpp"
+#include "scenarios/section_fields.hpp"
 
 namespace fl {
 namespace {
 
 constexpr double kMostCount = 4294967295.0;   // of rounds, clients and parameters: what 32 bits number
 constexpr double kLargestRounds = 268435455;  // runs that go on to a budget play a few times the scenario's rounds
-
-// A field that is unset until a scenario sets it. Bounds and texts are those of a plain field.
-template <class T, class Store, class Load>
-Field& field_through(Schema& schema, const std::string& name, const std::string& type, const std::string& doc, Store store, Load load) {
-  return schema.add(Field(
-      name, type, doc,
-      [name, store](const Value& value) -> std::optional<std::string> {
-        T plain{};
-        Schema one;
-        auto why = one.field(name, plain, "").assign(value);
-        if (!why) store(plain);
-        return why;
-      },
-      load));
-}
-
-Field& optional_number(Schema& schema, const std::string& name, std::optional<double>& value, const std::string& doc) {
-  return field_through<double>(
-      schema, name, "number", doc, [&value](double x) { value = x; }, [&value] { return value ? Value{*value} : Value{}; });
-}
-
-template <class E>
-Field& optional_choice(Schema& schema, const std::string& name, std::optional<E>& value,
-                       const std::vector<std::pair<E, std::string>>& names, const std::string& doc) {
-  Schema one;
-  Field plain = one.choice(name, value, std::vector<std::pair<std::optional<E>, std::string>>(names.begin(), names.end()), "");
-  Field& field = schema.add(Field(
-      name, "choice", doc, [plain](const Value& v) mutable { return plain.assign(v); },
-      [plain, &value] { return value ? plain.value() : Value{}; }));
-  field.choices = plain.choices;
-  return field;
-}
-
-Field& seed_field(Schema& schema, const std::string& name, std::uint64_t& seed, const Seeds& all, const std::string& doc) {
-  const auto store = [&seed](std::int64_t s) { seed = static_cast<std::uint64_t>(s); };
-  const auto load = [&seed, &all] {
-    const bool is_common = all.data == all.init && all.data == all.sampling && all.data == all.compressor;
-    return is_common ? Value{} : Value{static_cast<std::int64_t>(seed)};  // `seed` above says it
-  };
-  return field_through<std::int64_t>(schema, name, "integer", doc, store, load).at_least(0);
-}
-
-void common_seed_field(Schema& schema, Seeds& seeds) {
-  const auto store = [&seeds](std::int64_t s) {
-    const auto seed = static_cast<std::uint64_t>(s);
-    seeds = {seed, seed, seed, seed};
-  };
-  const auto load = [&seeds] {
-    const bool is_common = seeds.data == seeds.init && seeds.data == seeds.sampling && seeds.data == seeds.compressor;
-    return is_common ? Value{static_cast<std::int64_t>(seeds.data)} : Value{};
-  };
-  field_through<std::int64_t>(schema, "seed", "integer", "all four seeds at once; [seeds] sets them one by one", store, load).at_least(0);
-}
-
-// Written into every resolved scenario, so that a run's hash says what its results mean. A file need not have it.
-void results_version_field(Schema& schema) {
-  const auto check = [](const Value& value) -> std::optional<std::string> {
-    const auto* version = std::get_if<std::int64_t>(&value.data);
-    if (version != nullptr && *version == kResultsVersion) return std::nullopt;
-    if (version == nullptr) return "must be the integer " + std::to_string(kResultsVersion) + ", is " + to_string(value);
-    return "is " + to_string(value) + ", and this fedbits gives other results, those of " + std::to_string(kResultsVersion) +
-           "; drop the line to run the scenario with this fedbits, or use the fedbits that wrote it";
-  };
-  schema.add(Field(kResultsVersionKey, "integer",
-                   "the meaning of results, which every correction that moves results raises; written by fedbits into resolved scenarios, "
-                   "and a file need not have it: another number than this fedbits' own is refused",
-                   check, [] { return Value{kResultsVersion}; }));
-}
 
 void require(Problems& problems, bool holds, const std::string& key, const std::string& message) {
   if (!holds) problems.push_back({key, message});

@@ -34,9 +34,9 @@ std::optional<Promise> promise_of(const TheoryParts<T>& parts) {
   const std::string& feedback = parts.scenario.feedback_up.kind;
   const bool is_lossless = contract.kappa == 0.0 && contract.delta == 1.0;
   if (is_lossless && (feedback == "ef14" || feedback == "none")) return Promise{.theorem = 8, .delta = 1, .is_lossless = true};
-  if (feedback == "none" && contract.omega && contract.domain.empty())
+  if (feedback == "none" && contract.omega && contract.domain.is_everywhere() && !contract.domain.at_step_size_one)
     return Promise{.theorem = 8, .M = *contract.omega, .in_expectation = true};
-  if (feedback != "ef14" || !(contract.domain.empty() || contract.domain == kAtStepSizeOne)) return std::nullopt;
+  if (feedback != "ef14" || !contract.domain.is_everywhere()) return std::nullopt;
   if (contract.kappa) {
     const double inside = parts.unit == Unit::step ? parts.step_size : 1;
     return Promise{.theorem = 6,

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/dense.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/payload_segments.hpp"
 
@@ -84,14 +84,12 @@ std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::
   Affine<T> input;
   input.add(T(1), x);
   if (sends_ == DownSends::difference) input.add(T(-1), w);
-  message_.clear(P);
   Payload<T>* out = &message_;
   const std::uint32_t server = 0;
-  const CompressContext<T> context{.round = round, .random_key = channel_.random_key, .clients = std::span(&server, 1)};
-  channel_.compressor->compress(exec, context, input, channel_.scope, {}, std::span(&out, 1));
-  if (!channel_.scope.excluded.empty())
-    cpu::send_excluded(exec, input, channel_.scope, StateWrite<T>{}, std::span<Payload<T>* const>(&out, 1));
-  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope, {}, channel_.compressor->known_levels(context, channel_.scope)};
+  Conversation<T> talk(*channel_.compressor, channel_.scope, channel_.random_key, {});
+  talk.open(round);
+  talk.speak(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
+  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope, {}, talk.known_levels()};
   return codec::encoded_bits<T>(std::span(&spoken, 1), {}, sent_statistics_);
 }
 

@@ -1,24 +1,20 @@
-// `fedbits completion` and `fedbits manual`: hidden commands that packages are made with.
+// `fedbits completion`, `fedbits complete` and `fedbits manual`: hidden commands for shells and packages.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/completion.hpp"
-#include "fl_core/error.hpp"
 
 namespace fl {
 
 namespace {
 
-int write_completion(const CLI::App& app, const std::string& shell) {
-  if (shell == "bash")
-    write_bash_completion(app, std::cout);
-  else if (shell == "zsh")
-    write_zsh_completion(app, std::cout);
-  else if (shell == "fish")
-    write_fish_completion(app, std::cout);
-  else
-    throw ConfigError("completion: must be one of bash, zsh, fish; is '" + shell + "'");
+int print_candidates(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const Candidate& candidate : complete_words(app, words))
+    std::cout << candidate.word << (candidate.text.empty() ? "" : "\t" + candidate.text) << '\n';
   return 0;
 }
 
@@ -29,7 +25,17 @@ void add_completion_command(CLI::App& app, const Guard& guard) {
   CLI::App* completion = app.add_subcommand("completion", "print completion for a shell")->group("");
   completion->add_option("SHELL", *shell, "bash, zsh or fish")->required();
   completion->footer("Example: eval \"$(fedbits completion bash)\"");
-  completion->callback([&app, shell, guard] { guard([&] { return write_completion(app, *shell); }); });
+  completion->callback([shell, guard] {
+    guard([&] {
+      write_completion(*shell, std::cout);
+      return 0;
+    });
+  });
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* complete = app.add_subcommand("complete", "print what the last word can be completed to, for a shell")->group("");
+  complete->add_option("WORD", *words, "the words after fedbits, up to the cursor");
+  complete->footer("Example: fedbits complete -- list comp");
+  complete->callback([&app, words, guard] { guard([&] { return print_candidates(app, *words); }); });
   CLI::App* manual = app.add_subcommand("manual", "print the manual page")->group("");
   manual->footer("Example: fedbits manual > fedbits.1");
   manual->callback([&app, guard] {

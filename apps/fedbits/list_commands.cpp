@@ -118,7 +118,7 @@ int list_on_gpu(const std::string& what, const std::string& name, const std::str
       if (wanted.empty() || part == wanted) std::cout << "  " << std::left << std::setw(20) << part << " " << on_gpu(role, part) << '\n';
   }
   if (!is_list) throw unknown_list(what);
-  if (!found) throw ConfigError("list: --device cuda tells of compressors, feedbacks and local-updates, not of '" + what + "'");
+  if (!found) throw ConfigError("list: --device cuda tells of compressors, feedbacks, layers and local-updates, not of '" + what + "'");
   return 0;
 }
 

@@ -21,8 +21,10 @@ std::string bits_interval_text(const Interval& interval) {
   return interval.is_known() ? "[" + end(interval.low) + ", " + end(interval.high) + "]" : "-";
 }
 
+std::string verdict_and_reason(const EqualBitsComparison& c) { return c.why.empty() ? to_string(c.verdict) : "no claim: " + c.why; }
+
 std::string verdict_text(const EqualBitsComparison& c) {
-  const std::string text = c.why.empty() ? to_string(c.verdict) : "no claim: " + c.why;
+  const std::string text = verdict_and_reason(c);
   return c.remarks.empty() ? text : text + " (" + c.remarks + ")";
 }
 
@@ -33,7 +35,7 @@ std::string share_text(const Study& study, const EqualBitsComparison& c) {
   if (c.value.num_at_start > 0) return value + " initial model";
   if (is_known && c.value.num_evaluations < kLeastEvaluations) return value + " (" + std::to_string(c.value.num_evaluations) + ")";
   if (!study.is_rival(c.method)) return value + (c.method == study.baseline ? " baseline" : " reference");
-  return value + " " + (is_known ? to_string(c.verdict) : c.why);
+  return value + " " + (is_known ? verdict_and_reason(c) : c.why);
 }
 
 std::string ratio_text(double value) {

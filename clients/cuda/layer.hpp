@@ -2,16 +2,24 @@
 //
 // Activations are [clients,B,n] as in clients/nn/module.hpp; B is the same for all, places without a row hold what the rows' gather left
 // there (zeros) and have a slope of zero. Weights are a stretch of each client's vector [P].
+//
+// A layer's CUDA half is one file that registers it under the name of the layer; it is made from the numbers with which the layer describes
+// itself (Module::as_form). docs/how-to-add-a-layer.md walks through an example.
 #pragma once
 
+#include <any>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "clients/cuda/gradient_store.cuh"
 #include "clients/network_form.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/matrix_products.hpp"
 #include "fl_core/random.hpp"
+#include "fl_core/registry.hpp"
 
 namespace fl::cuda {
 
@@ -22,7 +30,7 @@ struct LayerPass {
   const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
   const std::uint32_t* row = nullptr;    // [clients,B] on the GPU: which places hold a row, the first of a client; null: all
   std::size_t first = 0;                 // number of each client's first example in its minibatch, a multiple of 4
-  void* saved = nullptr;                 // saved_size(examples) entries of the layer's own; null where there is only forward
+  void* saved = nullptr;                 // LayerMemory::kept entries for each of the examples; null where there is only forward
   MatrixProducts products = MatrixProducts::full;
 
   [[nodiscard]] std::size_t examples() const { return clients * B; }
@@ -36,7 +44,10 @@ struct LayerWeights {
 };
 
 template <class T>
-class DeviceLayer {
+class DeviceNetwork;
+
+template <class T>
+class FL_API DeviceLayer {
  public:
   virtual ~DeviceLayer() = default;
   // Whether backward reads what forward read, and what it wrote.
@@ -44,9 +55,8 @@ class DeviceLayer {
   [[nodiscard]] virtual bool needs_output() const { return false; }
   // Whether it needs random numbers.
   [[nodiscard]] virtual bool draws() const { return false; }
-  // Entries that forward leaves in pass.saved for backward, of so many examples; and about what else a pass takes for a while.
-  [[nodiscard]] virtual std::size_t saved_size(std::size_t /*examples*/) const { return 0; }
-  [[nodiscard]] virtual std::size_t room_size(std::size_t /*examples*/) const { return 0; }
+  // The networks inside of the layer. What they keep for backward lies in pass.saved behind what the layer keeps itself.
+  [[nodiscard]] virtual std::vector<const DeviceNetwork<T>*> networks() const { return {}; }
   // About how many kernels a pass forward and back starts.
   [[nodiscard]] virtual std::size_t num_kernels() const { return 3; }
   // Whether `out` may be `in`, and d_in d_out.
@@ -58,29 +68,33 @@ class DeviceLayer {
                         const GradientStore<T>& by_weights) const = 0;
 };
 
+// Makes the CUDA half of a layer; null for one that gives its input under another shape.
 template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer);
+using DeviceLayerFactory = std::function<std::unique_ptr<DeviceLayer<T>>(const NetworkForm::Layer&)>;
+
+// Returns the CUDA half of a layer by its name. Throws ConfigError where the registry has none.
 template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_dense(const form::Dense& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_convolution(const form::Convolution& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_pooling(const form::Pooling& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_elementwise(const form::Elementwise& form, std::size_t entries);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_dropout(const form::Dropout& form, const NetworkForm::Layer& layer);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_group_norm(const form::GroupNorm& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_batch_norm(const form::BatchNorm& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_branches(const form::Branches& form, const NetworkForm::Layer& layer);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_embedding(const form::Embedding& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_lstm(const form::Lstm& form);
-template <class T>
-[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_product(const form::Product& form);
+[[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer) {
+  const std::any& factory = Registry::instance().factory("layer", layer.form.name, Device::cuda, kPrecisionOf<T>);
+  return std::any_cast<const DeviceLayerFactory<T>&>(factory)(layer);
+}
+
+// Registers Half<float> and Half<double>, which are constructed from NetworkForm::Layer, as the CUDA half of the layer of that name.
+// Used as:   FL_REGISTER_CUDA_LAYER(DenseLayer, "dense");
+template <template <class> class Half>
+struct DeviceLayerRegistration {
+  explicit DeviceLayerRegistration(const std::string& name) {
+    add<float>(name);
+    add<double>(name);
+  }
+
+ private:
+  template <class T>
+  static void add(const std::string& name) {
+    const auto make = [](const NetworkForm::Layer& layer) -> std::unique_ptr<DeviceLayer<T>> { return std::make_unique<Half<T>>(layer); };
+    Registry::instance().add("layer", name, Device::cuda, kPrecisionOf<T>, DeviceLayerFactory<T>(make));
+  }
+};
+#define FL_REGISTER_CUDA_LAYER(Half, name) static const ::fl::cuda::DeviceLayerRegistration<Half> FL_JOIN(cuda_layer_, __COUNTER__)(name)
 
 }  // namespace fl::cuda

@@ -18,26 +18,6 @@ std::size_t whole_lines(std::size_t entries) {
 }  // namespace
 
 template <class T>
-std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer) {
-  struct Make {
-    const NetworkForm::Layer& layer;
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Dense& form) const { return make_dense<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Convolution& form) const { return make_convolution<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Pooling& form) const { return make_pooling<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Elementwise& form) const { return make_elementwise<T>(form, layer.inputs); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Dropout& form) const { return make_dropout<T>(form, layer); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Flatten&) const { return nullptr; }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::GroupNorm& form) const { return make_group_norm<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::BatchNorm& form) const { return make_batch_norm<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Branches& form) const { return make_branches<T>(form, layer); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Embedding& form) const { return make_embedding<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Lstm& form) const { return make_lstm<T>(form); }
-    std::unique_ptr<DeviceLayer<T>> operator()(const form::Product& form) const { return make_product<T>(form); }
-  };
-  return std::visit(Make{layer}, layer.form);
-}
-
-template <class T>
 DeviceNetwork<T>::DeviceNetwork(const NetworkForm& form, NetworkInput input)
     : inputs_(form.layers.front().inputs), outputs_(form.layers.back().outputs), size_(form.size) {
   widest_ = inputs_;
@@ -48,22 +28,34 @@ DeviceNetwork<T>::DeviceNetwork(const NetworkForm& form, NetworkInput input)
     draws_ = draws_ || layer->draws();
     const bool is_wanted = layers_.empty() ? input == NetworkInput::of_others : layers_.back().layer->needs_output();
     const bool in_place = layer->works_in_place() && !layer->needs_input() && !is_wanted;
-    layers_.push_back({std::move(layer), one.begin, one.outputs, in_place});
+    const std::vector<const DeviceNetwork*> inside = layer->networks();
+    layers_.push_back({std::move(layer), inside, one.form.memory.kept, one.form.memory.room, one.begin, one.outputs, in_place});
   }
+}
+
+template <class T>
+std::size_t DeviceNetwork<T>::Placed::saved_size(std::size_t examples) const {
+  std::size_t entries = examples * kept;
+  for (const DeviceNetwork* network : inside) entries += network->kept_size(examples);
+  return entries;
 }
 
 template <class T>
 std::size_t DeviceNetwork<T>::kept_size(std::size_t examples) const {
   std::size_t entries = 0;
   for (const Placed& one : layers_)
-    entries += (one.in_place ? 0 : whole_lines<T>(examples * one.outputs)) + whole_lines<T>(one.layer->saved_size(examples));
+    entries += (one.in_place ? 0 : whole_lines<T>(examples * one.outputs)) + whole_lines<T>(one.saved_size(examples));
   return entries;
 }
 
 template <class T>
 std::size_t DeviceNetwork<T>::room_size(std::size_t examples) const {
   std::size_t most = 0;
-  for (const Placed& one : layers_) most = std::max(most, one.layer->room_size(examples));
+  for (const Placed& one : layers_) {
+    std::size_t inside = 0;
+    for (const DeviceNetwork* network : one.inside) inside = std::max(inside, network->room_size(examples));
+    most = std::max(most, examples * one.room + inside);
+  }
   return 2 * examples * widest_ + most;
 }
 
@@ -81,7 +73,7 @@ typename DeviceNetwork<T>::Tape DeviceNetwork<T>::lay_out(std::size_t examples, 
   Tape tape{{input}, {}, {}};
   for (const Placed& one : layers_) {
     tape.activation.push_back(one.in_place ? tape.activation.back() : take(examples * one.outputs));
-    const std::size_t saved = one.layer->saved_size(examples);
+    const std::size_t saved = one.saved_size(examples);
     tape.saved.push_back(saved > 0 ? take(saved) : nullptr);
   }
   return tape;

@@ -52,8 +52,11 @@ class DeviceNetwork {
  private:
   struct Placed {
     std::unique_ptr<DeviceLayer<T>> layer;
+    std::vector<const DeviceNetwork*> inside;
+    std::size_t kept, room;  // of an example, as the layer's form states them
     std::size_t begin, outputs;
     bool in_place;  // its output is its input's memory
+    [[nodiscard]] std::size_t saved_size(std::size_t examples) const;
   };
   template <class Take>
   [[nodiscard]] Tape lay_out(std::size_t examples, T* input, const Take& take) const;

@@ -278,10 +278,10 @@ std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t
   std::optional<RegressionForm> found;
   if (form.negatives > 0 || most_rows > kThreads) return std::nullopt;
   for (const NetworkForm::Layer& layer : form.layers) {
-    if (std::holds_alternative<form::Flatten>(layer.form)) continue;
-    const auto* dense = std::get_if<form::Dense>(&layer.form);
-    if (dense == nullptr || dense->positions != 1 || found) return std::nullopt;
-    found = RegressionForm{dense->inputs, dense->outputs, dense->bias, form.loss};
+    const LayerForm& one = layer.form;
+    if (!one.memory.writes_output) continue;
+    if (one.name != "dense" || one.size("positions") != 1 || found) return std::nullopt;
+    found = RegressionForm{one.size("inputs"), one.size("outputs"), one.size("bias") > 0, form.loss};
   }
   return found && block_bytes<T>(*found, most_rows) <= kMostBlockBytes ? found : std::nullopt;
 }

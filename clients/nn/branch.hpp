@@ -75,10 +75,12 @@ template <class T>
   return tensors;
 }
 
-// What a GPU may compute instead, where each of the branches has such a form.
+// Returns the form of a layer of branches, unless a layer inside leaves its data to the CPU. A pass over them works in what the largest of
+// them takes, and in a second derivative by the input.
 template <class T>
-[[nodiscard]] std::optional<form::Layer> form_of(form::Branches::Join join, std::initializer_list<const Branch<T>*> branches) {
-  form::Branches form{join, {}};
+[[nodiscard]] std::optional<LayerForm> form_of(std::initializer_list<const Branch<T>*> branches) {
+  LayerForm form;
+  form.memory.room = (*branches.begin())->network().input().size();
   for (const Branch<T>* branch : branches) {
     std::optional<NetworkForm> network = branch->network().as_form();
     if (!network) return std::nullopt;

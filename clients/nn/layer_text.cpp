@@ -209,6 +209,7 @@ template <class T>
 std::unique_ptr<Module<T>> make_layer(const std::string& text, const DataNames& names) {
   const auto [name, options] = read_call(text, names);
   auto layer = make_part<Module<T>>("layer", name, options, Device::cpu, kPrecisionOf<T>);
+  layer->set_name(name);
   layer->know(names);
   return layer;
 }

@@ -35,7 +35,7 @@ struct Shape {
   [[nodiscard]] std::size_t channels() const { return dims[0]; }
   [[nodiscard]] std::size_t height() const { return dims[1]; }
   [[nodiscard]] std::size_t width() const { return dims[2]; }
-  [[nodiscard]] std::string text() const;  // "1x28x28"
+  [[nodiscard]] FL_API std::string text() const;  // "1x28x28"
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
@@ -79,13 +79,22 @@ class FL_API Module {
   [[nodiscard]] virtual std::size_t least_examples() const { return 1; }
   // Whether backward reads the layer's output (otherwise only its input).
   [[nodiscard]] virtual bool needs_output() const { return false; }
-  // What a GPU may compute instead, once bound; none for layers that have no such form.
-  [[nodiscard]] virtual std::optional<form::Layer> as_form() const { return std::nullopt; }
+  // The numbers that its CUDA half is made from and the memory that it takes on a GPU, once bound; the network adds the name. A layer with
+  // neither needs none of this: a run on a GPU then says that the layer has no CUDA half. Nullopt where the CPU computes these data
+  // whatever the device is.
+  [[nodiscard]] virtual std::optional<LayerForm> as_form() const { return LayerForm{}; }
 
   // out [B,n_out] from in [B,n_in] and w.
   virtual void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const = 0;
   // d_in [B,n_in], unless null, and d_w from d_out [B,n_out]: derivatives of one number by the layer's input, weights and output.
   virtual void backward(const Pass& pass, const T* w, const T* in, const T* out, const T* saved, const T* d_out, T* d_in, T* d_w) const = 0;
+
+  // As scenarios write it; who makes the layer sets it.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+ private:
+  std::string name_;
 };
 
 // The number of a module's parameters.

@@ -58,9 +58,10 @@ std::optional<NetworkForm> Network<T>::as_form() const {
   NetworkForm network;
   network.size = P_;
   for (std::size_t i = 0; i < modules_.size(); ++i) {
-    const std::optional<form::Layer> layer = modules_[i]->as_form();
+    std::optional<LayerForm> layer = modules_[i]->as_form();
     if (!layer) return std::nullopt;
-    network.layers.push_back({*layer, begins_[i], shapes_[i].size(), shapes_[i + 1].size(), static_cast<std::uint32_t>(i)});
+    layer->name = modules_[i]->name();
+    network.layers.push_back({std::move(*layer), begins_[i], shapes_[i].size(), shapes_[i + 1].size(), static_cast<std::uint32_t>(i)});
   }
   return network;
 }

@@ -31,7 +31,7 @@ class FL_API Network {
   [[nodiscard]] std::size_t size() const { return P_; }  // parameters
   [[nodiscard]] const Shape& input() const { return shapes_.front(); }
   [[nodiscard]] const Shape& output() const { return shapes_.back(); }
-  // Its layers as plain numbers, where each has such a form.
+  // Its layers by name with plain numbers, unless one of them leaves its data to the CPU.
   [[nodiscard]] std::optional<NetworkForm> as_form() const;
   [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
   void initial(RandomSequence& random, T* w) const;

@@ -9,7 +9,6 @@
 // server-guided feedback", 2025 (first as "CAFe: communication-efficient federated learning", 2024); without the server's own data
 // (CAFe-S).
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
@@ -22,10 +21,8 @@ class Cafe final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "aggregate", .owner = SlotOwner::shared, .sync = SlotSync::broadcast}}, .host_walks = ""};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("cafe", around, problems);
-    needs::own_messages("cafe", around, problems);
-    needs::contraction("cafe", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "cafe", .one_vector = true, .own_messages = true, .operators = {{.is = OperatorClass::contraction}}};
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {

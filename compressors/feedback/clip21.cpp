@@ -31,10 +31,12 @@ class Clip21 final : public Shifted<T> {
     plan.host_walks = "clips every difference of a gradient to its shift";
     return plan;
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::gradients("clip21", around, problems);
-    needs::contraction("clip21", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.units = {Unit::gradient};
+    needs.units_why = "compresses gradients";
+    needs.operators = {{.is = OperatorClass::contraction}};
+    return needs;
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {

@@ -40,19 +40,14 @@ class Cser final : public Feedback<T> {
             .host_walks = "takes the error off every client's model and adds it up between resets"};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "cser keeps one memory; this local update sends several"});
-    if (!around.computes_anywhere)
-      problems.push_back(
-          {"feedback.up.kind", "cser's clients compute at models of their own, which local kind '" + around.local_update + "' does not"});
-    if (around.unit == Unit::gradient)
-      problems.push_back(
-          {"compressor.up.unit", "cser keeps what was not sent in the clients' models: unit must be \"step\" or \"update\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "cser sends messages of one phase"});
-    if (around.contracts.size() > 1 && around.contracts[1].omega && *around.contracts[1].omega > 0 && !around.contracts[1].delta &&
-        !around.contracts[1].kappa)
-      problems.push_back({"compressor.up.reset.kind", "the reset needs a contraction or an absolute compressor, '" + around.operators[1] +
-                                                          "' is unbiased and unscaled"});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "cser",
+            .one_vector = true,
+            .own_models = true,
+            .units = {Unit::step, Unit::update},
+            .units_why = "keeps what was not sent in the clients' models",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::bounded, .channel = "reset"}}};
   }
 
   // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.

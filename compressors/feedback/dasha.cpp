@@ -13,7 +13,6 @@
 #include <cmath>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -46,14 +45,15 @@ class Dasha final : public Feedback<T> {
             .host_walks = ""};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("dasha", around, problems);
-    needs::everyone("dasha", around, problems);
-    needs::gradients("dasha", around, problems);
-    needs::own_messages("dasha", around, problems);
-    needs::unbiased("dasha", around, problems);
-    needs::at_most(
-        "a", "1/(1+2 omega)", a_, [](double omega) { return 1 / (1 + 2 * omega); }, around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "dasha",
+            .one_vector = true,
+            .units = {Unit::gradient},
+            .units_why = "compresses gradients",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::unbiased, .instead = "ef21"}},
+            .bounds = {{.option = "a", .value = a_, .omegas = 2}},
+            .every_client = true};
   }
 
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {

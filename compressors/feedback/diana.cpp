@@ -20,11 +20,11 @@ class Diana final : public Shifted<T> {
  public:
   explicit Diana(const DianaOptions& o) : Shifted<T>("diana", {.lambda = o.alpha, .nu = 1}), alpha_(o.alpha) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::unbiased("diana", around, problems);
-    needs::at_most(
-        "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.operators = {{.is = OperatorClass::unbiased, .instead = "ef21"}};
+    needs.bounds = {{.option = "alpha", .value = alpha_}};
+    return needs;
   }
 
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {

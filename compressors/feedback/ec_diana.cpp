@@ -40,12 +40,12 @@ class EcDiana final : public Feedback<T> {
             .host_walks = ""};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.unit != Unit::step)
-      problems.push_back({"compressor.up.unit", "ec_diana keeps the step size inside the memory: unit must be \"step\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "ec_diana needs each client's own message, not only their mean"});
-    if (!around.contracts.empty() && !around.contracts[0].omega)
-      problems.push_back({"compressor.up.shift.kind", "the shift needs an unbiased operator, '" + around.operators[0] + "' is not"});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "ec_diana",
+            .units = {Unit::step},
+            .units_why = "keeps the step size inside the memory",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::unbiased, .channel = "shift"}}};
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {

@@ -26,11 +26,11 @@ class EcGdStar final : public ErrorMemory<T> {
   // It is ef14 of f_i(x) - <grad f_i(x*), x>, which have the same sum and the same smoothness.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::error_feedback(facts); }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    ErrorMemory<T>::check(around, problems);
-    needs::local_kind("ec_gd_star", "gradient", around, problems);
-    if (around.local_update == "gradient" && !around.subtracts_optimum)
-      problems.push_back({"local.subtract", "feedback 'ec_gd_star' needs subtract = \"optimum\""});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = ErrorMemory<T>::needs();
+    needs.local_kind = "gradient";
+    needs.subtracts_optimum = true;
+    return needs;
   }
 };
 

@@ -23,9 +23,10 @@ class EcLsvrg final : public ErrorMemory<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    ErrorMemory<T>::check(around, problems);
-    needs::local_kind("ec_lsvrg", "lsvrg", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = ErrorMemory<T>::needs();
+    needs.local_kind = "lsvrg";
+    return needs;
   }
 };
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -45,15 +44,14 @@ class EControl final : public Feedback<T> {
             .host_walks = "computes every new error"};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("econtrol", around, problems);
-    needs::no_steps("econtrol", around, problems);
-    needs::own_messages("econtrol", around, problems);
-    needs::contraction("econtrol", around, problems);
-    if (init_ == Init::dense && !around.full_participation)
-      problems.push_back({"feedback.up.init",
-                          "\"dense\" needs every client in the first round: use full participation, or init = \"zero\" "
-                          "or \"message\""});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "econtrol",
+            .one_vector = true,
+            .units = {Unit::gradient, Unit::update},
+            .units_why = "compresses differences of gradients",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::contraction}},
+            .all_at_first = init_ == Init::dense ? "\"zero\" or \"message\"" : ""};
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (eta_ > T(0))

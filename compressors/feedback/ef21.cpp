@@ -35,9 +35,10 @@ class Ef21 final : public Shifted<T> {
                             .dense_start = o.init == Ef21Options::Init::dense}),
         momentum_(o.momentum) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::contraction("ef21", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.operators = {{.is = OperatorClass::contraction}};
+    return needs;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, momentum_); }
 

@@ -29,10 +29,12 @@ class Ef21Normalised final : public Shifted<T> {
   explicit Ef21Normalised(const Ef21NormalisedOptions& o)
       : Shifted<T>("ef21_normalised", {.lambda = 1, .nu = 1, .momentum = o.momentum, .has_momentum = o.momentum < 1}) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::gradients("ef21_normalised", around, problems);
-    needs::contraction("ef21_normalised", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.units = {Unit::gradient};
+    needs.units_why = "compresses gradients";
+    needs.operators = {{.is = OperatorClass::contraction}};
+    return needs;
   }
 
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {

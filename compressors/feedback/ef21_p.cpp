@@ -26,18 +26,14 @@ class Ef21P final : public Shifted<T> {
  public:
   explicit Ef21P(const Ef21POptions& o) : Shifted<T>("ef21_p", {.lambda = o.alpha, .nu = 1}), alpha_(o.alpha) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::gradients("ef21_p", around, problems);
-    needs::unbiased("ef21_p", around, problems, "ef21 with the same [compressor.down]");
-    if (alpha_ > 0)
-      needs::at_most(
-          "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
-    if (around.downlink == "identity" || !needs::contracts(around.downlink_contract))
-      problems.push_back({"compressor.down.kind",
-                          "ef21_p sends compressed differences of models down: set [compressor.down] to a "
-                          "contraction such as top_k, is \"" +
-                              around.downlink + "\""});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.units = {Unit::gradient};
+    needs.units_why = "compresses gradients";
+    needs.operators = {{.is = OperatorClass::unbiased, .instead = "ef21 with the same [compressor.down]"}};
+    if (alpha_ > 0) needs.bounds = {{.option = "alpha", .value = alpha_}};
+    needs.contracting_downlink = true;
+    return needs;
   }
 
  private:

@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
@@ -30,11 +29,13 @@ class Ef21Plus final : public Feedback<T> {
                       {.name = "shift_mean", .owner = SlotOwner::server}},
             .host_walks = "compares both messages of every client with its gradient"};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("ef21_plus", around, problems);
-    needs::no_steps("ef21_plus", around, problems);
-    needs::own_messages("ef21_plus", around, problems);
-    needs::contraction("ef21_plus", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "ef21_plus",
+            .one_vector = true,
+            .units = {Unit::gradient, Unit::update},
+            .units_why = "compresses differences of gradients",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::contraction}}};
   }
   // What is kept is never further from the gradient than what EF21 keeps, which is all that its proof uses.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, 1); }

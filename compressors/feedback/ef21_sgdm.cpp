@@ -25,9 +25,10 @@ class Ef21Sgdm final : public Shifted<T> {
   explicit Ef21Sgdm(const Ef21SgdmOptions& o)
       : Shifted<T>("ef21_sgdm", {.lambda = 1, .nu = 1, .momentum = o.momentum, .has_momentum = o.momentum < 1}), momentum_(o.momentum) {}
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    Shifted<T>::check(around, problems);
-    needs::contraction("ef21_sgdm", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = Shifted<T>::needs();
+    needs.operators = {{.is = OperatorClass::contraction}};
+    return needs;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, momentum_); }
 

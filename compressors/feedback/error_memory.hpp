@@ -7,7 +7,6 @@
 #include <string>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 
 namespace fl::FL_DEVICE_NS {
 
@@ -24,16 +23,8 @@ class ErrorMemory : public Feedback<T> {
             .host_walks = ""};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector(name_, around, problems);
-    for (std::size_t i = 0; i < around.contracts.size(); ++i) {
-      const Contract& contract = around.contracts[i];
-      if (contract.omega && *contract.omega > 0 && !contract.delta && !contract.kappa)
-        problems.push_back(
-            {"compressor.up.kind", name_ + " around the unscaled unbiased operator '" + around.operators[i] +
-                                       "' diverges: scale it by 1/(1+omega) (scaled = true where it has that, scaled = false for "
-                                       "random_k), or use feedback 'none' or 'diana'"});
-    }
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = name_, .one_vector = true, .operators = {{.is = OperatorClass::bounded, .instead = "feedback 'none' or 'diana'"}}};
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {

@@ -13,7 +13,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -29,10 +28,11 @@ class FedComGate final : public Feedback<T> {
                       {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
             .host_walks = "moves every client's tracker"};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::local_kind("fedcomgate", "fedcomgate", around, problems);
-    needs::own_messages("fedcomgate", around, problems);
-    needs::unbiased("fedcomgate", around, problems, "scafcom");
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "fedcomgate",
+            .local_kind = "fedcomgate",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::unbiased, .instead = "scafcom"}}};
   }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;

@@ -20,11 +20,7 @@ class FedDyn final : public Feedback<T> {
             .moves = {{.slot = "moved"}},
             .host_walks = "takes every client's earlier moves into its steps (local kind feddyn)"};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.local_update != "feddyn")
-      problems.push_back({"local.kind", "feedback 'feddyn' needs local kind \"feddyn\", is \"" + around.local_update + "\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "feddyn needs each client's own message, not only their mean"});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "feddyn", .local_kind = "feddyn", .own_messages = true}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

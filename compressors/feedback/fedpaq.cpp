@@ -6,7 +6,6 @@
 // Source: A. Reisizadeh, A. Mokhtari, H. Hassani, A. Jadbabaie, R. Pedarsani, "FedPAQ: a communication-efficient federated learning method
 // with periodic averaging and quantization", AISTATS 2020.
 #include "compressors/feedback/memoryless.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
@@ -22,11 +21,12 @@ class FedPaq final : public Memoryless<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("fedpaq", around, problems);
-    needs::unbiased("fedpaq", around, problems, "ef14");
-    if (around.unit != Unit::update)
-      problems.push_back({"compressor.up.unit", "fedpaq quantises differences of models after local steps: use local kind \"sgd\""});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "fedpaq",
+            .one_vector = true,
+            .units = {Unit::update},
+            .units_why = "quantises differences of models after local steps, which local kind \"sgd\" sends",
+            .operators = {{.is = OperatorClass::unbiased, .instead = "ef14"}}};
   }
 };
 

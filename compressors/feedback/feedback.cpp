@@ -12,7 +12,9 @@ std::vector<ChannelSpec> channels_of(const FeedbackPlan& plan, const std::vector
 }
 
 template <class T>
-void Feedback<T>::check(const Surroundings&, Problems&) const {}
+FeedbackNeeds Feedback<T>::needs() const {
+  return {};
+}
 template <class T>
 TheoryStep Feedback<T>::theory_step_size(const TheoryFacts&) const {
   return TheoryStep::none("no theorem on the step size of this feedback is implemented");

@@ -18,6 +18,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/exchange.hpp"
+#include "compressors/feedback/needs.hpp"
 #include "compressors/feedback/theory.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/options.hpp"
@@ -72,23 +73,6 @@ struct Aggregate {
   std::span<const double> population;  // sum_i population_weight_i c_i
 };
 
-// What a feedback may be combined with: checked before anything runs.
-struct Surroundings {
-  std::string local_update;  // kind
-  Unit unit = Unit::gradient;
-  bool full_participation = true;
-  std::vector<std::string> channels;
-  std::vector<Contract> contracts;     // of each channel's operator, for its scope
-  std::vector<std::string> operators;  // kinds
-  int num_phases = 1;
-  bool computes_anywhere = false;     // LocalUpdate::computes_anywhere
-  bool subtracts_optimum = false;     // LocalUpdate::needs_optimum
-  std::string downlink = "identity";  // operator of the way down
-  Contract downlink_contract;
-  std::string server = "sgd";    // kind of the server's optimizer
-  bool has_plain_server = true;  // the server's step is a constant times the estimate (ServerOptimizer::plain_rate)
-};
-
 template <class T>
 struct Send {
   Affine<T> input;
@@ -102,8 +86,8 @@ class FL_API Feedback {
   virtual ~Feedback() = default;
 
   [[nodiscard]] virtual FeedbackPlan plan() const = 0;
-  // Adds a problem for each surrounding it cannot work with.
-  virtual void check(const Surroundings& surroundings, Problems& problems) const;
+  // What the scenario has to be for it: units, local work, operators, participation. check_needs() holds a scenario to it.
+  [[nodiscard]] virtual FeedbackNeeds needs() const;
   // The largest step size under which the method's convergence theorem holds, for learning_rate = "theory"; or why there is none.
   [[nodiscard]] virtual TheoryStep theory_step_size(const TheoryFacts& facts) const;
 

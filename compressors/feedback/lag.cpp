@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
@@ -46,11 +45,13 @@ class Lag final : public Feedback<T> {
         .moves = {{.slot = "last_sent"}},
         .host_walks = "measures how far every gradient has moved since it was sent"};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", "lag keeps one vector; this local update sends several"});
-    if (around.unit != Unit::gradient) problems.push_back({"compressor.up.unit", "lag compares gradients: unit must be \"gradient\""});
-    needs::plain_server("lag", around, problems);
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "lag needs each client's own message, not only their mean"});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "lag",
+            .one_vector = true,
+            .units = {Unit::gradient},
+            .units_why = "compares gradients",
+            .own_messages = true,
+            .plain_server = true};
   }
 
   // history <- |w_r - w_{r-1}|^2, of weights alone

@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -34,11 +33,13 @@ class Marina final : public Feedback<T> {
             .host_walks = ""};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::local_kind("marina", "gradient_difference", around, problems);
-    needs::everyone("marina", around, problems);
-    needs::gradients("marina", around, problems);
-    needs::unbiased("marina", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "marina",
+            .local_kind = "gradient_difference",
+            .units = {Unit::gradient},
+            .units_why = "compresses gradients",
+            .operators = {{.is = OperatorClass::unbiased, .instead = "ef21"}},
+            .every_client = true};
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (const std::string why = theory::unmet_by_the_round(facts); !why.empty()) return TheoryStep::none(why);

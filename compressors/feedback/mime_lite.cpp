@@ -21,10 +21,7 @@ class MimeLite final : public Feedback<T> {
                       {.name = "momentum_sum", .owner = SlotOwner::server}},
             .host_walks = ""};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.local_update != "mime_lite")
-      problems.push_back({"local.kind", "feedback 'mime_lite' needs local kind \"mime_lite\", is \"" + around.local_update + "\""});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "mime_lite", .local_kind = "mime_lite"}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

@@ -36,12 +36,7 @@ class MomentumCorrection final : public Feedback<T> {
             .host_walks = "mixes every gradient into its client's momentum"};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1)
-      problems.push_back({"feedback.up.kind", "momentum_correction keeps one memory; this local update sends several vectors"});
-    if (around.num_phases > 1)
-      problems.push_back({"compressor.up.kind", "momentum_correction masks single entries; an operator of several phases has none"});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "momentum_correction", .one_vector = true, .own_messages = true}; }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> momentum = block.stored(round.state, "momentum");

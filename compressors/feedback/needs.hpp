@@ -1,82 +1,89 @@
-// What feedbacks need of their surroundings, in words that are the same for all: each adds a problem that says what to do.
+// What a feedback needs of its surroundings, as data beside it: the check of a scenario, its errors and the lists of `fedbits list` and the
+// reference follow from it.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "compressors/feedback/feedback.hpp"
+#include "compressors/contract.hpp"
+#include "fl_core/error.hpp"
+#include "fl_core/options.hpp"
+#include "fl_core/run_settings.hpp"
 
-namespace fl::needs {
+namespace fl {
 
-// E|C(x)-x|^2 <= (1-delta)|x|^2 for a delta > 0, or an absolute bound. An unbiased operator with omega < 1 has delta = 1 - omega.
-[[nodiscard]] inline bool contracts(const Contract& contract) {
-  return contract.delta || contract.kappa || !contract.omega || *contract.omega < 1;
-}
+struct FeedbackPlan;
 
-inline void one_vector(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (around.channels.size() != 1) problems.push_back({"feedback.up.kind", name + " keeps one vector; this local update sends several"});
-}
+// What a feedback may be combined with: checked before anything runs.
+struct Surroundings {
+  std::string local_update;  // kind
+  Unit unit = Unit::gradient;
+  bool full_participation = true;
+  std::vector<std::string> channels;   // the local vectors
+  std::vector<Contract> contracts;     // of each channel's operator, for its scope
+  std::vector<std::string> operators;  // kinds
+  int num_phases = 1;
+  bool computes_anywhere = false;     // LocalUpdate::computes_anywhere
+  bool subtracts_optimum = false;     // LocalUpdate::needs_optimum
+  std::string downlink = "identity";  // operator of the way down
+  Contract downlink_contract;
+  std::string server = "sgd";    // kind of the server's optimizer
+  bool has_plain_server = true;  // the server's step is a constant times the estimate (ServerOptimizer::plain_rate)
+};
 
-inline void own_messages(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (around.num_phases > 1)
-    problems.push_back(
-        {"compressor.up.kind", name + " needs each client's own message; an operator of several phases only gives their mean"});
-}
+// What an operator has to promise.
+enum class OperatorClass {
+  any,
+  bounded,      // no unbiased operator alone, as one that nobody scaled makes a memory grow
+  contraction,  // E|C(x)-x|^2 <= (1-delta)|x|^2 for a delta > 0, which omega < 1 is, or an absolute bound, or no omega at least
+  unbiased,
+};
 
-inline void gradients(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (around.unit != Unit::gradient)
-    problems.push_back(
-        {"compressor.up.unit", name + " compresses gradients: unit must be \"gradient\", is \"" + to_string(around.unit) + "\""});
-}
+// What the operator of a channel has to be.
+struct OperatorNeed {
+  OperatorClass is = OperatorClass::any;
+  std::string channel = "";  // "": of every channel without a need of its own
+  std::string kind = "";     // the only one that will do, "" = any
+  std::string instead = "";  // what to use where the operator is another one
+};
 
-// Gradients or updates, but no step size inside.
-inline void no_steps(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (around.unit == Unit::step)
-    problems.push_back(
-        {"compressor.up.unit", name + " compresses differences of gradients: unit must be \"gradient\" or \"update\", is \"step\""});
-}
+// An option of the feedback that is at most 1 / (1 + omegas * omega) for an unbiased operator.
+struct OptionBound {
+  std::string option;
+  double value = 0;
+  int omegas = 1;
+};
 
-// No unscaled unbiased operator that may enlarge its input.
-inline void contraction(const std::string& name, const Surroundings& around, Problems& problems) {
-  for (std::size_t i = 0; i < around.contracts.size(); ++i)
-    if (!contracts(around.contracts[i]))
-      problems.push_back({"compressor.up.kind", name + " around the unscaled unbiased operator '" + around.operators[i] +
-                                                    "' with omega = " + std::to_string(*around.contracts[i].omega) +
-                                                    " diverges: scale it by 1/(1+omega) (scaled = true for qsgd, scaled = false for "
-                                                    "random_k), or use feedback 'diana'"});
-}
+// Without a value there is no need.
+struct FeedbackNeeds {
+  std::string name = "";  // of the feedback, in errors
+  // ---- local work ----
+  bool one_vector = false;         // the local update sends one vector
+  bool own_models = false;         // clients compute at models of their own
+  std::string local_kind = "";     // the only local update that will do
+  bool subtracts_optimum = false;  // gradients less those at the optimum
+  std::vector<Unit> units = {};    // of what is sent; none: any
+  std::string units_why = "";      // "ef21 compresses differences of gradients"
+  // ---- operators ----
+  bool own_messages = false;  // each client's own message, not only their mean: one phase
+  std::vector<OperatorNeed> operators = {};
+  std::vector<OptionBound> bounds = {};
+  // ---- the rest of the run ----
+  bool every_client = false;          // takes part in every round
+  std::string all_at_first = "";      // the first round needs every client, because init = "dense"; what init may be instead
+  bool plain_server = false;          // the server's step is a constant times the estimate
+  bool contracting_downlink = false;  // models go down compressed, by a contraction
+  bool keeps_error = true;            // what an operator leaves behind comes back, which Contract::no_memory refuses
+};
 
-inline void unbiased(const std::string& name, const Surroundings& around, Problems& problems, const std::string& instead = "ef21") {
-  for (std::size_t i = 0; i < around.contracts.size(); ++i)
-    if (!around.contracts[i].omega)
-      problems.push_back({"compressor.up.kind", name + " needs an unbiased operator (random_k with scaled = true, qsgd, natural), '" +
-                                                    around.operators[i] + "' is not: use " + instead});
-}
+// Returns the need of a channel's operator.
+[[nodiscard]] FL_API OperatorNeed need_of_channel(const FeedbackNeeds& needs, const std::string& channel);
+// Whether an operator of this kind and contract will do.
+[[nodiscard]] FL_API bool is_met(const OperatorNeed& need, const std::string& kind, const Contract& contract);
+// Whether the feedback works with a local update that sends these vectors in this unit. `around` needs no operators for that.
+[[nodiscard]] FL_API bool suits_local_work(const FeedbackNeeds& needs, const Surroundings& around);
 
-// value <= bound(omega), named as an option, for every unbiased operator.
-template <class Bound>
-void at_most(const std::string& option, const std::string& formula, double value, const Bound& bound, const Surroundings& around,
-             Problems& problems) {
-  for (const Contract& contract : around.contracts)
-    if (contract.omega && value > bound(*contract.omega) * (1 + 1e-12))
-      problems.push_back({"feedback.up." + option, "must be at most " + formula + " = " + std::to_string(bound(*contract.omega)) +
-                                                       " for this operator, is " + std::to_string(value)});
-}
+// Adds a problem that says what to do for each need that is not met.
+FL_API void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const Surroundings& around, Problems& problems);
 
-inline void local_kind(const std::string& name, const std::string& kind, const Surroundings& around, Problems& problems) {
-  if (around.local_update != kind)
-    problems.push_back({"local.kind", "feedback '" + name + "' needs local kind \"" + kind + "\", is \"" + around.local_update + "\""});
-}
-
-inline void everyone(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (!around.full_participation)
-    problems.push_back({"participation.kind", name + "'s estimate needs every client in every round: use kind = \"full\""});
-}
-
-inline void plain_server(const std::string& name, const Surroundings& around, Problems& problems) {
-  if (!around.has_plain_server)
-    problems.push_back({"server.kind", name +
-                                           " needs to know the length of the server's step along its estimate: use kind = \"sgd\" with " +
-                                           "momentum = 0, weight_decay = 0 and nesterov not \"code\", is \"" + around.server + "\""});
-}
-
-}  // namespace fl::needs
+}  // namespace fl

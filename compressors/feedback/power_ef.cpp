@@ -40,9 +40,10 @@ class PowerEf final : public ErrorMemory<T> {
     plan.host_walks = radius_ > 0 ? "adds the perturbation to every gradient" : "";
     return plan;
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    ErrorMemory<T>::check(around, problems);
-    needs::own_messages("power_ef", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = ErrorMemory<T>::needs();
+    needs.own_messages = true;
+    return needs;
   }
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (radius_ > 0) return TheoryStep::none("no theorem on the step size of power_ef with perturbed gradients is implemented");

@@ -36,14 +36,13 @@ class SaPef final : public ErrorMemory<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    ErrorMemory<T>::check(around, problems);
-    if (!around.computes_anywhere)
-      problems.push_back({"feedback.up.kind", "sa_pef's clients compute at models of their own, which local kind '" + around.local_update +
-                                                  "' does not: use \"sgd\" or \"gradient\""});
-    if (around.unit == Unit::gradient)
-      problems.push_back({"compressor.up.unit", "sa_pef takes its error off the model: unit must be \"step\" or \"update\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "sa_pef sends messages of one phase"});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs = ErrorMemory<T>::needs();
+    needs.own_models = true;
+    needs.units = {Unit::step, Unit::update};
+    needs.units_why = "takes its error off the model";
+    needs.own_messages = true;
+    return needs;
   }
 
  private:

@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/controls.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -37,10 +36,8 @@ class Scafcom final : public Controls<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::local_kind("scafcom", "scallion", around, problems);
-    needs::own_messages("scafcom", around, problems);
-    needs::contraction("scafcom", around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "scafcom", .local_kind = "scallion", .own_messages = true, .operators = {{.is = OperatorClass::contraction}}};
   }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> control = block.stored(round.state, "control");

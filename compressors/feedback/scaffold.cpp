@@ -25,11 +25,7 @@ class Scaffold final : public Feedback<T> {
             .moves = {{.slot = "control", .channel = 1}},
             .host_walks = "adds every client's control to its steps (local kind scaffold)"};
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.local_update != "scaffold")
-      problems.push_back({"local.kind", "feedback 'scaffold' needs local kind \"scaffold\", is \"" + around.local_update + "\""});
-    if (around.num_phases > 1) problems.push_back({"compressor.up.kind", "scaffold needs each client's own message, not only their mean"});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "scaffold", .local_kind = "scaffold", .own_messages = true}; }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     send.input.add(T(1), block.vectors[channel]);

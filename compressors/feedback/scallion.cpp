@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include "compressors/feedback/controls.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl {
@@ -43,12 +42,12 @@ class Scallion final : public Controls<T> {
     plan.host_walks = "adds every client's control to its steps (local kind scallion)";
     return plan;
   }
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::local_kind("scallion", "scallion", around, problems);
-    needs::own_messages("scallion", around, problems);
-    needs::unbiased("scallion", around, problems, "scafcom");
-    needs::at_most(
-        "alpha", "1/(1+omega)", alpha_, [](double omega) { return 1 / (1 + omega); }, around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = "scallion",
+            .local_kind = "scallion",
+            .own_messages = true,
+            .operators = {{.is = OperatorClass::unbiased, .instead = "scafcom"}},
+            .bounds = {{.option = "alpha", .value = alpha_}}};
   }
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>&, const ClientBlock<T>& block, std::size_t) const override {
     Send<T> send;

@@ -12,7 +12,6 @@
 #include <string>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/payload_ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
@@ -40,13 +39,13 @@ class Shifted : public Feedback<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector(name_, around, problems);
-    needs::no_steps(name_, around, problems);
-    if (rule_.dense_start && !around.full_participation)
-      problems.push_back(
-          {"feedback.up.init", "\"dense\" needs every client in the first round: use full participation or init = \"compressed\""});
-    needs::own_messages(name_, around, problems);
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    return {.name = name_,
+            .one_vector = true,
+            .units = {Unit::gradient, Unit::update},
+            .units_why = "compresses differences of gradients",
+            .own_messages = true,
+            .all_at_first = rule_.dense_start ? "\"compressed\"" : ""};
   }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {

@@ -33,10 +33,7 @@ class Signum final : public Feedback<T> {
             .host_walks = "mixes every gradient into its client's momentum"};
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    if (around.channels.size() != 1)
-      problems.push_back({"feedback.up.kind", "signum keeps one momentum; this local update sends several vectors"});
-  }
+  [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "signum", .one_vector = true, .keeps_error = false}; }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> stored = block.stored(round.state, "momentum");

@@ -28,7 +28,6 @@
 #include <optional>
 
 #include "compressors/feedback/feedback.hpp"
-#include "compressors/feedback/needs.hpp"
 #include "fl_core/aliases.hpp"
 #include "fl_core/norms.hpp"
 #include "fl_core/payload_ops.hpp"
@@ -84,20 +83,16 @@ class ThreePc final : public Feedback<T> {
     return plan;
   }
 
-  void check(const Surroundings& around, Problems& problems) const override {
-    needs::one_vector("three_pc", around, problems);
-    needs::gradients("three_pc", around, problems);
-    needs::own_messages("three_pc", around, problems);
-    Surroundings contracting = around;
-    if (is(Variant::v2) && !around.contracts.empty()) {
-      if (!around.contracts[0].omega)
-        problems.push_back({"compressor.up.drift.kind", "3PCv2 needs an unbiased operator here, '" + around.operators[0] + "' is not"});
-      contracting.contracts.erase(contracting.contracts.begin());
-      contracting.operators.erase(contracting.operators.begin());
-    }
-    needs::contraction("three_pc", contracting, problems);
-    if (is(Variant::lag) && around.operators.back() != "identity")
-      problems.push_back({"compressor.up.kind", "3PC's lag sends gradients as they are: use \"identity\", or variant \"clag\""});
+  [[nodiscard]] FeedbackNeeds needs() const override {
+    FeedbackNeeds needs{.name = "three_pc",
+                        .one_vector = true,
+                        .units = {Unit::gradient},
+                        .units_why = "compresses gradients",
+                        .own_messages = true,
+                        .operators = {{.is = OperatorClass::contraction}}};
+    if (is(Variant::v2)) needs.operators.push_back({.is = OperatorClass::unbiased, .channel = "drift"});
+    if (is(Variant::lag)) needs.operators = {{.kind = "identity", .instead = "its variant \"clag\" compresses them"}};
+    return needs;
   }
 
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {

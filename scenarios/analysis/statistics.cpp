@@ -1,6 +1,8 @@
 #include "scenarios/analysis/statistics.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -11,23 +13,9 @@
 namespace fl {
 namespace {
 
-// Beyond this many degrees of freedom the sum is cut off: the quantile differs from that of df = infinity by less than 3e-5.
-constexpr int kMostDegrees = 100'000;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSameMean = 1e-9;                           // of the range of the values
 constexpr std::uint64_t kBootstrapKey = 0x626f6f7473747270;  // "bootstrp"
-
-// P(|T| <= t) at theta = atan(t / sqrt(degrees)).
-double central_probability(int degrees, double theta) {
-  const double cosine = std::cos(theta), sine = std::sin(theta);
-  const bool odd = degrees % 2 == 1;
-  // odd: cos + 2/3 cos^3 + 2*4/(3*5) cos^5 + ...    even: 1 + 1/2 cos^2 + 1*3/(2*4) cos^4 + ...    up to cos^(degrees - 2)
-  double term = odd ? cosine : 1, sum = degrees > 1 ? term : 0;
-  for (int power = odd ? 3 : 2; power <= degrees - 2; power += 2) {
-    term *= cosine * cosine * (power - 1) / power;
-    sum += term;
-  }
-  return odd ? 2 / std::numbers::pi * (theta + sine * sum) : sine * sum;
-}
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -111,31 +99,18 @@ double inside_unit(double p, int resamples) { return std::clamp(p, 0.5 / resampl
 }  // namespace
 
 double student_quantile(int degrees, double confidence) {
-  if (degrees > kMostDegrees) degrees = kMostDegrees;
-  double low = 0, high = std::numbers::pi / 2;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (central_probability(degrees, middle) < confidence ? low : high) = middle;
-  }
-  return std::tan((low + high) / 2) * std::sqrt(static_cast<double>(degrees));
+  return boost::math::quantile(boost::math::students_t(degrees), (1 + confidence) / 2);
 }
 
 double student_p_value(int degrees, double t) {
-  degrees = std::min(degrees, kMostDegrees);
   if (std::isnan(t)) return 1;
-  return std::clamp(1 - central_probability(degrees, std::atan(std::abs(t) / std::sqrt(static_cast<double>(degrees)))), 0.0, 1.0);
+  if (std::isinf(t)) return 0;
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), std::abs(t)));
 }
 
 double normal_probability(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
-double normal_quantile(double p) {
-  double low = -40, high = 40;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (normal_probability(middle) < p ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
+double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
 
 MeanAndHalfWidth mean_and_half_width(std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
@@ -156,9 +131,13 @@ Interval bootstrap_interval(std::span<const double> values, int resamples) {
   if (least == most) return {least, most};
   const double mean = mean_of(values);
   std::vector<double> means = resampled_means(values, resamples);
-  // Ties count half: the resampled mean has few possible values when there are few seeds.
-  const auto less = std::ranges::count_if(means, [&](double resampled) { return resampled < mean; });
-  const double below = static_cast<double>(less) + static_cast<double>(std::ranges::count(means, mean)) / 2;
+  // Ties count half: the resampled mean has few possible values when there are few seeds. Means that differ by rounding alone, such as
+  // those of the same values in another order, are ties.
+  const double rounding =
+      kSameMean * (most - least) + 4 * static_cast<double>(values.size()) * std::numeric_limits<double>::epsilon() * largest_of(values);
+  const auto is_tie = [&](double resampled) { return std::abs(resampled - mean) <= rounding; };
+  const auto less = std::ranges::count_if(means, [&](double resampled) { return resampled < mean && !is_tie(resampled); });
+  const double below = static_cast<double>(less) + static_cast<double>(std::ranges::count_if(means, is_tie)) / 2;
   const double z0 = normal_quantile(inside_unit(below / resamples, resamples)), a = acceleration(values, mean);
   const auto end = [&](double tail) {
     const double z = z0 + normal_quantile(tail);

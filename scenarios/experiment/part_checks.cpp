@@ -64,7 +64,7 @@ void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
 
 // Returns what a feedback is checked against, and adds problems of operators that no memory goes with.
 template <class T>
-Surroundings surroundings(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
+Surroundings surroundings(const CheckedParts<T>& parts, const FeedbackNeeds& needs, const ExchangeChannel<T>& down, Problems& problems) {
   Surroundings around{.local_update = parts.scenario.local.kind,
                       .unit = parts.method.unit,
                       .full_participation = parts.scenario.participation.part.kind == "full",
@@ -82,7 +82,7 @@ Surroundings surroundings(const CheckedParts<T>& parts, const ExchangeChannel<T>
     around.contracts.push_back(channel.compressor->contract(channel.scope));
     around.operators.push_back(parts.scenario.compressor_up(channel.name).part.kind);
     const std::string& no_memory = around.contracts.back().no_memory;
-    if (!no_memory.empty() && parts.scenario.feedback_up.kind != "none" && parts.scenario.feedback_up.kind != "signum")
+    if (!no_memory.empty() && needs.keeps_error)
       problems.push_back(
           {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + parts.scenario.feedback_up.kind + "': " + no_memory});
   }
@@ -117,7 +117,8 @@ void check_parts(const CheckedParts<T>& parts) {
   const ExchangeChannel<T> down = about_key("compressor.down.kind", [&] {
     return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, Device::cpu);
   });
-  parts.method.feedback->check(surroundings(parts, down, problems), problems);
+  const FeedbackNeeds needs = parts.method.feedback->needs();
+  check_needs(needs, parts.method.plan, surroundings(parts, needs, down, problems), problems);
   check_server(parts, down, problems);
   for (const auto& [channel, _] : parts.scenario.up) {
     const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),

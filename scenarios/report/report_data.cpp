@@ -19,7 +19,8 @@ constexpr std::array kKeys = {"round", "up", "both", "published", "entropy"};  /
 const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
 
 // A number with as many significant digits as a chart can show; null when unknown; "inf" for a time that was never reached.
-Json rounded(double value, int digits = 5) {
+// The page rounds once more, to four digits: with few digits here it would print another last digit than the terminal.
+Json rounded(double value, int digits = 7) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char text[40];

@@ -85,8 +85,11 @@ TEST_F(CliTest, ListsWhatStaysOnAGpuAsThePageHasIt) {
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cuda"}).out,
               HasSubstr("  econtrol             the host computes every new error\n"));
   EXPECT_THAT(fedbits({"list", "compressors", "--device", "cuda"}).out, AnyOf(HasSubstr("no CUDA"), HasSubstr("stays on the GPU")));
+  EXPECT_THAT(fedbits({"list", "layers", "--device", "cuda"}).out,
+              AnyOf(HasSubstr("  lstm                 not known: this build has no CUDA\n"),
+                    HasSubstr("  lstm                 stays on the GPU\n")));
   EXPECT_THAT(fedbits({"list", "models", "--device", "cuda"}).err,
-              HasSubstr("tells of compressors, feedbacks and local-updates, not of 'models'"));
+              HasSubstr("tells of compressors, feedbacks, layers and local-updates, not of 'models'"));
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cpu"}).err, HasSubstr("--device: must be cuda"));
   EXPECT_THAT(fedbits({"list", "feedbaks", "--device", "cuda"}).err, HasSubstr("did you mean 'feedbacks'?"));
 }
@@ -219,7 +222,9 @@ std::vector<Refusal> refusals() {
       {"StepAheadOfGradients", {"feedback.up.kind=sa_pef"}, "sa_pef takes its error off the model"},
       {"ScallionAroundBiased", {top + "5}", "local.kind=scallion", "feedback.up.kind=scallion"}, "scallion needs an unbiased operator"},
       {"ScallionWithoutFeedback", {"local.kind=scallion"}, "needs feedback \"scallion\" or \"scafcom\""},
-      {"DriftOfBiasedOperator", {top + "5}", "feedback.up={kind='three_pc', variant='v2'}"}, "3PCv2 needs an unbiased operator"},
+      {"DriftOfBiasedOperator",
+       {top + "5}", "feedback.up={kind='three_pc', variant='v2'}"},
+       "three_pc needs an unbiased operator for its channel \"drift\""},
       {"LazyGradientsCompressed", {top + "5}", "feedback.up={kind='three_pc', variant='lag'}"}, "use \"identity\", or variant \"clag\""},
       {"MarinaWithoutDifferences", {"feedback.up.kind=marina"}, "needs local kind \"gradient_difference\""},
       {"ScaffoldWithoutFeedback", {"local.kind=scaffold"}, "needs feedback \"scaffold\""},

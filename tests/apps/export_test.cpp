@@ -184,7 +184,7 @@ TEST_F(ExportTest, ControlCharactersAndNewlines) {
   RunRecord run{.run = "a1", .name = "two\nlines\x01", .seed = 1, .status = RunStatus::done};
   store_->append(run, {});
   EXPECT_NE(runs(TableFormat::csv).find("a1,\"two\nlines\x01\",1"), std::string::npos);
-  EXPECT_NE(runs(TableFormat::json).find("\"two\\u000alines\\u0001\""), std::string::npos);
+  EXPECT_NE(runs(TableFormat::json).find("\"two\\nlines\\u0001\""), std::string::npos);
 }
 
 // What a spreadsheet would run has an apostrophe in front, and one apostrophe less is the text again. Numbers stay numbers.

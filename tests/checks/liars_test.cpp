@@ -44,7 +44,24 @@ std::vector<std::string> failed_checks(const std::string& role, const std::strin
 
 // ---- compressors: an honest hard threshold, and what becomes of it ------------------------------------------------------------
 
-enum class Lie { none, delta, unbiased, kappa, throws, nan, forgets, counts_calls, state, memory, later };
+enum class Lie {
+  none,
+  delta,
+  unbiased,
+  kappa,
+  throws,
+  nan,
+  forgets,
+  counts_calls,
+  state,
+  memory,
+  later,
+  small,
+  wide,
+  large,
+  early,
+  void_domain
+};
 
 // Keeps entries of at least 1/2: absolute with kappa = sqrt(d) / 2.
 template <class T, Lie kLie>
@@ -58,6 +75,17 @@ class Liar : public Compressor<T> {
     contract.kappa = std::sqrt(static_cast<double>(d)) / (kLie == Lie::kappa ? 20 : 2);
     if (kLie == Lie::delta) contract.delta = 0.9;
     if (kLie == Lie::unbiased) contract.omega = 10;
+    // Entries of at most 0.02 are not sent and cost at most sqrt(d) / 50; those of up to 0.2 cost more than it claims.
+    if (kLie == Lie::small || kLie == Lie::wide) {
+      contract.kappa = std::sqrt(static_cast<double>(d)) / 20;
+      contract.domain.entries.most = kLie == Lie::wide ? 0.2 : 0.02;
+    }
+    // A largest entry of 1/2 is sent, one of 0.4 is not.
+    if (kLie == Lie::large || kLie == Lie::early) {
+      contract.delta = 1 / static_cast<double>(d);
+      contract.domain.largest.least = kLie == Lie::early ? 0.4 : 0.5;
+    }
+    if (kLie == Lie::void_domain) contract.domain.norm = {2, 1};
     return contract;
   }
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
@@ -106,6 +134,16 @@ template <class T>
 using KeepsItAtFirst = Liar<T, Lie::memory>;
 template <class T>
 using KeepsItForEightRounds = Liar<T, Lie::later>;
+template <class T>
+using HoldsWhereSmall = Liar<T, Lie::small>;
+template <class T>
+using HoldsWhereLarge = Liar<T, Lie::large>;
+template <class T>
+using ClaimsAWideDomain = Liar<T, Lie::wide>;
+template <class T>
+using ClaimsAnEarlyDomain = Liar<T, Lie::early>;
+template <class T>
+using ClaimsNoDomain = Liar<T, Lie::void_domain>;
 #define FL_LIAR(Class, name) FL_REGISTER_PART(Compressor, Class, NoOptions, (PartInfo{"compressor", name, "", ""}))
 FL_LIAR(Honest, "honest");
 FL_LIAR(ClaimsDelta, "claims_delta");
@@ -118,14 +156,29 @@ FL_LIAR(CountsCalls, "counts_calls");
 FL_LIAR(BreaksState, "breaks_state");
 FL_LIAR(KeepsItAtFirst, "keeps_it_at_first");
 FL_LIAR(KeepsItForEightRounds, "keeps_it_for_eight_rounds");
+FL_LIAR(HoldsWhereSmall, "holds_where_small");
+FL_LIAR(HoldsWhereLarge, "holds_where_large");
+FL_LIAR(ClaimsAWideDomain, "claims_a_wide_domain");
+FL_LIAR(ClaimsAnEarlyDomain, "claims_an_early_domain");
+FL_LIAR(ClaimsNoDomain, "claims_no_domain");
 
 TEST(LyingCompressors, AnHonestOnePasses) { EXPECT_THAT(failed_checks("compressor", "honest"), IsEmpty()); }
+
+TEST(LyingCompressors, OneThatIsHonestInItsDomainAlonePasses) {
+  for (const char* part : {"holds_where_small", "holds_where_large"}) {
+    std::string text;
+    EXPECT_THAT(failed_checks("compressor", part, &text), IsEmpty()) << text;
+  }
+}
 
 TEST(LyingCompressors, AreFoundByTheCheckOfTheirLie) {
   const std::vector<std::tuple<const char*, const char*, const char*>> lies = {
       {"claims_delta", "pointwise", "(delta)"},
       {"claims_no_bias", "expectations", "omega claims none"},
       {"claims_kappa", "pointwise", "(kappa)"},
+      {"claims_a_wide_domain", "pointwise", "at the most of the domain"},
+      {"claims_an_early_domain", "pointwise", "at the least of the domain"},
+      {"claims_no_domain", "claims", "has a range from 2"},
       {"keeps_it_at_first", "rounds", "round 2 of a client that takes part in every round"},
       {"keeps_it_for_eight_rounds", "rounds", "(kappa)"},
       {"throws", "messages", "threw: a block of 2"},

@@ -210,39 +210,6 @@ TEST(LGreCo, NeverErrsMoreThanTheReferenceAndIsNeverLonger) {
 
 // ---- the sketch ----
 
-// The whole conversation of some clients: sums, choice, values.
-struct Conversation {
-  explicit Conversation(Compressor<double>& op, const Scope& scope, const std::vector<Vector>& x) : estimate(scope.P) {
-    Vector shared(op.cohort_state_size(scope));
-    op.init_cohort_state(7, scope, shared.data());
-    Workspace workspace;
-    Exec exec;
-    exec.workspace = &workspace;
-    for (int phase = 0; phase < 2; ++phase) {
-      Vector mean(op.message_length(phase, scope), 0.0);
-      for (std::uint32_t i = 0; i < x.size(); ++i) {
-        Payload<double> message;
-        message.clear(mean.size());
-        Payload<double>* target = &message;
-        CompressContext<double> context;
-        context.phase = phase;
-        context.clients = std::span(&i, 1);
-        context.shared = shared.data();
-        Affine<double> input;
-        input.add(1, BatchView<const double>{x[i].data(), nullptr, 1, scope.P, scope.P});
-        Vector left(scope.P, -77);
-        const StateWrite<double> state{phase == 1 ? StateRule::residual : StateRule::none, {left.data(), nullptr, 1, scope.P, scope.P}};
-        op.compress(exec, context, input, scope, state, std::span<Payload<double>* const>(&target, 1));
-        for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += message.value[j] / static_cast<double>(x.size());
-        if (phase == 1) residual.push_back(left);
-      }
-      op.absorb_mean(phase, scope, mean, shared.data(), estimate.data());
-    }
-  }
-  Vector estimate;
-  std::vector<Vector> residual;
-};
-
 TEST(SketchedSgd, FindsTheHeavyEntriesOfTheMean) {
   constexpr std::size_t kSize = 400;
   std::vector<Vector> x(3, Vector(kSize));
@@ -255,11 +222,21 @@ TEST(SketchedSgd, FindsTheHeavyEntriesOfTheMean) {
   x[1][17] -= 10;
   auto op = make_compressor<double>("sketched_sgd", {{"k", integer(3)}, {"rows", integer(5)}, {"columns", integer(100)}});
   const Scope scope = one_layer(kSize);
-  const Conversation said(*op, scope, x);
+  Vector together, left(3 * kSize, -77);
+  for (const Vector& v : x) together.insert(together.end(), v.begin(), v.end());
+  const std::vector<std::uint32_t> clients = {0, 1, 2};
+  Speakers<double> speakers{.clients = clients, .state = {StateRule::residual, rows_view(left.data(), 3, kSize)}};
+  speakers.input.add(1, rows_view<const double>(together.data(), 3, kSize));
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  Conversation<double> talk(*op, scope, 7);
+  talk.open(0);
+  const Said<double> said = talk.hold(exec, speakers);
   for (std::size_t j = 0; j < kSize; ++j) {
     const bool is_heavy = j == 5 || j == 122 || j == 300;
-    EXPECT_NEAR(said.estimate[j], is_heavy ? (x[0][j] + x[1][j] + x[2][j]) / 3 : 0.0, 1e-15) << j;
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(said.residual[i][j], is_heavy ? 0.0 : x[i][j]) << j;
+    EXPECT_NEAR(said.mean[j], is_heavy ? (x[0][j] + x[1][j] + x[2][j]) / 3 : 0.0, 1e-15) << j;
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(left[i * kSize + j], is_heavy ? 0.0 : x[i][j]) << j;
   }
   EXPECT_EQ(op->message_length(0, scope), 500u);
   EXPECT_EQ(op->message_length(1, scope), 3u);

@@ -68,7 +68,7 @@ TEST(RankRSvd, KeepsTheLargestSingularValues) {
   expect_near(sent.state, known.matrix(0, 0, 1), "error");
   EXPECT_NEAR(*op->contract(scope).delta, 2.0 / 3, 1e-15);
   EXPECT_EQ(sent.message.num_sent, 2 * (kRows + kCols));
-  EXPECT_EQ(op->published_bits(sent.message, scope), 32.0 * 12);
+  EXPECT_EQ(op->published_bits(sent.message, scope), 32.0 * (12 + 2));
   // Equal singular values: the bound is reached.
   const auto tight = compress(*op, scope, known.matrix(3, 3, 3));
   EXPECT_NEAR(squared_norm(matrix_part(tight.state)), 9, 1e-12);

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/error.hpp"
-#include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::test {
@@ -34,39 +33,32 @@ std::unique_ptr<Compressor<T>> make_compressor(const std::string& name, const st
 
 template <class T>
 struct Sent {
-  Payload<T> message;
+  Payload<T> message;           // of the last phase
   std::vector<T> state, dense;  // [P] new state (residual), C(x)
   std::vector<T> memory;        // [L] what the operator remembers of the client
 };
 
+// Sends x once, as the only client, from the memory that is given (zeros without it).
 template <class T>
 Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x, double step_size = 1, std::uint32_t round = 0,
                  std::uint32_t client = 0, std::vector<T> memory = {}) {
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
-  CompressContext<T> context;
-  context.step_size = step_size;
-  context.round = round;
-  context.random_key = 42;
-  context.clients = std::span(&client, 1);
-  Affine<T> input;
-  input.add(T(1), BatchView<const T>{x.data(), nullptr, 1, x.size(), x.size()});
   Sent<T> sent;
   sent.state.resize(x.size());
-  sent.dense.resize(x.size());
-  const std::size_t remembered = op.client_state_size(scope);
-  memory.resize(remembered, T(0));
-  sent.memory.resize(remembered);
-  if (remembered > 0) {
-    context.remembered = {memory.data(), nullptr, 1, remembered, remembered};
-    context.remember = {sent.memory.data(), nullptr, 1, remembered, remembered};
-  }
-  sent.message.clear(x.size());
-  Payload<T>* message = &sent.message;
-  op.compress(exec, context, input, scope, {StateRule::residual, {sent.state.data(), nullptr, 1, x.size(), x.size()}},
-              std::span<Payload<T>* const>(&message, 1));
-  write_dense(sent.message, scope, sent.dense.data());
+  memory.resize(op.client_state_size(scope), T(0));
+  sent.memory.resize(memory.size());
+  Speakers<T> speaker{.clients = {&client, 1},
+                      .state = {StateRule::residual, rows_view(sent.state.data(), 1, x.size())},
+                      .remembered = rows_view<const T>(memory.data(), 1, memory.size()),
+                      .remember = rows_view(sent.memory.data(), 1, memory.size())};
+  speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+  Conversation<T> talk(op, scope, 42);
+  talk.open(round, step_size);
+  Said<T> said = talk.hold(exec, speaker);
+  sent.message = std::move(said.messages.back()[0]);
+  sent.dense = std::move(said.alone);
   return sent;
 }
 

@@ -20,42 +20,21 @@ struct Workers {
   explicit Workers(std::int64_t rank, bool warm_start, std::uint32_t n_)
       : op(make_operator<double>("powersgd", {{"rank", Value{rank}}, {"warm_start", Value{warm_start}}})),
         scope(op->adapt(make_scope(table(), ScopeKind::tensor, 0, {}))),
-        shared(op->cohort_state_size(scope)),
+        talk(*op, scope, 7),
         n(n_),
-        residual(n * kP),
-        estimate(kP) {
+        residual(n * kP) {
     op->check(scope);
-    op->init_cohort_state(7, scope, shared.data());
     exec.workspace = &workspace;
     for (std::uint32_t k = 0; k < n; ++k) ids.push_back(k);
   }
 
   void round(const std::vector<double>& x, std::uint32_t number) {
-    for (int phase = 0; phase < op->num_phases(); ++phase) {
-      const std::size_t length = op->message_length(phase, scope);
-      std::vector<Payload<double>> messages(n);
-      std::vector<Payload<double>*> pointers;
-      for (auto& message : messages) {
-        message.clear(length);
-        pointers.push_back(&message);
-      }
-      CompressContext<double> context;
-      context.round = number;
-      context.phase = phase;
-      context.random_key = 7;
-      context.clients = ids;
-      context.shared = shared.data();
-      Affine<double> input;
-      input.add(1.0, BatchView<const double>{x.data(), nullptr, n, kP, kP});
-      StateWrite<double> state;
-      if (phase == 1) state = {StateRule::residual, {residual.data(), nullptr, n, kP, kP}};
-      op->compress(exec, context, input, scope, state, pointers);
-      std::vector<double> mean(length, 0.0);
-      for (const auto& message : messages)
-        for (std::size_t i = 0; i < length; ++i) mean[i] += message.value[i] / n;
-      op->absorb_mean(phase, scope, mean, shared.data(), estimate.data());
-      elements += length;
-    }
+    Speakers<double> speakers{.clients = ids, .state = {StateRule::residual, rows_view(residual.data(), n, kP)}};
+    speakers.input.add(1.0, rows_view<const double>(x.data(), n, kP));
+    talk.open(number);
+    const Said<double> said = talk.hold(exec, speakers);
+    estimate = said.mean;
+    for (const auto& messages : said.messages) elements += messages[0].length;
   }
 
   // |estimate - mean x|^2 over the matrix
@@ -71,7 +50,7 @@ struct Workers {
 
   std::unique_ptr<Compressor<double>> op;
   Scope scope;
-  std::vector<double> shared;
+  Conversation<double> talk;
   std::uint32_t n;
   std::vector<double> residual, estimate;
   std::vector<std::uint32_t> ids;

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "compressors/compressor.hpp"
+#include "compressors/codec/codec.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/error.hpp"
-#include "fl_core/payload_ops.hpp"
 #include "fl_core/registry.hpp"
 
 namespace fl::test {
@@ -34,21 +34,26 @@ struct Sent {
     Workspace workspace;
     Exec exec;
     exec.workspace = &workspace;
-    Affine<T> input;
-    input.add(T(1), shared_view<const T>(x.data(), 1, x.size()));
-    CompressContext<T> context;
-    context.round = round;
-    context.random_key = 99;
-    context.clients = {&client, 1};
-    message.clear(x.size());
-    Payload<T>* const messages[] = {&message};
-    op.compress(exec, context, input, scope, {}, messages);
-    c.resize(x.size());
-    write_dense(message, scope, c.data());
+    Speakers<T> speaker{.clients = {&client, 1}};
+    speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+    Conversation<T> talk(op, scope, 99);
+    talk.open(round);
+    Said<T> said = talk.hold(exec, speaker);
+    message = std::move(said.messages.back()[0]);
+    c = std::move(said.alone);
   }
   Payload<T> message;
   std::vector<T> c;
 };
+
+// The length of the message on the wire.
+template <class T>
+std::uint64_t wire_bits(Compressor<T>& op, const Payload<T>& message, const Scope& scope) {
+  Conversation<T> talk(op, scope, 99);
+  talk.open(1);
+  const codec::Channel<T> channel{&message.on_wire(), &scope, {}, talk.known_levels()};
+  return codec::encoded_bits<T>(std::span(&channel, 1));
+}
 
 // |C(x) - x|^2 / |x|^2, mean over `draws` rounds.
 template <class T>

@@ -9,9 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "fl_core/payload_ops.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/plain_loop.hpp"
 
@@ -134,66 +133,41 @@ class OperatorUnderTest {
                   .part),
         operator_(make_part<Compressor<double>>("compressor", part_.kind, part_.options, Device::cpu, Precision::float64)),
         scope_(operator_->adapt(scope_of(golden.scope))),
-        shared_(operator_->cohort_state_size(scope_)) {
+        talk_(*operator_, scope_, goldens().key) {
     operator_->check(scope_);
-    operator_->init_cohort_state(goldens().key, scope_, shared_.data());
     exec_.workspace = &workspace_;
   }
 
   [[nodiscard]] int num_phases() const { return operator_->num_phases(); }
 
-  // C(x) of a client, as its receiver reads it.
-  Vector send(std::uint32_t round, std::uint32_t client, const Vector& x) {
-    Payload<double> message = message_of(round, 0, client, x);
-    Vector dense(scope_.P);
-    write_dense(message, scope_, dense.data());
-    return dense;
-  }
-
-  // The mean of the clients' C(x), which the phases between them find.
-  Vector send_in_phases(std::uint32_t round, const std::map<std::uint32_t, Vector>& inputs) {
-    Vector estimate(scope_.P);
-    for (int phase = 0; phase < num_phases(); ++phase) {
-      const std::size_t length = operator_->message_length(phase, scope_);
-      const Scope own{ScopeKind::model, {{0, length, length, 1}}, {}, length};
-      Vector mean(length, 0.0);
-      for (const auto& [client, x] : inputs)
-        accumulate(message_of(round, phase, client, x), own, 1.0 / static_cast<double>(inputs.size()), 0, length, mean.data());
-      operator_->absorb_mean(phase, scope_, mean, shared_.data(), estimate.data());
+  // The mean of the clients' C(x), as its receiver reads it.
+  Vector send(std::uint32_t round, const std::map<std::uint32_t, Vector>& inputs) {
+    const std::size_t K = inputs.size(), L = operator_->client_state_size(scope_);
+    Vector together, before, after(K * L), state(K * scope_.P);
+    std::vector<std::uint32_t> clients;
+    for (const auto& [client, x] : inputs) {
+      clients.push_back(client);
+      together.insert(together.end(), x.begin(), x.end());
+      Vector& memory = memory_[client];
+      memory.resize(L, 0.0);
+      before.insert(before.end(), memory.begin(), memory.end());
     }
-    return estimate;
+    Speakers<double> speakers{.clients = clients,
+                              .state = {StateRule::residual, rows_view(state.data(), K, scope_.P)},
+                              .remembered = rows_view<const double>(before.data(), K, L),
+                              .remember = rows_view(after.data(), K, L)};
+    speakers.input.add(1.0, rows_view<const double>(together.data(), K, scope_.P));
+    talk_.open(round);
+    Said<double> said = talk_.hold(exec_, speakers);
+    for (std::size_t k = 0; k < K; ++k) std::copy_n(after.begin() + static_cast<std::ptrdiff_t>(k * L), L, memory_[clients[k]].begin());
+    return said.mean;
   }
 
  private:
-  Payload<double> message_of(std::uint32_t round, int phase, std::uint32_t client, const Vector& x) {
-    const std::size_t remembered = operator_->client_state_size(scope_);
-    Vector& before = memory_[client];
-    before.resize(remembered, 0.0);
-    Vector after = before, state(scope_.P);
-    CompressContext<double> context;
-    context.round = round;
-    context.phase = phase;
-    context.random_key = goldens().key;
-    context.clients = std::span(&client, 1);
-    context.shared = shared_.empty() ? nullptr : shared_.data();
-    context.remembered = {before.data(), nullptr, 1, remembered, remembered};
-    context.remember = {after.data(), nullptr, 1, remembered, remembered};
-    Affine<double> input;
-    input.add(1.0, BatchView<const double>{x.data(), nullptr, 1, x.size(), x.size()});
-    Payload<double> message;
-    message.clear(operator_->message_length(phase, scope_));
-    Payload<double>* const messages[] = {&message};
-    const StateWrite<double> write{StateRule::residual, {state.data(), nullptr, 1, state.size(), state.size()}};
-    operator_->compress(exec_, context, input, scope_, write, messages);
-    if (num_phases() == 1) cpu::send_excluded<double>(exec_, input, scope_, write, messages);
-    before = after;
-    return message;
-  }
-
   Part part_;
   std::unique_ptr<Compressor<double>> operator_;
   Scope scope_;
-  Vector shared_;
+  Conversation<double> talk_;
   std::map<std::uint32_t, Vector> memory_;
   Workspace workspace_;
   Exec exec_;
@@ -208,10 +182,10 @@ TEST_P(NumpyOperators, FollowThePublishedEquations) {
   for (const Line& line : golden.lines) {
     const std::uint32_t round = number(line.words[1]);
     if (ours.num_phases() > 1) {
-      EXPECT_TRUE(agrees(ours.send_in_phases(round, inputs.at(round)), line));
+      EXPECT_TRUE(agrees(ours.send(round, inputs.at(round)), line));
     } else {
       const std::uint32_t client = number(line.words[2]);
-      EXPECT_TRUE(agrees(ours.send(round, client, inputs.at(round).at(client)), line));
+      EXPECT_TRUE(agrees(ours.send(round, {{client, inputs.at(round).at(client)}}), line));
     }
   }
 }

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compressors/compressor.hpp"
-#include "fl_core/cpu/dense.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/registry.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
@@ -41,17 +40,17 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   Block<T> block(K, scope.P, pattern);
   std::vector<std::uint32_t> clients(K);
   for (std::uint32_t k = 0; k < K; ++k) clients[k] = 10 + 3 * k;
-  CompressContext<T> context;
-  context.round = 3;
-  context.random_key = 42;
-  context.clients = clients;
   const std::size_t L = op->client_state_size(scope);
   const std::vector<T> before(K * L, T(0));
   std::vector<T> after(K * L);
-  context.remembered = {before.data(), nullptr, K, L, L};
-  context.remember = {after.data(), nullptr, K, L, L};
-  op->compress(block.exec, context, block.input(2), scope, {}, block.out());
-  if (!scope.excluded.empty()) cpu::send_excluded(block.exec, block.input(2), scope, StateWrite<T>{}, block.out());
+  Conversation<T> talk(*op, scope, 42);
+  talk.open(3);
+  talk.speak(block.exec,
+             {.clients = clients,
+              .input = block.input(2),
+              .remembered = rows_view<const T>(before.data(), K, L),
+              .remember = rows_view(after.data(), K, L)},
+             block.out());
   return std::move(block.payloads);
 }
 

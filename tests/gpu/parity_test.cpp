@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "compressors/compressor.hpp"
+#include "compressors/conversation.hpp"
 #include "fl_core/cuda/memory.hpp"
 #include "fl_core/cuda/payload_copy.hpp"
 #include "fl_core/payload_ops.hpp"
@@ -126,32 +126,29 @@ Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, S
   if (block.num_terms > 1) input.add(T(0.5), BatchView<const T>{g.data(), nullptr, block.K, block.P, block.P});
   while (input.num_terms < block.num_terms)
     input.add(T(-0.3) * T(input.num_terms), BatchView<const T>{g.data(), rows.data(), block.K, block.P, block.P});
-  const std::size_t L = op->client_state_size(scope), num_shared = op->cohort_state_size(scope);
+  const std::size_t L = op->client_state_size(scope);
   Buffer<T> before(block.K * L, device), after(block.K * L, device);
-  std::vector<T> shared(num_shared), estimate(block.P);
-  if (num_shared > 0) op->init_cohort_state(42, scope, shared.data());
+  std::vector<T> estimate(block.P);
+  Conversation<T> talk(*op, scope, 42);
 
   Outcome<T> outcome;
   std::vector<Payload<T>> messages(block.K);
   std::vector<Payload<T>*> pointers;
   for (Payload<T>& message : messages) pointers.push_back(&message);
   for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
-    for (int phase = 0; phase < op->num_phases(); ++phase) {
-      const Buffer<T> shared_there = place(shared, device);
-      CompressContext<T> context;
-      context.round = round;
-      context.phase = phase;
-      context.random_key = 42;
-      context.clients = block.clients;
-      context.shared = shared_there.data();
-      context.remembered = {before.data(), rows.data(), block.K, L, L};
-      context.remember = {after.data(), rows.data(), block.K, L, L};
-      for (Payload<T>& message : messages) message.clear(op->message_length(phase, scope));
-      const bool is_last = phase + 1 == op->num_phases();
-      const StateWrite<T> state{is_last ? rule : StateRule::none, {e.data(), rows.data(), block.K, block.P, block.P}};
-      op->compress(exec, context, input, scope, state, pointers);
+    for (talk.open(round); !talk.is_over();) {
+      talk.speak(exec,
+                 {.clients = block.clients,
+                  .input = input,
+                  .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
+                  .remembered = {before.data(), rows.data(), block.K, L, L},
+                  .remember = {after.data(), rows.data(), block.K, L, L}},
+                 pointers);
       for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
-      if (num_shared > 0) op->absorb_mean(phase, scope, (outcome.messages.end() - block.K)->value.span(), shared.data(), estimate.data());
+      const Payload<T>& first = *(outcome.messages.end() - block.K);
+      std::vector<T> mean(first.length);
+      if (talk.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
+      talk.hear(mean, estimate);
     }
     before.swap(after);
   }

@@ -337,7 +337,8 @@ std::vector<float> dense_outputs(MatrixProducts products, std::size_t d, std::si
   };
   const Buffer<float> in = there(first * kExamples * d, clients * kExamples * d), w = there(7, kOutputs * d);
   Buffer<float> out(clients * kExamples * kOutputs, Device::cuda);
-  const auto layer = cuda::make_dense<float>({.positions = 1, .inputs = d, .outputs = kOutputs, .bias = false});
+  const auto layer = cuda::make_device_layer<float>(
+      {.form = dense_form(1, d, kOutputs, false), .begin = 0, .inputs = d, .outputs = kOutputs, .number = 0});
   layer->forward({.exec = exec, .clients = clients, .B = kExamples, .products = products}, {w.data(), 0}, in.data(), out.data());
   std::vector<float> here(out.size());
   copy_bytes(here.data(), Device::cpu, out.data(), Device::cuda, out.size() * sizeof(float));
@@ -450,25 +451,39 @@ std::pair<std::vector<float>, std::vector<float>> forward_and_back(const cuda::D
   return found;
 }
 
+// Returns a layer's CUDA half for examples of `inputs` numbers.
+std::unique_ptr<cuda::DeviceLayer<float>> cuda_half(const LayerForm& form, std::size_t inputs) {
+  return cuda::make_device_layer<float>({.form = form, .begin = 0, .inputs = inputs, .outputs = inputs, .number = 0});
+}
+
 // As on the CPU (tests/clients/nn/nan_test.cpp): in relu it stays, a window with NaN gives NaN, and the last one takes the slope.
 TEST(GpuLayers, NanStaysNan) {
   if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> in{-1, nan, 2, 1, nan, -3, 0.5f, -4};
-  for (const form::Function function : {form::Function::relu, form::Function::tanh, form::Function::gelu}) {
-    const auto [y, d_x] = forward_and_back(*cuda::make_elementwise<float>({function}, in.size()), in, in.size());
+  for (const std::string function : {"relu", "tanh", "gelu"}) {
+    const auto [y, d_x] = forward_and_back(*cuda_half(LayerForm({}, {}, function), in.size()), in, in.size());
     for (std::size_t j = 0; j < in.size(); ++j) EXPECT_EQ(std::isnan(y[j]), std::isnan(in[j])) << j;
-    if (function == form::Function::relu) {
+    if (function == "relu") {
       EXPECT_EQ(d_x, (std::vector<float>{0, 1, 1, 1, 1, 0, 1, 0}));
     }
   }
-  const auto [largest, to] = forward_and_back(*cuda::make_pooling<float>({true, 1, 2, 4, 1, 2, 2, 2, 2, 2}), in, 2);
+  const LayerForm pooling({{"channels", 1},
+                           {"height", 2},
+                           {"width", 4},
+                           {"out_height", 1},
+                           {"out_width", 2},
+                           {"window_height", 2},
+                           {"window_width", 2},
+                           {"stride_height", 2},
+                           {"stride_width", 2}},
+                          {}, "max_pool");
+  const auto [largest, to] = forward_and_back(*cuda_half(pooling, in.size()), in, 2);
   EXPECT_TRUE(std::isnan(largest[0]));
   EXPECT_EQ(largest[1], 2.0f);
   EXPECT_EQ(to, (std::vector<float>{0, 0, 1, 0, 1, 0, 0, 0}));
   const std::vector<float> all(16, nan);
-  const form::Dropout half{0.5};
-  const auto dropout = cuda::make_dropout<float>(half, {.form = half, .begin = 0, .inputs = 16, .outputs = 16, .number = 0});
+  const auto dropout = cuda_half(LayerForm({{"rate", 0.5}}, {}, "dropout"), all.size());
   for (const float dropped : forward_and_back(*dropout, all, all.size()).first) EXPECT_TRUE(std::isnan(dropped));
 }
 

@@ -24,14 +24,16 @@ export FEDBITS="$work/fedbits" PATH="$work/without:$work/fedbits/bin:$PATH"
 launcher=$(command -v ccache || true)
 [ -z "$launcher" ] || export CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 
-# C++ of a how-to page that is no file of its own stands in its example.
+# C++ of a how-to page that is no file of its own stands in its example, or in the CUDA half beside it.
 check_excerpts() {
-  local page=$1 example=$2 line begins=1 named=0
+  local page=$1 example=$2 line begins=1 named=0 files
+  files=("$source/examples/$example")
+  [ ! -e "${files[0]%.cpp}.cu" ] || files+=("${files[0]%.cpp}.cu")
   while IFS= read -r line; do
     if [ "$begins" = 1 ]; then [[ $line =~ ^//\ [a-z_]+\.cpp$ ]] && named=1 || named=0; fi
     begins=0
     if [ "$line" = "=== end" ]; then begins=1; continue; fi
-    [ "$named" = 1 ] || grep -qxF -- "$line" "$source/examples/$example" || fail "$example has no line: $line"
+    [ "$named" = 1 ] || grep -qxF -- "$line" "${files[@]}" || fail "$example has no line: $line"
   done < <(blocks "$page" cpp)
 }
 
@@ -67,14 +69,15 @@ build_plugin() {
 }
 
 pages="$FEDBITS/share/doc/fedbits"
-for page in compressor measure model partitioner; do
+for page in compressor layer measure model partitioner; do
   page=how-to-add-a-$page.md
   echo "== $page"
   mkdir "$work/page"
   cd "$work/page"
   check_excerpts "$pages/$page" "$(grep -o '[a-z_]*\.cpp' <(blocks "$pages/$page" sh) | head -1)"
   type_page "$pages/$page" 15
-  grep -q " checks, 0 failed" said.txt || fail "the checks of $page"
+  # Layers have no checks of their own.
+  [ "$page" = how-to-add-a-layer.md ] || grep -q " checks, 0 failed" said.txt || fail "the checks of $page"
   # One run says how it ended; several are a table, below which stands where the results lie.
   grep -qE "^(.*  )?seed=[0-9]+  done  rounds 50 |^the results lie in (results|own); " said.txt || { cat said.txt; fail "the run of $page"; }
   for file in *.cpp; do

@@ -102,7 +102,7 @@ def plain(code):
 
 def check_signatures():
     """Looks for every line of the blocks of "c++" in the public headers; returns how many there are."""
-    folders = ("fl_core", "fl_core/cpu", "compressors")
+    folders = ("fl_core", "fl_core/cpu", "compressors", "clients", "clients/nn", "clients/cuda")
     headers = plain("\n".join(path.read_text() for folder in folders for path in sorted((SOURCE / folder).glob("*.hpp"))))
     tried = 0
     for page in sorted((SOURCE / "docs").glob("how-to-*.md")):

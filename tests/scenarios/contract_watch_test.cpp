@@ -58,7 +58,7 @@ TEST(ContractWatch, OneMessageBeyondRoundingBreaksAPointwiseClaim) {
 TEST(ContractWatch, KappaIsThatOfTheRoundsStepSize) {
   Contract contract;
   contract.kappa = 4;
-  contract.domain = kAtStepSizeOne;
+  contract.domain.at_step_size_one = true;
   ContractWatch watched = watch(contract);
   watched.see(1, 0.5, unit_messages({3.9}));
   EXPECT_THAT(watched.broken(), IsEmpty());
@@ -85,7 +85,7 @@ TEST(ContractWatch, MessagesThatTheOperatorDidNotMakeAreLeftOut) {
 
 TEST(ContractWatch, ADomainInWordsIsToldWithTheFinding) {
   Contract contract = contraction(0.5, Contract::Holds::pointwise);
-  contract.domain = "|x_j| < 512";
+  contract.domain.entries.most = 512;
   ContractWatch watched = watch(contract);
   watched.see(1, 1, unit_messages({0.75}));
   EXPECT_EQ(to_string(watched.broken().at(0)),

@@ -1,4 +1,4 @@
-// form::Branches: networks inside of a layer. What they made on the way forward is kept for the way back.
+// "residual" and "concat": networks inside of a layer. What they made on the way forward is kept for the way back.
 #include "clients/cuda/network.hpp"
 #include "fl_core/cuda/check.cuh"
 
@@ -66,12 +66,16 @@ class DeviceBranch {
   std::uint32_t layer_, salt_;
 };
 
+enum class Join {
+  add,     // the sum of the networks; with one network, the input is added
+  beside,  // one after the other
+};
+
 template <class T>
-class BranchesLayer final : public DeviceLayer<T> {
+class BranchesLayer : public DeviceLayer<T> {
  public:
-  BranchesLayer(const form::Branches& form, const NetworkForm::Layer& layer)
-      : adds_(form.join == form::Branches::Join::add), n_(layer.inputs) {
-    for (const NetworkForm& network : form.networks)
+  BranchesLayer(const NetworkForm::Layer& layer, Join join) : adds_(join == Join::add), n_(layer.inputs) {
+    for (const NetworkForm& network : layer.form.networks)
       branches_.emplace_back(network, layer.number, static_cast<std::uint32_t>(branches_.size() + 1));
   }
 
@@ -85,15 +89,10 @@ class BranchesLayer final : public DeviceLayer<T> {
     for (const auto& branch : branches_) kernels += branch.network().num_kernels() + 6;
     return kernels;
   }
-  [[nodiscard]] std::size_t saved_size(std::size_t examples) const override {
-    std::size_t entries = 0;
-    for (const auto& branch : branches_) entries += branch.network().kept_size(examples);
-    return entries;
-  }
-  [[nodiscard]] std::size_t room_size(std::size_t examples) const override {
-    std::size_t most = 0;
-    for (const auto& branch : branches_) most = std::max(most, branch.network().room_size(examples));
-    return most + examples * n_;
+  [[nodiscard]] std::vector<const DeviceNetwork<T>*> networks() const override {
+    std::vector<const DeviceNetwork<T>*> all;
+    for (const auto& branch : branches_) all.push_back(&branch.network());
+    return all;
   }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
@@ -159,13 +158,17 @@ class BranchesLayer final : public DeviceLayer<T> {
   std::size_t n_;
 };
 
-}  // namespace
-
 template <class T>
-std::unique_ptr<DeviceLayer<T>> make_branches(const form::Branches& form, const NetworkForm::Layer& layer) {
-  return std::make_unique<BranchesLayer<T>>(form, layer);
-}
-template std::unique_ptr<DeviceLayer<float>> make_branches(const form::Branches&, const NetworkForm::Layer&);
-template std::unique_ptr<DeviceLayer<double>> make_branches(const form::Branches&, const NetworkForm::Layer&);
+struct ResidualLayer final : BranchesLayer<T> {
+  explicit ResidualLayer(const NetworkForm::Layer& layer) : BranchesLayer<T>(layer, Join::add) {}
+};
+template <class T>
+struct ConcatLayer final : BranchesLayer<T> {
+  explicit ConcatLayer(const NetworkForm::Layer& layer) : BranchesLayer<T>(layer, Join::beside) {}
+};
 
+FL_REGISTER_CUDA_LAYER(ResidualLayer, "residual");
+FL_REGISTER_CUDA_LAYER(ConcatLayer, "concat");
+
+}  // namespace
 }  // namespace fl::cuda

@@ -1,4 +1,4 @@
-// form::Convolution: products with matrices of windows that are never written. All of a client's images are one product.
+// "conv2d": products with matrices of windows that are never written. All of a client's images are one product.
 //
 //   forward    out_k [channels, (b,y,x)]    = W [channels, (c,i,j)] windows [(c,i,j), (b,y,x)]
 //   weights    d_W   [channels, (c,i,j)]    = d_out [channels, (b,y,x)] windows^T
@@ -15,28 +15,29 @@
 namespace fl::cuda {
 namespace {
 
-// The numbers of a form::Convolution, and what kernels divide by.
+// The numbers of a convolution, and what kernels divide by.
 struct Geometry {
   std::uint32_t channels, height, width, out_channels, out_height, out_width, kernel, padding, stride;
   Divisor kernels, squares, out_widths, out_heights, out_planes, widths, heights, strides;
-  explicit Geometry(const form::Convolution& c)
-      : channels(static_cast<std::uint32_t>(c.channels)),
-        height(static_cast<std::uint32_t>(c.height)),
-        width(static_cast<std::uint32_t>(c.width)),
-        out_channels(static_cast<std::uint32_t>(c.out_channels)),
-        out_height(static_cast<std::uint32_t>(c.out_height)),
-        out_width(static_cast<std::uint32_t>(c.out_width)),
-        kernel(static_cast<std::uint32_t>(c.kernel)),
-        padding(static_cast<std::uint32_t>(c.padding)),
-        stride(static_cast<std::uint32_t>(c.stride)),
-        kernels(c.kernel),
-        squares(c.kernel * c.kernel),
-        out_widths(c.out_width),
-        out_heights(c.out_height),
-        out_planes(c.out_height * c.out_width),
-        widths(c.width),
-        heights(c.height),
-        strides(c.stride) {}
+  explicit Geometry(const LayerForm& form)
+      : channels(of(form, "channels")),
+        height(of(form, "height")),
+        width(of(form, "width")),
+        out_channels(of(form, "out_channels")),
+        out_height(of(form, "out_height")),
+        out_width(of(form, "out_width")),
+        kernel(of(form, "kernel")),
+        padding(of(form, "padding")),
+        stride(of(form, "stride")),
+        kernels(kernel),
+        squares(std::size_t{kernel} * kernel),
+        out_widths(out_width),
+        out_heights(out_height),
+        out_planes(std::size_t{out_height} * out_width),
+        widths(width),
+        heights(height),
+        strides(stride) {}
+  [[nodiscard]] static std::uint32_t of(const LayerForm& form, const char* number) { return static_cast<std::uint32_t>(form.size(number)); }
   [[nodiscard]] FL_HD std::uint32_t window() const { return channels * squares.divisor; }
   [[nodiscard]] FL_HD std::uint32_t pixels() const { return out_planes.divisor; }
   [[nodiscard]] FL_HD std::uint32_t image() const { return channels * height * width; }
@@ -174,7 +175,7 @@ struct StoreImages {
 template <class T>
 class ConvolutionLayer final : public DeviceLayer<T> {
  public:
-  explicit ConvolutionLayer(const form::Convolution& form) : g_(form), has_bias_(form.bias) {}
+  explicit ConvolutionLayer(const NetworkForm::Layer& layer) : g_(layer.form), has_bias_(layer.form.size("bias") > 0) {}
   [[nodiscard]] std::size_t num_kernels() const override { return 10; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
@@ -239,13 +240,7 @@ class ConvolutionLayer final : public DeviceLayer<T> {
   bool has_bias_;
 };
 
+FL_REGISTER_CUDA_LAYER(ConvolutionLayer, "conv2d");
+
 }  // namespace
-
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_convolution(const form::Convolution& form) {
-  return std::make_unique<ConvolutionLayer<T>>(form);
-}
-template std::unique_ptr<DeviceLayer<float>> make_convolution(const form::Convolution&);
-template std::unique_ptr<DeviceLayer<double>> make_convolution(const form::Convolution&);
-
 }  // namespace fl::cuda

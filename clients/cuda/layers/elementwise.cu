@@ -1,4 +1,4 @@
-// form::Elementwise and form::Dropout: one entry at a time, in place. NaN stays NaN.
+// "relu", "tanh", "gelu", "dropout" and "flatten": one entry at a time, in place. NaN stays NaN.
 #include <math.h>
 
 #include "clients/cuda/layer.hpp"
@@ -7,7 +7,7 @@
 namespace fl::cuda {
 namespace {
 
-using form::Function;
+enum class Function { relu, tanh, gelu };
 
 template <class T>
 __device__ T normal_cdf(T x) {
@@ -36,27 +36,32 @@ __global__ void apply_slope(std::size_t count, Function function, const T* in, c
     d_in[i] = d_out[i] * slope_of(function, function == Function::gelu ? in[i] : T(0), out[i]);
 }
 
-template <class T>
+template <class T, Function kFunction>
 class ElementwiseLayer final : public DeviceLayer<T> {
  public:
-  ElementwiseLayer(Function function, std::size_t entries) : function_(function), entries_(entries) {}
-  [[nodiscard]] bool needs_input() const override { return function_ == Function::gelu; }
-  [[nodiscard]] bool needs_output() const override { return function_ != Function::gelu; }
-  [[nodiscard]] bool works_in_place() const override { return function_ != Function::gelu; }
+  explicit ElementwiseLayer(const NetworkForm::Layer& layer) : entries_(layer.inputs) {}
+  [[nodiscard]] bool needs_input() const override { return kFunction == Function::gelu; }
+  [[nodiscard]] bool needs_output() const override { return kFunction != Function::gelu; }
+  [[nodiscard]] bool works_in_place() const override { return kFunction != Function::gelu; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
     const std::size_t count = pass.examples() * entries_;
-    Launch(pass.exec, "elementwise", blocks_for(count))(apply<T>, count, function_, in, out);
+    Launch(pass.exec, "elementwise", blocks_for(count))(apply<T>, count, kFunction, in, out);
   }
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T* out, const T* d_out, T* d_in,
                 const GradientStore<T>&) const override {
     const std::size_t count = pass.examples() * entries_;
-    if (d_in != nullptr) Launch(pass.exec, "elementwise_back", blocks_for(count))(apply_slope<T>, count, function_, in, out, d_out, d_in);
+    if (d_in != nullptr) Launch(pass.exec, "elementwise_back", blocks_for(count))(apply_slope<T>, count, kFunction, in, out, d_out, d_in);
   }
 
  private:
-  Function function_;
   std::size_t entries_;
 };
+template <class T>
+using ReluLayer = ElementwiseLayer<T, Function::relu>;
+template <class T>
+using TanhLayer = ElementwiseLayer<T, Function::tanh>;
+template <class T>
+using GeluLayer = ElementwiseLayer<T, Function::gelu>;
 
 // Entry i of client k's minibatch falls by word i of its stream; 4 `before` entries were dropped with earlier pieces of the minibatch. Four
 // entries a thread, which share their words' computation.
@@ -80,7 +85,7 @@ __global__ void drop(std::size_t clients, std::size_t per_client, std::size_t be
 template <class T>
 class DropoutLayer final : public DeviceLayer<T> {
  public:
-  DropoutLayer(double rate, std::size_t entries, std::uint32_t layer) : rate_(rate), entries_(entries), layer_(layer) {}
+  explicit DropoutLayer(const NetworkForm::Layer& layer) : rate_(layer.form.number("rate")), entries_(layer.inputs), layer_(layer.number) {}
   [[nodiscard]] bool needs_input() const override { return false; }
   [[nodiscard]] bool draws() const override { return true; }
   [[nodiscard]] bool works_in_place() const override { return true; }
@@ -107,21 +112,18 @@ class DropoutLayer final : public DeviceLayer<T> {
   std::uint32_t layer_;
 };
 
+// The same numbers under another shape: there is nothing to compute.
+template <class T>
+void register_flatten() {
+  const auto make = [](const NetworkForm::Layer&) -> std::unique_ptr<DeviceLayer<T>> { return nullptr; };
+  Registry::instance().add("layer", "flatten", Device::cuda, kPrecisionOf<T>, DeviceLayerFactory<T>(make));
+}
+const bool has_flatten = (register_flatten<float>(), register_flatten<double>(), true);
+
+FL_REGISTER_CUDA_LAYER(ReluLayer, "relu");
+FL_REGISTER_CUDA_LAYER(TanhLayer, "tanh");
+FL_REGISTER_CUDA_LAYER(GeluLayer, "gelu");
+FL_REGISTER_CUDA_LAYER(DropoutLayer, "dropout");
+
 }  // namespace
-
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_elementwise(const form::Elementwise& form, std::size_t entries) {
-  return std::make_unique<ElementwiseLayer<T>>(form.function, entries);
-}
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_dropout(const form::Dropout& form, const NetworkForm::Layer& layer) {
-  return std::make_unique<DropoutLayer<T>>(form.rate, layer.inputs, layer.number);
-}
-#define FL_INSTANTIATE(T)                                                                           \
-  template std::unique_ptr<DeviceLayer<T>> make_elementwise(const form::Elementwise&, std::size_t); \
-  template std::unique_ptr<DeviceLayer<T>> make_dropout(const form::Dropout&, const NetworkForm::Layer&);
-FL_INSTANTIATE(float)
-FL_INSTANTIATE(double)
-#undef FL_INSTANTIATE
-
 }  // namespace fl::cuda

@@ -1,4 +1,4 @@
-// form::Lstm: one product for the inputs of all positions, and per position one product and one kernel for the gates.
+// "lstm": one product for the inputs of all positions, and per position one product and one kernel for the gates.
 //
 // Rows are (example, position): gates [clients,B,L,4H], states c and h [clients,B,L,H]. The first bias goes into the product for the
 // inputs, the second where there is one into the gates.
@@ -90,27 +90,31 @@ struct Before {
 template <class T>
 class LstmLayer final : public DeviceLayer<T> {
  public:
-  explicit LstmLayer(const form::Lstm& form) : form_(form), L_(form.length), n_(form.inputs), H_(form.units) {}
+  explicit LstmLayer(const NetworkForm::Layer& layer)
+      : L_(layer.form.size("length")),
+        n_(layer.form.size("inputs")),
+        H_(layer.form.size("units")),
+        biases_(layer.form.size("biases")),
+        kept_(layer.form.memory.kept),
+        only_last_(layer.form.size("only_last") > 0) {}
   // All states are the output; of the last one alone, they are saved.
-  [[nodiscard]] bool needs_output() const override { return !form_.only_last; }
-  [[nodiscard]] std::size_t saved_size(std::size_t examples) const override { return examples * L_ * H_ * (form_.only_last ? 6 : 5); }
-  [[nodiscard]] std::size_t room_size(std::size_t examples) const override { return 2 * examples * H_; }
-  [[nodiscard]] std::size_t num_kernels() const override { return 6 * L_ + 9 + form_.biases; }
+  [[nodiscard]] bool needs_output() const override { return !only_last_; }
+  [[nodiscard]] std::size_t num_kernels() const override { return 6 * L_ + 9 + biases_; }
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     Workspace::Frame frame(*pass.exec.workspace);
     const std::size_t rows = pass.B * L_, examples = pass.examples();
-    const States s = states(pass, pass.saved != nullptr ? static_cast<T*>(pass.saved) : frame.take<T>(saved_size(examples)), out);
+    const States s = states(pass, pass.saved != nullptr ? static_cast<T*>(pass.saved) : frame.take<T>(examples * kept_), out);
     matrix_product<T>(pass, "lstm_inputs", rows, 4 * H_, n_, LeftMatrix<T>{in, rows * n_, n_}, RightMatrix<T, true>{w.data, w.stride, n_},
                       StoreMatrix<T>{s.gates, rows * 4 * H_, 4 * H_, false, w.data + bias(), w.stride});
-    const LayerWeights<T> second{form_.biases > 1 ? w.data + bias() + 4 * H_ : nullptr, w.stride};
+    const LayerWeights<T> second{biases_ > 1 ? w.data + bias() + 4 * H_ : nullptr, w.stride};
     for (std::size_t t = 0; t < L_; ++t) {
       if (t > 0)
         matrix_product<T>(pass, "lstm_states", pass.B, 4 * H_, H_, LeftMatrix<T>{s.h + (t - 1) * H_, rows * H_, L_ * H_},
                           RightMatrix<T, true>{w.data + hidden(), w.stride, H_},
                           StoreMatrix<T>{s.gates + t * 4 * H_, rows * 4 * H_, L_ * 4 * H_, true});
       Launch(pass.exec, "lstm_position", blocks_for(examples * H_))(take_position<T>, examples, pass.B, H_, L_, t, second, s.gates, s.c,
-                                                                    s.h, form_.only_last && t + 1 == L_ ? out : nullptr);
+                                                                    s.h, only_last_ && t + 1 == L_ ? out : nullptr);
     }
   }
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
@@ -120,9 +124,9 @@ class LstmLayer final : public DeviceLayer<T> {
     const States s = states(pass, static_cast<T*>(pass.saved), const_cast<T*>(out));  // only read
     T *d_h = frame.take<T>(examples * H_), *d_c = frame.take<T>(examples * H_);
     for (std::size_t t = L_; t-- > 0;) {
-      const T* from = !form_.only_last ? d_out + t * H_ : t + 1 == L_ ? d_out : nullptr;
+      const T* from = !only_last_ ? d_out + t * H_ : t + 1 == L_ ? d_out : nullptr;
       Launch(pass.exec, "lstm_position_back", blocks_for(examples * H_))(take_position_back<T>, examples, H_, L_, t, s.gates, s.c, d_h, d_c,
-                                                                         from, form_.only_last ? H_ : L_ * H_);
+                                                                         from, only_last_ ? H_ : L_ * H_);
       if (t > 0)
         matrix_product<T>(pass, "lstm_by_states", pass.B, H_, G, LeftMatrix<T>{s.gates + t * G, rows * G, L_ * G},
                           RightMatrix<T>{w.data + hidden(), w.stride, H_}, StoreMatrix<T>{d_h, pass.B * H_, H_});
@@ -135,8 +139,7 @@ class LstmLayer final : public DeviceLayer<T> {
     tiled_product<T>(pass.exec, pass.products, "lstm_by_weights_h", pass.clients, G, H_, rows, slopes,
                      Before<T>{s.h, rows * H_, static_cast<std::uint32_t>(H_), Divisor(L_)},
                      StoreGradient<T>{by_weights.from(hidden()), H_});
-    for (std::size_t number = 0; number < form_.biases; ++number)
-      bias_slopes<T>(pass, G, L_, 1, s.gates, by_weights.from(bias() + number * G));
+    for (std::size_t number = 0; number < biases_; ++number) bias_slopes<T>(pass, G, L_, 1, s.gates, by_weights.from(bias() + number * G));
   }
 
  private:
@@ -145,21 +148,15 @@ class LstmLayer final : public DeviceLayer<T> {
   };
   [[nodiscard]] States states(const LayerPass& pass, T* saved, T* out) const {
     const std::size_t n = pass.examples() * L_ * H_;
-    return {saved, saved + 4 * n, form_.only_last ? saved + 5 * n : out};
+    return {saved, saved + 4 * n, only_last_ ? saved + 5 * n : out};
   }
   [[nodiscard]] std::size_t hidden() const { return 4 * H_ * n_; }
   [[nodiscard]] std::size_t bias() const { return 4 * H_ * (n_ + H_); }
-  form::Lstm form_;
-  std::size_t L_, n_, H_;
+  std::size_t L_, n_, H_, biases_, kept_;
+  bool only_last_;  // of the states, only the last comes out
 };
 
+FL_REGISTER_CUDA_LAYER(LstmLayer, "lstm");
+
 }  // namespace
-
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_lstm(const form::Lstm& form) {
-  return std::make_unique<LstmLayer<T>>(form);
-}
-template std::unique_ptr<DeviceLayer<float>> make_lstm(const form::Lstm&);
-template std::unique_ptr<DeviceLayer<double>> make_lstm(const form::Lstm&);
-
 }  // namespace fl::cuda

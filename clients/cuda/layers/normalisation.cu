@@ -1,4 +1,4 @@
-// form::GroupNorm and form::BatchNorm: a block of threads per group, which goes over its entries for the mean, for the variance and to
+// "group_norm" and "batch_norm": a block of threads per group, which goes over its entries for the mean, for the variance and to
 // normalise them. Sums are in double: thread i adds up every entry i, i + threads, ..., whatever the other clients' minibatches hold.
 #include <math.h>
 
@@ -105,11 +105,8 @@ __global__ void add_examples(std::size_t clients, std::size_t B, std::size_t cha
 template <class T>
 class GroupNormLayer final : public DeviceLayer<T> {
  public:
-  explicit GroupNormLayer(const form::GroupNorm& form) : shape_(form.channels, form.pixels, form.groups), epsilon_(form.epsilon) {}
-  [[nodiscard]] std::size_t saved_size(std::size_t examples) const override { return 2 * examples * shape_.groups; }
-  [[nodiscard]] std::size_t room_size(std::size_t examples) const override {
-    return examples * 2 * shape_.channels * sizeof(double) / sizeof(T);
-  }
+  explicit GroupNormLayer(const NetworkForm::Layer& layer)
+      : shape_(layer.form.size("channels"), layer.form.size("pixels"), layer.form.size("groups")), epsilon_(layer.form.number("epsilon")) {}
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     Launch(pass.exec, "normalise_groups", pass.examples() * shape_.groups, threads_for_sum(shape_.group_size()))(
@@ -243,10 +240,8 @@ __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B,
 template <class T>
 class BatchNormLayer final : public DeviceLayer<T> {
  public:
-  explicit BatchNormLayer(const form::BatchNorm& form) : shape_(form.channels, form.pixels, 1), epsilon_(form.epsilon) {}
-  [[nodiscard]] std::size_t saved_size(std::size_t examples) const override {
-    return 3 * shape_.channels * examples;
-  }  // examples >= clients
+  explicit BatchNormLayer(const NetworkForm::Layer& layer)
+      : shape_(layer.form.size("channels"), layer.form.size("pixels"), 1), epsilon_(layer.form.number("epsilon")) {}
 
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
     const std::size_t per_client = pass.B * shape_.group_size();
@@ -272,21 +267,8 @@ class BatchNormLayer final : public DeviceLayer<T> {
   double epsilon_;
 };
 
+FL_REGISTER_CUDA_LAYER(GroupNormLayer, "group_norm");
+FL_REGISTER_CUDA_LAYER(BatchNormLayer, "batch_norm");
+
 }  // namespace
-
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_group_norm(const form::GroupNorm& form) {
-  return std::make_unique<GroupNormLayer<T>>(form);
-}
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_batch_norm(const form::BatchNorm& form) {
-  return std::make_unique<BatchNormLayer<T>>(form);
-}
-#define FL_INSTANTIATE(T)                                                           \
-  template std::unique_ptr<DeviceLayer<T>> make_group_norm(const form::GroupNorm&); \
-  template std::unique_ptr<DeviceLayer<T>> make_batch_norm(const form::BatchNorm&);
-FL_INSTANTIATE(float)
-FL_INSTANTIATE(double)
-#undef FL_INSTANTIATE
-
 }  // namespace fl::cuda

@@ -1,4 +1,5 @@
-// form::Pooling: a thread per entry of the output, and backward one per entry of the input, which looks at the windows that hold it.
+// "max_pool" and "mean_pool": a thread per entry of the output, and backward one per entry of the input, which looks at the windows that
+// hold it.
 #include <algorithm>
 
 #include "clients/cuda/divisor.hpp"
@@ -12,24 +13,25 @@ struct Windows {
   std::uint32_t height, width, out_height, out_width, window_height, window_width, stride_height, stride_width;
   bool takes_largest;
   Divisor widths, heights, out_widths, out_heights, strides_across, strides_down, planes, out_planes;
-  explicit Windows(const form::Pooling& p)
-      : height(static_cast<std::uint32_t>(p.height)),
-        width(static_cast<std::uint32_t>(p.width)),
-        out_height(static_cast<std::uint32_t>(p.out_height)),
-        out_width(static_cast<std::uint32_t>(p.out_width)),
-        window_height(static_cast<std::uint32_t>(p.window_height)),
-        window_width(static_cast<std::uint32_t>(p.window_width)),
-        stride_height(static_cast<std::uint32_t>(p.stride_height)),
-        stride_width(static_cast<std::uint32_t>(p.stride_width)),
-        takes_largest(p.takes_largest),
-        widths(p.width),
-        heights(p.height),
-        out_widths(p.out_width),
-        out_heights(p.out_height),
-        strides_across(p.stride_width),
-        strides_down(p.stride_height),
-        planes(p.height * p.width),
-        out_planes(p.out_height * p.out_width) {}
+  Windows(const LayerForm& form, bool largest)
+      : height(of(form, "height")),
+        width(of(form, "width")),
+        out_height(of(form, "out_height")),
+        out_width(of(form, "out_width")),
+        window_height(of(form, "window_height")),
+        window_width(of(form, "window_width")),
+        stride_height(of(form, "stride_height")),
+        stride_width(of(form, "stride_width")),
+        takes_largest(largest),
+        widths(width),
+        heights(height),
+        out_widths(out_width),
+        out_heights(out_height),
+        strides_across(stride_width),
+        strides_down(stride_height),
+        planes(std::size_t{height} * width),
+        out_planes(std::size_t{out_height} * out_width) {}
+  [[nodiscard]] static std::uint32_t of(const LayerForm& form, const char* number) { return static_cast<std::uint32_t>(form.size(number)); }
 
   // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones, and the last NaN where there is one.
   template <class T>
@@ -95,10 +97,10 @@ __global__ void pool_back(Windows w, std::uint32_t planes, const T* in, const T*
 }
 
 template <class T>
-class PoolingLayer final : public DeviceLayer<T> {
+class PoolingLayer : public DeviceLayer<T> {
  public:
-  explicit PoolingLayer(const form::Pooling& form) : form_(form), windows_(form) {}
-  [[nodiscard]] bool needs_input() const override { return form_.takes_largest; }
+  PoolingLayer(const LayerForm& form, bool takes_largest) : channels_(form.size("channels")), windows_(form, takes_largest) {}
+  [[nodiscard]] bool needs_input() const override { return windows_.takes_largest; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
     for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
       Launch(pass.exec, "pool", blocks_for(std::size_t{planes} * windows_.out_planes.divisor))(
@@ -120,20 +122,24 @@ class PoolingLayer final : public DeviceLayer<T> {
   template <class Use>
   void for_planes(const LayerPass& pass, const Use& use) const {
     constexpr std::size_t kMostEntries = (std::size_t{1} << 31) - 1;
-    const std::size_t planes = pass.examples() * form_.channels, most = kMostEntries / windows_.planes.divisor;
+    const std::size_t planes = pass.examples() * channels_, most = kMostEntries / windows_.planes.divisor;
     for (std::size_t first = 0; first < planes; first += most) use(first, static_cast<std::uint32_t>(std::min(most, planes - first)));
   }
-  form::Pooling form_;
+  std::size_t channels_;
   Windows windows_;
 };
 
-}  // namespace
-
 template <class T>
-std::unique_ptr<DeviceLayer<T>> make_pooling(const form::Pooling& form) {
-  return std::make_unique<PoolingLayer<T>>(form);
-}
-template std::unique_ptr<DeviceLayer<float>> make_pooling(const form::Pooling&);
-template std::unique_ptr<DeviceLayer<double>> make_pooling(const form::Pooling&);
+struct MaxPoolLayer final : PoolingLayer<T> {
+  explicit MaxPoolLayer(const NetworkForm::Layer& layer) : PoolingLayer<T>(layer.form, true) {}
+};
+template <class T>
+struct MeanPoolLayer final : PoolingLayer<T> {
+  explicit MeanPoolLayer(const NetworkForm::Layer& layer) : PoolingLayer<T>(layer.form, false) {}
+};
 
+FL_REGISTER_CUDA_LAYER(MaxPoolLayer, "max_pool");
+FL_REGISTER_CUDA_LAYER(MeanPoolLayer, "mean_pool");
+
+}  // namespace
 }  // namespace fl::cuda

@@ -1,4 +1,4 @@
-// form::Embedding and form::Product.
+// "embedding" and "product".
 #include <math.h>
 
 #include "clients/cuda/layer.hpp"
@@ -61,24 +61,23 @@ __global__ void look_up_slopes(std::size_t clients, std::size_t per_client, std:
 template <class T>
 class EmbeddingLayer final : public DeviceLayer<T> {
  public:
-  explicit EmbeddingLayer(const form::Embedding& form) : form_(form) {}
+  explicit EmbeddingLayer(const NetworkForm::Layer& layer)
+      : entries_(layer.form.size("entries")), units_(layer.form.size("units")), length_(layer.form.size("length")) {}
   void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const override {
-    const std::size_t per_client = pass.B * form_.length, places = pass.clients * per_client;
-    Launch(pass.exec, "embedding", blocks_for(places * form_.units))(look_up<T>, places, per_client, form_.entries, form_.units, w, in,
-                                                                     out);
+    const std::size_t per_client = pass.B * length_, places = pass.clients * per_client;
+    Launch(pass.exec, "embedding", blocks_for(places * units_))(look_up<T>, places, per_client, entries_, units_, w, in, out);
   }
   // Numbers of the data have no slope.
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
                 const GradientStore<T>& by_weights) const override {
-    const std::size_t per_client = pass.B * form_.length,
-                      warps = pass.clients * form_.entries * ((form_.units + kWarpUnits - 1) / kWarpUnits);
-    Launch(pass.exec, "embedding_by_weights", blocks_for(warps * kWarp))(look_up_slopes<T>, pass.clients, per_client, form_.entries,
-                                                                         form_.units, in, d_out, by_weights);
+    const std::size_t per_client = pass.B * length_, warps = pass.clients * entries_ * ((units_ + kWarpUnits - 1) / kWarpUnits);
+    Launch(pass.exec, "embedding_by_weights", blocks_for(warps * kWarp))(look_up_slopes<T>, pass.clients, per_client, entries_, units_, in,
+                                                                         d_out, by_weights);
     if (d_in != nullptr) FL_CUDA_CHECK(cudaMemsetAsync(d_in, 0, pass.clients * per_client * sizeof(T), stream_of(pass.exec)));
   }
 
  private:
-  form::Embedding form_;
+  std::size_t entries_, units_, length_;
 };
 
 // The product over all positions of an example's sequence but `left_out`.
@@ -109,37 +108,24 @@ __global__ void multiply_positions_back(std::size_t examples, std::size_t length
 template <class T>
 class ProductLayer final : public DeviceLayer<T> {
  public:
-  explicit ProductLayer(const form::Product& form) : form_(form) {}
+  explicit ProductLayer(const NetworkForm::Layer& layer) : length_(layer.form.size("length")), entries_(layer.form.size("entries")) {}
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
-    Launch(pass.exec, "product", blocks_for(pass.examples() * form_.entries))(multiply_positions<T>, pass.examples(), form_.length,
-                                                                              form_.entries, in, out);
+    Launch(pass.exec, "product", blocks_for(pass.examples() * entries_))(multiply_positions<T>, pass.examples(), length_, entries_, in,
+                                                                         out);
   }
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
                 const GradientStore<T>&) const override {
     if (d_in == nullptr) return;
-    Launch(pass.exec, "product_back", blocks_for(pass.examples() * form_.length * form_.entries))(
-        multiply_positions_back<T>, pass.examples(), form_.length, form_.entries, in, d_out, d_in);
+    Launch(pass.exec, "product_back", blocks_for(pass.examples() * length_ * entries_))(multiply_positions_back<T>, pass.examples(),
+                                                                                        length_, entries_, in, d_out, d_in);
   }
 
  private:
-  form::Product form_;
+  std::size_t length_, entries_;
 };
 
+FL_REGISTER_CUDA_LAYER(EmbeddingLayer, "embedding");
+FL_REGISTER_CUDA_LAYER(ProductLayer, "product");
+
 }  // namespace
-
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_embedding(const form::Embedding& form) {
-  return std::make_unique<EmbeddingLayer<T>>(form);
-}
-template <class T>
-std::unique_ptr<DeviceLayer<T>> make_product(const form::Product& form) {
-  return std::make_unique<ProductLayer<T>>(form);
-}
-#define FL_INSTANTIATE(T)                                                          \
-  template std::unique_ptr<DeviceLayer<T>> make_embedding(const form::Embedding&); \
-  template std::unique_ptr<DeviceLayer<T>> make_product(const form::Product&);
-FL_INSTANTIATE(float)
-FL_INSTANTIATE(double)
-#undef FL_INSTANTIATE
-
 }  // namespace fl::cuda

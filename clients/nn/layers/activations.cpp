@@ -18,7 +18,6 @@ class Elementwise : public Module<T> {
     return input;
   }
   [[nodiscard]] bool needs_output() const override { return true; }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Elementwise{Function::kForm}; }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { Function::values(pass.B * n_, in, out); }
   void backward(const Pass& pass, const T*, const T* in, const T* out, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in == nullptr) return;
@@ -31,7 +30,6 @@ class Elementwise : public Module<T> {
 
 template <class T>
 struct ReluFunction {
-  static constexpr form::Function kForm = form::Function::relu;
   static void values(std::size_t n, const T* x, T* y) {
     for (std::size_t j = 0; j < n; ++j) y[j] = x[j] <= T(0) ? T(0) : x[j];
   }
@@ -39,13 +37,11 @@ struct ReluFunction {
 };
 template <class T>
 struct TanhFunction {
-  static constexpr form::Function kForm = form::Function::tanh;
   static void values(std::size_t n, const T* x, T* y) { tanh_of(n, x, y); }
   static T derivative(T, T y) { return T(1) - y * y; }
 };
 template <class T>
 struct GeluFunction {
-  static constexpr form::Function kForm = form::Function::gelu;
   static T cdf(T x) { return T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440))); }
   static void values(std::size_t n, const T* x, T* y) {
     for (std::size_t j = 0; j < n; ++j) y[j] = x[j] * cdf(x[j]);

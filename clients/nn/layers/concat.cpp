@@ -38,9 +38,7 @@ class Concat final : public Module<T> {
     return {{first_.output().size() + second_.output().size()}};
   }
   [[nodiscard]] std::vector<Layer> tensors() const override { return tensors_of(first_, "first", second_, "second"); }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override {
-    return form_of<T>(form::Branches::Join::beside, {&first_, &second_});
-  }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override { return form_of<T>({&first_, &second_}); }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * n_ + std::max(first_.room_size(B), second_.room_size(B)); }
   [[nodiscard]] std::size_t least_examples() const override { return std::max(first_.least_examples(), second_.least_examples()); }
   void initial(RandomSequence& random, T* w) const override {

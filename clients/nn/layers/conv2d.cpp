@@ -61,9 +61,21 @@ class Conv2d final : public Module<T> {
     if (options_.bias) draw_initial(options_.init, random, window_, fan_out, true, w + out_channels_ * window_, out_channels_);
   }
 
-  [[nodiscard]] std::optional<form::Layer> as_form() const override {
-    return form::Convolution{in_.channels(), in_.height(), in_.width(), out_channels_, out_h_,
-                             out_w_,         kernel_,      padding_,    stride_,       options_.bias};
+  // Windows of the input, or of the slopes by the output, may be laid out as a matrix for its products.
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    const std::size_t square = kernel_ * kernel_, places = out_h_ * out_w_, pixels = in_.height() * in_.width();
+    return LayerForm({{"channels", in_.channels()},
+                      {"height", in_.height()},
+                      {"width", in_.width()},
+                      {"out_channels", out_channels_},
+                      {"out_height", out_h_},
+                      {"out_width", out_w_},
+                      {"kernel", kernel_},
+                      {"padding", padding_},
+                      {"stride", stride_},
+                      {"bias", options_.bias}},
+                     {.windows = std::max(places * in_.channels() * square, pixels * out_channels_ * square),
+                      .products = {{places, out_channels_, in_.channels() * square}, {pixels, in_.channels(), out_channels_ * square}}});
   }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {

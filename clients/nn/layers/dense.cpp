@@ -23,6 +23,11 @@ inline void describe(Schema& s, DenseOptions& o) {
 
 }  // namespace nn
 
+LayerForm dense_form(std::size_t positions, std::size_t inputs, std::size_t outputs, bool bias) {
+  return LayerForm({{"positions", positions}, {"inputs", inputs}, {"outputs", outputs}, {"bias", bias}},
+                   {.products = {{positions, outputs, inputs}}}, "dense");
+}
+
 namespace nn::FL_DEVICE_NS {
 
 template <class T>
@@ -49,7 +54,7 @@ class Dense final : public Module<T> {
     if (options_.bias) draw_initial(options_.init, random, n_, units_, true, w + units_ * n_, units_);
   }
 
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Dense{positions_, n_, units_, options_.bias}; }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override { return dense_form(positions_, n_, units_, options_.bias); }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     const std::size_t rows = pass.B * positions_;

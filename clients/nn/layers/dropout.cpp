@@ -26,7 +26,7 @@ class Dropout final : public Module<T> {
     n_ = input.size();
     return input;
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Dropout{rate_}; }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({{"rate", rate_}}); }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { apply(pass, in, out); }
   void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in != nullptr) apply(pass, d_out, d_in);

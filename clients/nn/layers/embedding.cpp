@@ -40,9 +40,9 @@ class Embedding final : public Module<T> {
   }
   [[nodiscard]] std::vector<Layer> tensors() const override { return {{"weight", 0, entries_, units_}}; }
   // Where tokens may be beyond the table, the CPU says so.
-  [[nodiscard]] std::optional<form::Layer> as_form() const override {
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
     if (vocabulary_ == 0 || vocabulary_ > entries_) return std::nullopt;
-    return form::Embedding{entries_, units_, length_};
+    return LayerForm({{"entries", entries_}, {"units", units_}, {"length", length_}});
   }
   void initial(RandomSequence& random, T* w) const override {
     for (std::size_t j = 0; j < entries_ * units_; ++j) w[j] = static_cast<T>(deviation_ * random.normal());

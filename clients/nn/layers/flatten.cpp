@@ -13,7 +13,7 @@ class Flatten final : public Module<T> {
     n_ = input.size();
     return {{n_}};
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Flatten{}; }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({}, {.writes_output = false}); }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override { std::copy_n(in, pass.B * n_, out); }
   void backward(const Pass& pass, const T*, const T*, const T*, const T*, const T* d_out, T* d_in, T*) const override {
     if (d_in != nullptr) std::copy_n(d_out, pass.B * n_, d_in);

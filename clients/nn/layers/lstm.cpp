@@ -69,7 +69,11 @@ class Lstm final : public Module<T> {
       std::fill_n(w + bias(), 4 * H_, T(0));
     for (std::size_t j = 0; j < H_; ++j) w[bias() + H_ + j] += static_cast<T>(forget_bias_);
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Lstm{L_, n_, H_, biases_, last_}; }
+  // Kept are four gates and c, and h where it is not the output; slopes by c and h of one position are the room.
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    return LayerForm({{"length", L_}, {"inputs", n_}, {"units", H_}, {"biases", biases_}, {"only_last", last_}},
+                     {.kept = L_ * H_ * (last_ ? 6 : 5), .room = 2 * H_, .products = {{L_, 4 * H_, n_}, {L_, 4 * H_, H_}}});
+  }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * H_ * (5 * L_ + 2); }
   // Gates after their functions [B,L,4H], c [B,L,H], tanh(c) [B,L,H], h [B,L,H].
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return B * L_ * 7 * H_; }

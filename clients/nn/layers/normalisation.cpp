@@ -45,8 +45,10 @@ class GroupNorm final : public Module<T> {
     std::fill_n(w, channels_, T(1));
     std::fill_n(w + channels_, channels_, T(0));
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override {
-    return form::GroupNorm{groups_, channels_, pixels_, options_.epsilon};
+  // Kept are mean and 1/deviation of each group; slopes by weight and bias of each channel, in double, are the room.
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    return LayerForm({{"groups", groups_}, {"channels", channels_}, {"pixels", pixels_}, {"epsilon", options_.epsilon}},
+                     {.kept = 2 * groups_, .room = 2 * channels_ * sizeof(double) / sizeof(T)});
   }
   // Mean and 1/deviation of each group.
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return 2 * B * groups_; }
@@ -133,7 +135,10 @@ class BatchNorm final : public Module<T> {
     std::fill_n(w + channels_, 2 * channels_, T(0));
     std::fill_n(w + 3 * channels_, channels_, T(1));
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::BatchNorm{channels_, pixels_, options_.epsilon}; }
+  // Kept are mean, 1/deviation and variance of each channel of a client, which has an example or more.
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    return LayerForm({{"channels", channels_}, {"pixels", pixels_}, {"epsilon", options_.epsilon}}, {.kept = 3 * channels_});
+  }
   // Mean, 1/deviation and variance of each channel.
   [[nodiscard]] std::size_t saved_size(std::size_t) const override { return 3 * channels_; }
   // One entry of a channel has no variance.

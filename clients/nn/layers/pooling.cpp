@@ -42,11 +42,19 @@ class Pooling : public Module<T> {
     out_w_ = (width_ - window_w_) / stride_w_ + 1;
     return {{channels_, out_h_, out_w_}};
   }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    return LayerForm({{"channels", channels_},
+                      {"height", height_},
+                      {"width", width_},
+                      {"out_height", out_h_},
+                      {"out_width", out_w_},
+                      {"window_height", window_h_},
+                      {"window_width", window_w_},
+                      {"stride_height", stride_h_},
+                      {"stride_width", stride_w_}});
+  }
 
  protected:
-  [[nodiscard]] form::Layer form_of(bool takes_largest) const {
-    return form::Pooling{takes_largest, channels_, height_, width_, out_h_, out_w_, window_h_, window_w_, stride_h_, stride_w_};
-  }
   [[nodiscard]] std::size_t in_size() const { return channels_ * height_ * width_; }
   // Calls f(offset of the window's first entry in the plane, index of the output in its plane).
   template <class F>
@@ -62,7 +70,6 @@ template <class T>
 class MaxPool final : public Pooling<T> {
  public:
   using Pooling<T>::Pooling;
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return this->form_of(true); }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
     const std::size_t plane = this->height_ * this->width_, out_plane = this->out_h_ * this->out_w_;
     const Ends ends{in + pass.B * this->in_size(), out + pass.B * this->channels_ * out_plane};
@@ -198,7 +205,6 @@ template <class T>
 class MeanPool final : public Pooling<T> {
  public:
   using Pooling<T>::Pooling;
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return this->form_of(false); }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
     each(pass, [&](std::size_t at, std::size_t o, T share, bool first) { out[o] = (first ? T(0) : out[o]) + share * in[at]; });
   }

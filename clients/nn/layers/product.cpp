@@ -19,7 +19,7 @@ class Product final : public Module<T> {
     n_ = input.dims[1];
     return {{n_}};
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override { return form::Product{length_, n_}; }
+  [[nodiscard]] std::optional<LayerForm> as_form() const override { return LayerForm({{"length", length_}, {"entries", n_}}); }
   void forward(const Pass& pass, const T*, const T* in, T* out, T*) const override {
     for (std::size_t b = 0; b < pass.B; ++b) product_without(in + b * length_ * n_, length_, out + b * n_);
   }

@@ -43,8 +43,8 @@ class Residual final : public Module<T> {
   [[nodiscard]] std::vector<Layer> tensors() const override {
     return has_shortcut() ? tensors_of(body_, "body", shortcut_, "shortcut") : body_.network().tensors("body.");
   }
-  [[nodiscard]] std::optional<form::Layer> as_form() const override {
-    return has_shortcut() ? form_of<T>(form::Branches::Join::add, {&body_, &shortcut_}) : form_of<T>(form::Branches::Join::add, {&body_});
+  [[nodiscard]] std::optional<LayerForm> as_form() const override {
+    return has_shortcut() ? form_of<T>({&body_, &shortcut_}) : form_of<T>({&body_});
   }
   [[nodiscard]] std::size_t room_size(std::size_t B) const override {
     return has_shortcut() ? B * n_ + std::max(body_.room_size(B), shortcut_.room_size(B)) : body_.room_size(B);
