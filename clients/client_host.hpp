@@ -37,6 +37,10 @@ class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override;
   void persist(Archive& archive) override;
 
+  void keep_updates(bool keep) override { runner_.keep_updates(keep); }
+  [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const override { return runner_.updates(cohort, P); }
+  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return runner_.measures(); }
+  [[nodiscard]] std::span<const OperatorError> operator_errors() const override { return runner_.operator_errors(); }
   [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override;
   void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
   void put_own_statistics(std::uint32_t client, T* x) override;

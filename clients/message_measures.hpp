@@ -3,13 +3,13 @@
 // Norms are taken where the block is, on the CPU or on a GPU, with the same bits (fl_core/row_norms.hpp).
 #pragma once
 
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
+#include "fl_core/client_measures.hpp"
 #include "fl_core/cohort_runner.hpp"
 #include "fl_core/exec.hpp"
 #include "fl_core/round_views.hpp"
@@ -19,12 +19,6 @@ namespace fl {
 // Norms as the published logistic-regression code stores them, where they differ from what the formulas say: it takes them after the
 // memory was overwritten in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated one only.
 enum class PublishedMetrics { none, ec_gd, ec_sgd };
-
-// One message as its operator left it, before the feedback saw it, whatever is published: |p|^2 and |C(p) - p|^2. NaN where the round has
-// none, or another operator made it (a dense one).
-struct OperatorError {
-  double input = std::numeric_limits<double>::quiet_NaN(), error = std::numeric_limits<double>::quiet_NaN();
-};
 
 // Returns the channel whose messages are measured: the only one, or the one that is called "model"; null without such a channel.
 template <class T>

@@ -1,6 +1,8 @@
 // Squared norms of one client's message, which measures of a round are made of.
 #pragma once
 
+#include <limits>
+
 namespace fl {
 
 // Squared norms of one client in one round, in the unit of the compressor's input.
@@ -9,6 +11,12 @@ struct ClientMeasures {
   double input = 0;              // |input without memory|^2
   double compensated = 0;        // |p|^2
   double compression_error = 0;  // |C(p) - p|^2
+};
+
+// One message as its operator left it, before the feedback saw it, whatever is published: |p|^2 and |C(p) - p|^2. NaN where the round has
+// none, or another operator made it (a dense one).
+struct OperatorError {
+  double input = std::numeric_limits<double>::quiet_NaN(), error = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace fl

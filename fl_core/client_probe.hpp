@@ -2,9 +2,13 @@
 // of a round depends on the answers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "fl_core/batch_view.hpp"
+#include "fl_core/client_measures.hpp"
 
 namespace fl {
 
@@ -13,6 +17,13 @@ class ClientProbe {
  public:
   virtual ~ClientProbe() = default;
 
+  // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
+  // undivided by its work; the memory goes when they no longer do.
+  virtual void keep_updates(bool keep) = 0;
+  [[nodiscard]] virtual BatchView<const T> updates(std::size_t cohort, std::size_t P) const = 0;
+  // Norms of the round's messages, [M], and the errors of the measured channel's operator; valid when RoundOrder::measure was set.
+  [[nodiscard]] virtual std::span<const ClientMeasures> measures() const = 0;
+  [[nodiscard]] virtual std::span<const OperatorError> operator_errors() const = 0;
   // Returns sum_i w_i e_i [P] over all clients, with the error memory that each would begin `round` with. `replacement` is the server's
   // mean memory where that takes the place of an absent client's, or empty.
   [[nodiscard]] virtual std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) = 0;

@@ -152,13 +152,8 @@ Calibration Experiment<T>::calibrate(double seconds) {
 // Clients that have not been met yet, as far as memory is for them, and the rows of the result: kept, packed and sent.
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
-  const std::size_t N = clients_->num_clients();
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
-  double met = 0;
-  for (std::uint32_t i = 0; i < N; ++i) met += clients_->acknowledged(i) > 0 ? 1 : 0;
-  const double will_meet = std::min(static_cast<double>(N), static_cast<double>(total) * static_cast<double>(round_->plan().cohort.size()));
-  const auto seats = static_cast<double>(clients_->num_seats());
-  return static_cast<std::uint64_t>((std::min(will_meet, seats) - std::min(met, seats)) * static_cast<double>(clients_->client_bytes())) +
+  return clients_->growth_bytes(static_cast<double>(total) * static_cast<double>(server_.round->plan().cohort.size())) +
          3 * total * (sizeof(RoundRow) + measure_set_.columns().size() * sizeof(double));
 }
 

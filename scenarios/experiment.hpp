@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "clients/block_runner.hpp"
-#include "clients/client_host.hpp"
 #include "clients/minibatches.hpp"
 #include "fl_core/state_pager.hpp"
 #include "scenarios/calibration.hpp"
@@ -18,6 +16,9 @@
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/device_need.hpp"
 #include "scenarios/evaluator.hpp"
+#include "scenarios/experiment/client_side.hpp"
+#include "scenarios/experiment/record.hpp"
+#include "scenarios/experiment/server_side.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measure_schedule.hpp"
 #include "scenarios/measure_set.hpp"
@@ -54,11 +55,6 @@ struct MachineOptions {
   return folder / (run + ".csv");
 }
 
-struct RunResult {
-  RunRecord record;
-  std::vector<RoundRow> rows;
-};
-
 // Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
@@ -67,7 +63,6 @@ class Experiment {
  public:
   // Throws ConfigError for parts that do not go together, with all problems at once.
   Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine);
-  ~Experiment();
 
   // Throws StoreError when a checkpoint cannot be written or used.
   RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
@@ -77,13 +72,13 @@ class Experiment {
   [[nodiscard]] Calibration calibrate(double seconds);
 
   // For tests and tools: the pieces of a run.
-  [[nodiscard]] ClientState<T>& clients() { return *clients_; }
+  [[nodiscard]] ClientState<T>& clients() { return clients_->state(); }
   [[nodiscard]] SharedState<T>& shared() { return *shared_; }
-  [[nodiscard]] ServerState<T>& state() { return *state_; }
-  [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
-  [[nodiscard]] ClientHost<T>& host() { return *host_; }
-  [[nodiscard]] Round<T>& round() { return *round_; }
-  [[nodiscard]] const Downlink<T>& downlink() const { return *downlink_; }
+  [[nodiscard]] ServerState<T>& state() { return *server_.state; }
+  [[nodiscard]] BlockRunner<T>& runner() { return clients_->runner(); }
+  [[nodiscard]] ClientHost<T>& host() { return clients_->host(); }
+  [[nodiscard]] Round<T>& round() { return *server_.round; }
+  [[nodiscard]] const Downlink<T>& downlink() const { return *server_.downlink; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
   [[nodiscard]] const Feedback<T>& feedback() const { return *method_.feedback; }
   [[nodiscard]] std::span<T> model() { return model_.span(); }
@@ -96,20 +91,11 @@ class Experiment {
   [[nodiscard]] DeviceNeed device_need() const;
 
  private:
-  void make_parts();
-  void resolve_step_size();
-  void check_parts();
-  void check_measures(Problems& problems) const;
-  [[nodiscard]] bool wants_gap() const;
-  [[nodiscard]] std::string unknown_channel(const std::string& name) const;
-  [[nodiscard]] Device choose_memory() const;
-  void declare_state();
-  [[nodiscard]] std::uint64_t round_bytes_on_device() const;
-  [[nodiscard]] std::uint64_t room_for_state() const;
-  [[nodiscard]] bool measures_gradients() const;
-  void start_model();
-  void start_own_statistics();
+  void choose_memory();
+  void assemble(ServerParts<T> parts);
+  void start();
   void start_average(const std::vector<double>& x_star);
+  [[nodiscard]] std::uint64_t round_bytes_on_device() const;
   void persist(Archive& archive, std::vector<RoundRow>& rows);
   void require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const;
   [[nodiscard]] RoundRow row_of_start();
@@ -119,11 +105,9 @@ class Experiment {
   [[nodiscard]] double seconds_of_rare_measures();
   [[nodiscard]] std::uint64_t growth_bytes() const;
   [[nodiscard]] std::string why_diverged(const RoundRow& row) const;
-  [[nodiscard]] std::string why_diverged_at_the_end(const std::vector<RoundRow>& rows) const;
   [[nodiscard]] bool should_stop(const RoundRow& row) const;
-  void finish(RunResult& result, RunStatus status);
-  [[nodiscard]] TheoryParts<T> theory_parts() const;
-  void add_theory(RunResult& result);
+  [[nodiscard]] bool ends_here(RunResult& result);
+  [[nodiscard]] PlayedRun<T> played_run();
 
   const Cell& cell_;
   const Scenario& scenario_;
@@ -135,20 +119,13 @@ class Experiment {
   Evaluator<T> evaluator_;
 
   RunMethod<T> method_;
-  std::unique_ptr<Participation> participation_;
-  std::unique_ptr<ServerOptimizer<T>> optimizer_;
+  RunSettings run_;
   std::vector<std::string> host_needs_;  // why the host shares vectors, state and messages with a GPU
   Device memory_ = Device::cpu;          // of these
   double step_size_ = 1;
-  std::unique_ptr<GradientOracle<T>> oracle_;
-  RunSettings run_;
-  std::unique_ptr<ClientState<T>> clients_;
-  std::unique_ptr<SharedState<T>> shared_;
-  std::unique_ptr<ServerState<T>> state_;
-  std::unique_ptr<Downlink<T>> downlink_;
-  std::unique_ptr<BlockRunner<T>> runner_;
-  std::unique_ptr<ClientHost<T>> host_;
-  std::unique_ptr<Round<T>> round_;
+  std::unique_ptr<SharedState<T>> shared_;  // the replica of this process, which both sides have
+  std::unique_ptr<ClientSide<T>> clients_;
+  ServerSide<T> server_;
   Buffer<T> model_;  // x [P]
   double f_star_ = kNotMeasured;
   std::optional<ModelAverage> average_;                                        // where it is measured

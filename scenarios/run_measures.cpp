@@ -33,9 +33,9 @@ void RunMeasures<T>::describe_round(MeasureView<T>& view, const DueMeasures& due
                 .bits_up_published = ledger.round_up().published,
                 .bits_up_entropy = ledger.round_up().entropy,
                 .residual_age = run_.round.residual_age()};
-  if (measures_.needs(due, &MeasureCost::messages)) view.messages = run_.runner.measures().first(plan.cohort.size());
+  if (measures_.needs(due, &MeasureCost::messages)) view.messages = run_.probe.measures().first(plan.cohort.size());
   if (!measures_.needs(due, &MeasureCost::updates)) return;
-  view.updates = run_.runner.updates(plan.cohort.size(), run_.problem.P());
+  view.updates = run_.probe.updates(plan.cohort.size(), run_.problem.P());
   const double gamma = run_.step_size * run_.local.schedule().factor(view.round, view.num_rounds);
   view.update_step = run_.unit == Unit::update ? 1 : gamma;
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include "clients/block_runner.hpp"
 #include "clients/local_update.hpp"
+#include "fl_core/client_probe.hpp"
 #include "scenarios/evaluator.hpp"
 #include "scenarios/federated_problem.hpp"
 #include "scenarios/measure_set.hpp"
@@ -24,7 +24,6 @@ struct MeasuredRun {
   ThreadPool& pool;
   Evaluator<T>& evaluator;
   Round<T>& round;
-  BlockRunner<T>& runner;
   ClientProbe<T>& probe;
   const Feedback<T>& feedback;
   const LocalUpdate<T>& local;

@@ -43,6 +43,11 @@ struct CheckpointPlan {
   FileSystem* system = &FileSystem::real();
   std::filesystem::path pages;  // folder of page files; "" = that of `file`
   [[nodiscard]] std::filesystem::path pages_folder() const { return pages.empty() ? file.parent_path() : pages; }
+
+  // Whether one is due after a round, so many seconds after the last.
+  [[nodiscard]] bool is_due(std::uint64_t round, double seconds) const {
+    return !file.empty() && ((every_rounds > 0 && round % every_rounds == 0) || (every_seconds > 0 && seconds >= every_seconds));
+  }
 };
 
 // What the names of a run's page files begin with. In a folder that the user chose, files of several studies may lie: there the name tells

@@ -29,9 +29,9 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
   sample(round);
-  refused_ = 0;
   if (plan_.cohort.empty()) {
     std::fill(estimate_.begin(), estimate_.end(), 0.0);
+    delivery_.skip();
     parts_.runner.skip_round(round);
     return;
   }
@@ -43,8 +43,8 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   step();
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
-  parts_.runner.close_round(closed, delivered_);
-  absence_.hear(round, plan_.cohort, delivered_);
+  parts_.runner.close_round(closed, delivered());
+  absence_.hear(round, plan_.cohort, delivered());
   absence_.learn(plan_.cohort, parts_.runner, parts_.state, ledger_);
   ledger_.close_round();
 }
@@ -81,7 +81,7 @@ void Round<T>::receive() {
   if (!parts_.run.normalises()) return;
   double work = 0, sum = 0;
   for (std::size_t i = 0; i < work_.size(); ++i) {
-    if (delivered_[i] == 0) continue;
+    if (delivered()[i] == 0) continue;
     work += plan_.cohort_weight[i] * work_[i];
     sum += plan_.cohort_weight[i];
   }
@@ -111,7 +111,7 @@ template <class T>
 void Round<T>::keep_statistics() {
   if (parts_.probe == nullptr) return;
   const std::span<double> mean = parts_.state.slot(kMeanStatistics);
-  parts_.probe->add_statistics_moves(delivered_, mean);
+  parts_.probe->add_statistics_moves(delivered(), mean);
   std::vector<T> rounded(mean.size());
   std::ranges::transform(mean, rounded.begin(), [](double s) { return static_cast<T>(s); });
   scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
@@ -153,7 +153,7 @@ template <class T>
 void Round<T>::open(std::uint32_t round, bool measure) {
   absence_.charge_returning(round, plan_.cohort, ledger_);
   parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.shared, ledger_);
-  delivered_.assign(plan_.cohort.size(), 1);
+  delivery_.open(plan_.cohort.size());
   const double step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds);
   order_ = {.round = round,
             .step_size = step_size,
@@ -175,7 +175,7 @@ void Round<T>::collect(int phase) {
   }();
   for (const ClientMessage<T>& message : messages)
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
-  refuse(messages);
+  delivery_.take(messages, plan_.cohort_weight);
   {
     const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
     reader_.read(view(), phase, messages, parts_.runner);
@@ -186,34 +186,13 @@ void Round<T>::collect(int phase) {
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(phase, c);
 }
 
-// Messages that are not finite never arrive, and a client that was refused in one phase says nothing in those that follow; the others share
-// their weight, in proportion.
-template <class T>
-void Round<T>::refuse(std::span<const ClientMessage<T>> messages) {
-  double all = 0, arrived = 0;
-  std::size_t refused = 0;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    all += plan_.cohort_weight[i];
-    if (!messages[i].refused || delivered_[i] == 0) {
-      arrived += plan_.cohort_weight[i];
-      continue;
-    }
-    ++refused;
-    delivered_[i] = 0;
-    plan_.cohort_weight[i] = 0;
-  }
-  refused_ += refused;
-  if (refused == 0 || arrived == 0) return;
-  for (double& weight : plan_.cohort_weight) weight *= all / arrived;
-}
-
 // The mean of the clients' statistics by the cohort's weights, over the messages that arrived and hold them; none where nobody told any.
 template <class T>
 void Round<T>::average_statistics() {
   statistics_.assign(num_statistics(parts_.run.statistics), 0.0);
   double sum = 0;
-  for (std::uint32_t i = 0; i < delivered_.size() && !statistics_.empty(); ++i) {
-    const std::span<const T> told = delivered_[i] != 0 ? reader_.statistics(i) : std::span<const T>();
+  for (std::uint32_t i = 0; i < delivered().size() && !statistics_.empty(); ++i) {
+    const std::span<const T> told = delivered()[i] != 0 ? reader_.statistics(i) : std::span<const T>();
     const double weight = plan_.cohort_weight[i];
     if (!told.empty()) sum += weight;
     for (std::size_t s = 0; s < told.size(); ++s) statistics_[s] += weight * static_cast<double>(told[s]);
@@ -229,7 +208,7 @@ void Round<T>::aggregate(int phase, std::size_t c) {
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   std::vector<const Payload<T>*>& arrived = arrived_[c];
   arrived.resize(plan_.cohort.size());
-  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered_[i] != 0 ? reader_.payload(c, i) : nullptr;
+  for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered()[i] != 0 ? reader_.payload(c, i) : nullptr;
   Buffer<double>& sums = sums_are_estimates() ? estimate_ : sums_[c];
   sums.resize_discard(scope.P);
   aggregator_.sum(arrived, plan_.cohort_weight, scope, sums.span());

@@ -17,6 +17,7 @@
 #include "fl_core/thread_pool.hpp"
 #include "server/absent_memory.hpp"
 #include "server/aggregator.hpp"
+#include "server/delivery.hpp"
 #include "server/downlink.hpp"
 #include "server/message_reader.hpp"
 #include "server/participation.hpp"
@@ -68,8 +69,8 @@ class Round {
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return plan_; }
   // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
-  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
-  [[nodiscard]] std::size_t refused() const { return refused_; }
+  [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivery_.delivered(); }
+  [[nodiscard]] std::size_t refused() const { return delivery_.refused(); }
   // Returns sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
   // Of the last round's cohort, before it (AbsentMemory::residual_age).
@@ -91,7 +92,6 @@ class Round {
   }
   [[nodiscard]] RoundView<T> view() const { return {parts_.run, order_, parts_.downlink.reference()}; }
   void collect(int phase);
-  void refuse(std::span<const ClientMessage<T>> messages);
   void aggregate(int phase, std::size_t channel);
   void absorb_mean(int phase, std::size_t channel);
   void average_statistics();
@@ -113,8 +113,7 @@ class Round {
   std::vector<Buffer<double>> sums_, state_sums_;  // per channel: [L]
   std::vector<Aggregate> aggregates_;
   std::vector<std::vector<const Payload<T>*>> arrived_;  // by channel: [M] of its last phase
-  std::vector<std::uint8_t> delivered_;                  // [M]
-  std::size_t refused_ = 0;
+  Delivery delivery_;
   std::vector<double> statistics_;  // [S] of the model after this round
   Buffer<T> phase_mean_, phase_estimate_;
 };

@@ -13,11 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "clients/client_host.hpp"
 #include "fl_core/archive.hpp"
-#include "fl_core/own_statistics.hpp"
-#include "scenarios/run_method.hpp"
-#include "server/round.hpp"
+#include "scenarios/experiment/client_side.hpp"
+#include "scenarios/experiment/server_side.hpp"
 
 namespace fl::test {
 
@@ -49,26 +47,16 @@ void forget(SharedState<T>& shared, const auto& which) {
 template <class T>
 class ClientHalf {
  public:
-  ClientHalf(const Scenario& scenario, FederatedProblem<T>& problem, std::size_t max_cohort)
+  ClientHalf(const Scenario& scenario, FederatedProblem<T>& problem, std::size_t max_cohort, const StatePaging& paging = {})
       : pool_(1),
         method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
-        state_(run_.num_clients, max_cohort, run_.P),
-        shared_(run_.P),
-        oracle_(problem.model(), problem.shards(), method_.local->sampling(), run_.seeds.sampling,
-                static_cast<std::uint32_t>(scenario.rounds)) {
-    declare_slots<T>(method_, run_, {.clients = &state_, .shared = &shared_});
-    const AbsenceRule absence = absence_rule(scenario, method_, run_);
-    state_.bound_memory();
+        shared_(run_.P) {
+    declare_slots<T>(method_, run_, {.shared = &shared_});
+    side_ = std::make_unique<ClientSide<T>>(scenario, problem, method_, run_, shared_, CohortSizes{max_cohort, max_cohort},
+                                            ClientPlace{.materialise = true, .paging = paging}, pool_);
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
-    runner_ =
-        std::make_unique<BlockRunner<T>>(*method_.local, *method_.feedback, method_.exchange, oracle_, pool_, state_, shared_, max_cohort,
-                                         BlockRunnerOptions{.materialise = true, .local_statistics = run_.local_statistics});
-    host_ = std::make_unique<ClientHost<T>>(run_, absence, false, state_, shared_, *runner_, pool_);
-    if (!method_.local->needs_optimum()) return;
-    const std::vector<double>& x_star = problem.optimum(scenario.evaluate.optimum).x;
-    const std::vector<T> at(x_star.begin(), x_star.end());
-    method_.local->prepare(pool_.exec(0), oracle_, state_, at.data());
+    if (method_.local->needs_optimum()) side_->prepare(problem.optimum(scenario.evaluate.optimum).x);
   }
 
   // The order, the model and the shared slots that travel when a round opens.
@@ -84,14 +72,14 @@ class ClientHalf {
     archive.list(replacement);
     archive.finish();
     method_.feedback->derive(view(), shared_);
-    host_->open_round(view(), replacement, {});
+    side_->clients().open_round(view(), replacement, {});
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
   // What every client says in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
   [[nodiscard]] Bytes speak(int phase) {
     Archive archive;
-    for (const ClientMessage<T>& message : host_->exchange(view(), phase)) {
+    for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase)) {
       ClientMessage<T> counted = message;
       Bytes sent(message.encoded.begin(), message.encoded.end());
       counted.encoded = {};  // an address, which means nothing elsewhere
@@ -118,21 +106,22 @@ class ClientHalf {
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     archive.finish();
     shared_.keep_model(reference_);
-    host_->close_round(view(), delivered);
+    side_->clients().close_round(view(), delivered);
   }
 
   // The error memory that a client sends when the round has closed.
   [[nodiscard]] Bytes error_memory(std::uint32_t position) {
-    const std::span<const T> memory = host_->error_memory(position);
+    const std::span<const T> memory = side_->clients().error_memory(position);
     std::vector<T> values(memory.begin(), memory.end());
     Archive archive;
     archive.array(std::span(values));
     return archive.bytes();
   }
-  void persist_state(Archive& archive) { host_->persist(archive); }
+  void skip(std::uint32_t round) { side_->clients().skip_round(round); }
+  void persist_state(Archive& archive) { side_->clients().persist(archive); }
 
   [[nodiscard]] SharedState<T>& shared() { return shared_; }
-  [[nodiscard]] ClientState<T>& state() { return state_; }
+  [[nodiscard]] ClientState<T>& state() { return side_->state(); }
   [[nodiscard]] const RunMethod<T>& method() const { return method_; }
 
  private:
@@ -141,11 +130,8 @@ class ClientHalf {
   ThreadPool pool_;
   RunMethod<T> method_;
   RunSettings run_;
-  ClientState<T> state_;
   SharedState<T> shared_;
-  GradientOracle<T> oracle_;
-  std::unique_ptr<BlockRunner<T>> runner_;
-  std::unique_ptr<ClientHost<T>> host_;
+  std::unique_ptr<ClientSide<T>> side_;
   RoundOrder order_;
   std::vector<T> reference_;
   bool is_first_ = true;
@@ -161,7 +147,7 @@ class Wire final : public CohortRunner<T> {
   void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t>) override {
     clients_.open(opening(round, replacement));
   }
-  void skip_round(std::uint32_t) override {}
+  void skip_round(std::uint32_t round) override { clients_.skip(round); }
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
     const Bytes bytes = clients_.speak(phase);
     Archive archive(bytes);
@@ -243,35 +229,20 @@ class ServerHalf {
         method_(make_method<T>(scenario, problem.layers(), Device::cpu)),
         run_(run_settings(scenario, method_, problem)),
         shared_(run_.P),
-        state_(run_.num_clients, run_.P),
-        participation_(make_named<Participation>("participation", scenario.participation.part, Precision::float64)),
-        optimizer_(make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>)),
-        downlink_(make_channel<T>(scenario, problem.layers(), "down", scenario.down, 0xD0, Device::cpu), scenario.down.sends(),
-                  run_.num_clients, run_.P, run_.local_statistics),
         wire_(clients, shared_) {
-    participation_->open(run_.num_clients, [](const std::string& path) { return path; });
-    declare_slots<T>(method_, run_, {.shared = &shared_, .server = &state_});
-    const AbsenceRule absence = absence_rule(scenario, method_, run_);
-    if (absence.replaces()) state_.declare({.name = kAbsentMean, .owner = SlotOwner::server});
-    if (run_.local_statistics) {
-      gather_statistics<T>(run_.statistics, model_.data(), shared_.slot(kInitialStatistics).data());
-      std::ranges::copy(shared_.slot(kInitialStatistics), state_.slot(kMeanStatistics).begin());
-    }
-    round_ = std::make_unique<Round<T>>(RoundParts<T>{*participation_, *method_.feedback, method_.plan, method_.exchange, wire_, nullptr,
-                                                      *optimizer_, downlink_, run_, shared_, state_, pool_},
-                                        RoundSettings{.step_size = step_size,
-                                                      .schedule = method_.local->schedule(),
-                                                      .rounds = static_cast<std::uint32_t>(scenario.rounds),
-                                                      .absence = absence,
-                                                      .sums = Device::cpu},
-                                        std::span(model_));
+    declare_slots<T>(method_, run_, {.shared = &shared_});
+    side_ = make_server_side<T>(scenario, problem.layers(), make_server_parts<T>(scenario, problem), method_, run_, shared_, {wire_},
+                                {.step_size = step_size}, std::span(model_), pool_);
+    start_statistics<T>(run_, model_, shared_, *side_.state);
   }
 
-  void play(std::uint32_t round) { round_->play(round, false); }
+  void play(std::uint32_t round) { side_.round->play(round, false); }
   [[nodiscard]] std::span<const T> model() const { return model_; }
   [[nodiscard]] SharedState<T>& shared() { return shared_; }
-  [[nodiscard]] ServerState<T>& state() { return state_; }
-  [[nodiscard]] const Ledger& ledger() const { return round_->ledger(); }
+  [[nodiscard]] ServerState<T>& state() { return *side_.state; }
+  [[nodiscard]] const Round<T>& round() const { return *side_.round; }
+  [[nodiscard]] const RunSettings& run() const { return run_; }
+  [[nodiscard]] const Ledger& ledger() const { return side_.round->ledger(); }
 
  private:
   ThreadPool pool_;
@@ -279,12 +250,8 @@ class ServerHalf {
   RunMethod<T> method_;
   RunSettings run_;
   SharedState<T> shared_;
-  ServerState<T> state_;
-  std::unique_ptr<Participation> participation_;
-  std::unique_ptr<ServerOptimizer<T>> optimizer_;
-  Downlink<T> downlink_;
   Wire<T> wire_;
-  std::unique_ptr<Round<T>> round_;
+  ServerSide<T> side_;
 };
 
 }  // namespace fl::test

@@ -2,12 +2,20 @@
 // other in bytes alone, and takes the bytes of the plain run: models, bits, client state, the server's state and what both share.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <set>
 
+#include "fl_core/own_statistics.hpp"
 #include "fl_core/registry.hpp"
 #include "tests/architecture/halves.hpp"
+#include "tests/golden/statistics_study.hpp"
+#include "tests/support/data_folder.hpp"
 #include "tests/support/every_method.hpp"
+#include "tests/support/overflowing.hpp"
 #include "tests/support/run_scenario.hpp"
 
 namespace fl {
@@ -20,12 +28,44 @@ bool same_bytes(std::span<const T> a, std::span<const T> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+// A client's row as bytes, wherever it lies; "" where all of it is zero.
+template <class T>
+std::string row_of(ClientState<T>& state, const std::string& slot, std::uint32_t client) {
+  const std::span<const T> row = state.peek(slot, client);
+  const bool is_zero =
+      std::ranges::all_of(row, [](T x) { return std::bit_cast<std::array<char, sizeof(T)>>(x) == std::array<char, sizeof(T)>{}; });
+  return is_zero ? "" : std::string(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+}
+
+// The model without the statistics that stay with the clients: what the server has there is their mean, which measures alone read.
+template <class T>
+std::vector<T> weights_of(std::span<const T> model, const RunSettings& run) {
+  std::vector<T> weights(model.begin(), model.end());
+  if (run.local_statistics) clear_statistics(run.statistics, weights.data());
+  return weights;
+}
+
+// Statistics that stay with the clients, as far as rounding goes: a client finds those of its minibatch as a difference from the model's
+// entries, which in the plain run are the mean that measures read, and in the clients' half those of the first model.
+template <class T>
+void expect_near_statistics(ClientState<T>& plain, ClientState<T>& halves) {
+  for (std::uint32_t client = 0; client < plain.num_clients(); ++client) {
+    const std::span<const T> there = plain.peek(kOwnStatistics, client);
+    const std::vector<T> expected(there.begin(), there.end());
+    const std::span<const T> own = halves.peek(kOwnStatistics, client);
+    ASSERT_EQ(own.size(), expected.size()) << "client " << client;
+    for (std::size_t s = 0; s < own.size(); ++s)
+      EXPECT_NEAR(own[s], expected[s], 100 * std::numeric_limits<T>::epsilon()) << "statistic " << s << " of client " << client;
+  }
+}
+
 // The slots of both halves against those of a run in which nothing is apart.
 template <class T>
 void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test::ServerHalf<T>& server) {
   std::vector<SlotSpec> slots = clients.method().plan.slots;
   const std::vector<SlotSpec> of_local = clients.method().local->slots();
   slots.insert(slots.end(), of_local.begin(), of_local.end());
+  if (server.run().local_statistics) expect_near_statistics(plain.clients(), clients.state());
   const auto N = static_cast<std::uint32_t>(plain.clients().num_clients());
   for (const SlotSpec& slot : slots) {
     if (slot.owner == SlotOwner::server) {
@@ -33,7 +73,7 @@ void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test:
     }
     for (std::uint32_t client = 0; client < N; ++client) {
       if (slot.owner == SlotOwner::client) {
-        EXPECT_TRUE(same_bytes<T>(plain.clients().of_client(slot.name, client), clients.state().of_client(slot.name, client)))
+        EXPECT_EQ(row_of(plain.clients(), slot.name, client), row_of(clients.state(), slot.name, client))
             << slot.name << " of client " << client;
       }
       if (slot.owner == SlotOwner::server_copy) {
@@ -49,23 +89,42 @@ void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test:
   }
 }
 
+// What a test wants to have happened in the rounds that were compared.
+struct Seen {
+  std::size_t skipped = 0, refused = 0;  // rounds, messages
+};
+
+// How the clients' half is built: for cohorts of so many clients, 0 = of all, and with so much memory for their state.
+struct ClientsMemory {
+  std::size_t cohort = 0;
+  StatePaging paging{};
+};
+
 template <class T>
-void expect_the_plain_run(const std::string& text) {
+Seen expect_the_plain_run(const std::string& text, const ClientsMemory& memory = {}) {
+  Seen seen;
   const Scenario scenario = parse_cells(text, "test.toml").at(0).scenario;
   test::OneRun<T> plain(text);
-  const std::size_t M = plain->round().plan().cohort.size();  // none yet
-  ASSERT_EQ(M, 0U);
-  test::ClientHalf<T> clients(scenario, plain.problem(), plain.problem().shards().size());
-  test::ServerHalf<T> server(scenario, plain.problem(), clients, plain->step_size(), plain.model());
+  const std::vector<T> start = plain.model();
+  test::ClientHalf<T> clients(scenario, plain.problem(), memory.cohort > 0 ? memory.cohort : plain.problem().shards().size(),
+                              memory.paging);
+  EXPECT_EQ(clients.state().reads_ahead(), memory.paging.memory_bytes > 0) << "rows in a file";
+  test::ServerHalf<T> server(scenario, plain.problem(), clients, plain->step_size(), start);
   for (std::uint32_t round = 1; round <= kWallRounds; ++round) {
     plain.play(round, round);
     server.play(round);
-    ASSERT_FALSE(testing::Test::HasFatalFailure());
-    ASSERT_TRUE(same_bytes<T>(plain->model(), server.model())) << "the models of round " << round;
+    EXPECT_FALSE(testing::Test::HasFailure()) << "round " << round;
+    if (testing::Test::HasFailure()) return seen;
+    EXPECT_TRUE(same_bytes<T>(weights_of<T>(plain.model(), server.run()), weights_of<T>(server.model(), server.run())))
+        << "the models of round " << round;
+    EXPECT_EQ(plain->round().refused(), server.round().refused()) << "round " << round;
+    seen.skipped += server.round().plan().cohort.empty() ? 1 : 0;
+    seen.refused += server.round().refused();
   }
   EXPECT_EQ(plain->round().ledger().total_up().bits, server.ledger().total_up().bits);
   EXPECT_EQ(plain->round().ledger().total_down_bits(), server.ledger().total_down_bits());
   expect_same_slots(*plain, clients, server);
+  return seen;
 }
 
 class Wall : public testing::TestWithParam<test::Method> {};
@@ -103,6 +162,75 @@ TEST_P(WallOfAbsence, HalvesTakeTheBytesOfThePlainRun) {
 INSTANTIATE_TEST_SUITE_P(Rules, WallOfAbsence,
                          testing::Values("absent = 'keep'\n", "absent = 'decay'\nabsent_decay = 0.5\n", "absent = 'drop'\n",
                                          "absent = 'server'\n"));
+
+// Rows of clients that are not in the cohort lie in a file, which is theirs alone.
+class WallOfPages : public test::DataFolderTest, public testing::WithParamInterface<test::Method> {};
+
+TEST_P(WallOfPages, HalvesTakeTheBytesOfThePlainRun) {
+  test::Method method = GetParam();
+  if (method.more.find("[participation]") == std::string::npos) method.more += "[participation]\nkind = 'uniform'\nclients = 3\n";
+  const std::string text = test::text_of(method, "float32");
+  std::uint64_t least = 0;
+  try {
+    test::OneRun<float> run(text);
+    least = run->clients().least_bytes() < run->clients().whole_bytes() ? run->clients().least_bytes() : 0;
+  } catch (const ConfigError&) {
+    GTEST_SKIP() << "this method needs all clients in every round";
+  }
+  if (least == 0) GTEST_SKIP() << "clients remember nothing";
+  expect_the_plain_run<float>(text, {.cohort = 3, .paging = {.memory_bytes = least, .file = {.folder = folder_}}});
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMethod, WallOfPages, testing::ValuesIn(test::methods()), [](const auto& one) { return one.param.label; });
+
+class WallOfFiles : public test::DataFolderTest {};
+
+// Rounds without anybody, for every rule of absence: both sides count them as missed.
+TEST_F(WallOfFiles, SkippedRoundsPassOnBothSides) {
+  write("trace", "2,0\n2,3\n3,1\n3,3\n6,0\n6,1\n7,2\n10,0\n11,3\n11,4\n13,5\n13,0\n");
+  const std::string trace = "[participation]\nkind = 'trace'\npath = '" + (folder_ / "trace").string() + "'\n";
+  for (const std::string rule : {"'keep'", "'decay'\nabsent_decay = 0.5", "'drop'", "'server'"}) {
+    test::Method method = test::methods().at(1);
+    ASSERT_EQ(method.label, "ef14");
+    method.more = trace + "absent = " + rule + "\n";
+    EXPECT_EQ(expect_the_plain_run<float>(test::text_of(method, "float32")).skipped, 7U) << rule;
+  }
+  for (test::Method method : test::methods()) {
+    if (method.label != "scaffold" && method.label != "lag" && method.label != "ef21_plus") continue;
+    method.more = trace;
+    EXPECT_EQ(expect_the_plain_run<float>(test::text_of(method, "float32")).skipped, 7U) << method.label;
+  }
+}
+
+// One client's message is not finite in any round: it sends nothing, keeps what it has, and the others share its weight.
+TEST_F(WallOfFiles, RefusedMessagesCountOnNeitherSide) {
+  for (const test::Overflowing& study : test::overflowing()) {
+    write("rows", test::rows_of(study));
+    const std::string text = test::text_of(study, (folder_ / "rows").string());
+    const Seen seen = study.precision == "float32" ? expect_the_plain_run<float>(text) : expect_the_plain_run<double>(text);
+    EXPECT_EQ(seen.refused, kWallRounds) << study.label;
+  }
+}
+
+// Running statistics travel raw beside the message, or stay with the clients, whose messages then say nothing of them.
+class WallOfStatistics : public test::StatisticsStudy, public testing::WithParamInterface<std::string> {};
+
+TEST_P(WallOfStatistics, HalvesTakeTheBytesOfThePlainRun) {
+  for (const std::string participation : {"kind = 'full'", "kind = 'uniform'\nclients = 2"})
+    for (const std::string feedback : {"kind = 'ef14'", "kind = 'ef21'"}) {
+      test::ScenarioText s = study(3);
+      s.rounds = static_cast<int>(kWallRounds);
+      s.server = "kind = 'sgd'\nstatistics = '" + GetParam() + "'";
+      s.participation = participation;
+      s.feedback = feedback;
+      s.up = "kind = 'top_k'\nk = 7";
+      expect_the_plain_run<double>(s.str());
+      s.precision = "float32";
+      expect_the_plain_run<float>(s.str());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, WallOfStatistics, testing::Values("average", "local"), [](const auto& one) { return one.param; });
 
 // A new feedback or local update passes through the wall too: it needs a line in tests/support/every_method.hpp.
 TEST(WallCovers, EveryFeedbackAndLocalUpdate) {

@@ -1,0 +1,90 @@
+// The client side of a run: what a process that hosts clients assembles, from the scenario, its data and nothing of the server's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "clients/client_host.hpp"
+#include "clients/minibatches.hpp"
+#include "fl_core/state_pager.hpp"
+#include "scenarios/federated_problem.hpp"
+#include "scenarios/run_method.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace fl {
+
+// What the machine decides about clients; none of it changes a result, but for training on a GPU.
+struct ClientPlace {
+  std::uint32_t block = 0;          // clients per block; 0 = chosen
+  bool materialise = false;         // messages are bytes
+  Device device = Device::cpu;      // where clients train and operators run that can
+  Device memory = Device::cpu;      // of vectors, state and messages
+  bool trains_on_cpu = false;       // all clients, whatever the device
+  StatePaging paging{};             // what client state may take of the memory
+  std::uint64_t device_bytes = 0;   // of a GPU, for this run alone, data not included; 0 = what is free
+  std::uint64_t others_bytes = 0;   // of them, that others than clients take
+  bool measures_gradients = false;  // full gradients are evaluated, whose rows have to fit beside those of clients
+  RoundTimes* times = nullptr;
+};
+
+// How many clients a round has.
+struct CohortSizes {
+  std::size_t most = 0, likely = 0;
+};
+
+template <class T>
+class ClientSide {
+ public:
+  // What is named outlives it; `shared` is the replica of the shared state in this process. Throws ConfigError for data that the local
+  // update cannot draw its minibatches from.
+  ClientSide(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method, const RunSettings& run,
+             const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
+
+  // Lets the local update begin at x* [P], where it needs that.
+  void prepare(std::span<const double> x_star);
+
+  [[nodiscard]] CohortRunner<T>& clients() { return *host_; }
+  // What measures ask of clients that are simulated in this process.
+  [[nodiscard]] ClientProbe<T>& probe() { return *host_; }
+  // Where the rows of minibatches are recorded; null: nowhere.
+  void record_into(SampleRecorder* samples) { oracle_->record_into(samples); }
+
+  // The file of client state that a checkpoint speaks of, "" without one; and that the checkpoint is on disk.
+  [[nodiscard]] std::string page_file() { return state_->page_file(); }
+  void commit_checkpoint() { state_->commit_checkpoint(); }
+  // Throws ArchiveError where a client remembers a later round.
+  void require_nothing_after(std::uint64_t round) const;
+
+  [[nodiscard]] std::size_t size_bytes() const { return state_->size_bytes() + host_->size_bytes() + runner_->size_bytes(); }
+  [[nodiscard]] WholeMinibatch whole_minibatch() const { return largest_minibatch(*oracle_, place_.measures_gradients); }
+  [[nodiscard]] std::uint64_t most_bytes_on_device() const { return runner_->most_bytes_on_device(run_.P); }
+  [[nodiscard]] std::uint64_t most_pinned_bytes() const { return runner_->most_pinned_bytes(); }
+  // Bytes that the state of clients takes which have not been met, if a run goes on until it meets so many draws of them.
+  [[nodiscard]] std::uint64_t growth_bytes(double draws) const;
+
+  // For tests and tools.
+  [[nodiscard]] ClientHost<T>& host() { return *host_; }
+  [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
+  [[nodiscard]] ClientState<T>& state() { return *state_; }
+  [[nodiscard]] const ClientState<T>& state() const { return *state_; }
+
+ private:
+  [[nodiscard]] std::uint64_t room_for_state() const;
+
+  const RunMethod<T>& method_;
+  const RunSettings& run_;
+  ClientPlace place_;
+  ThreadPool& pool_;
+  std::unique_ptr<ClientState<T>> state_;
+  std::unique_ptr<GradientOracle<T>> oracle_;
+  std::unique_ptr<BlockRunner<T>> runner_;
+  std::unique_ptr<ClientHost<T>> host_;
+};
+
+extern template class ClientSide<float>;
+extern template class ClientSide<double>;
+
+}  // namespace fl

@@ -1,0 +1,69 @@
+// What an experiment takes of memory, and which memory that is.
+#include "clients/device_room.hpp"
+#include "fl_core/device_memory.hpp"
+#include "scenarios/experiment.hpp"
+#include "scenarios/host_needs.hpp"
+
+namespace fl {
+
+// A GPU's own memory, unless the host has to reach what lies there.
+template <class T>
+void Experiment<T>::choose_memory() {
+  host_needs_ = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
+  if (machine_.keeps_managed) host_needs_.emplace_back("MachineOptions::keeps_managed: a test asks for it");
+  memory_ = machine_.device == Device::cpu ? Device::cpu : host_needs_.empty() ? Device::cuda : Device::managed;
+  if (memory_ != Device::managed || shares_managed_memory()) return;
+  std::string needs;
+  for (const std::string& need : host_needs_) needs += (needs.empty() ? "" : "; ") + need;
+  throw DeviceError(
+      "--device cuda: this GPU cannot share managed memory with a host that runs at the same time (concurrentManagedAccess "
+      "is 0), and this study needs that. " +
+      needs + ". Use --device cpu, or parts that stay on the GPU: `fedbits list feedbacks --device cuda` says which do");
+}
+
+template <class T>
+std::uint64_t Experiment<T>::round_bytes_on_device() const {
+  return clients_->most_bytes_on_device() + evaluator_.most_bytes_on_device(measure_set_.ever_needs(&MeasureCost::gradients));
+}
+
+template <class T>
+DeviceNeed Experiment<T>::device_need() const {
+  const Dataset<T>*train = &problem_.train(), *test = problem_.test();
+  DeviceNeed need;
+  need.data = train;
+  need.data_bytes = device_data_bytes(*train);
+  if (test != nullptr && test != train) need.data_bytes += device_data_bytes(*test);
+  need.round_bytes = round_bytes_on_device() + shared_->size_bytes();
+  need.state_bytes = clients_->state().whole_bytes();
+  need.least_state_bytes = clients_->state().least_bytes();
+  // Counts of messages, and the server's sums of them by both kinds of weights.
+  need.pinned_bytes = clients_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
+  need.needs_managed = host_needs_;
+  if (host_needs_.empty()) need.pinned_bytes += shared_->size_bytes();  // kernels are given copies, which count among those of rounds
+  return need;
+}
+
+template <class T>
+std::size_t Experiment<T>::size_bytes() const {
+  const std::size_t gradients = static_cast<std::size_t>(pool_.num_threads()) * whole_minibatch().bytes;
+  const std::size_t working = machine_.device == Device::cpu ? gradients : round_bytes_on_device();
+  return clients_->size_bytes() + shared_->size_bytes() + server_.state->size_bytes() + working;
+}
+
+template <class T>
+WholeMinibatch Experiment<T>::whole_minibatch() const {
+  return clients_->whole_minibatch();
+}
+
+// The members of this file; the others are instantiated in theirs.
+#define FL_INSTANTIATE(T)                                              \
+  template void Experiment<T>::choose_memory();                        \
+  template std::uint64_t Experiment<T>::round_bytes_on_device() const; \
+  template DeviceNeed Experiment<T>::device_need() const;              \
+  template std::size_t Experiment<T>::size_bytes() const;              \
+  template WholeMinibatch Experiment<T>::whole_minibatch() const;
+FL_INSTANTIATE(float)
+FL_INSTANTIATE(double)
+#undef FL_INSTANTIATE
+
+}  // namespace fl

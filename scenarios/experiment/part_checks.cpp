@@ -1,0 +1,134 @@
+#include "scenarios/experiment/part_checks.hpp"
+
+#include <algorithm>
+
+#include "fl_core/key_error.hpp"
+#include "fl_core/own_statistics.hpp"
+#include "scenarios/run_measures.hpp"
+
+namespace fl {
+
+namespace {
+
+// "a" or "b"
+std::string any_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "\"" : " or \"") + name + "\"";
+  return text;
+}
+
+// Adds problems: a measure or a stop condition that nothing can ever measure.
+template <class T>
+void check_measures(const CheckedParts<T>& parts, Problems& problems) {
+  const EvaluateOptions& evaluate = parts.scenario.evaluate;
+  const StopOptions& stop = parts.scenario.stop;
+  const auto need = [&problems](bool holds, const char* key, const std::string& what) {
+    if (!holds) problems.push_back({key, what});
+  };
+  const std::string gap = "needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*";
+  parts.measures.check(measured_problem(parts.problem, parts.wants_gap), problems);
+  need(!stop.f_gap || parts.wants_gap, "stop.f_gap", gap);
+  need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
+  need(!stop.accuracy || parts.problem.test() != nullptr, "stop.accuracy",
+       "needs a test set, which data set \"" + parts.problem.train().name + "\" has not; set data.test or data.test_fraction");
+  need(!stop.accuracy || parts.problem.train().num_classes > 0, "stop.accuracy",
+       "needs classes, which data set \"" + parts.problem.train().name + "\" does not have");
+}
+
+template <class T>
+std::string unknown_channel(const CheckedParts<T>& parts, const std::string& name) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const auto& channel : parts.method.exchange.channels) {
+    names.push_back(channel.name);
+    all += (all.empty() ? "" : ", ") + channel.name;
+  }
+  const std::string near = nearest_name(name, names);
+  return "no channel of this name is sent by local kind '" + parts.scenario.local.kind + "' with feedback '" +
+         parts.scenario.feedback_up.kind + "'" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (its channels: " + all + ")";
+}
+
+// Adds problems of what clients compute and how they send it.
+template <class T>
+void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
+  const std::vector<Unit> units = parts.method.local->units();
+  if (std::find(units.begin(), units.end(), parts.method.unit) == units.end())
+    problems.push_back({"compressor.up.unit", "local kind '" + parts.scenario.local.kind + "' sends \"" +
+                                                  std::string(to_string(units.front())) + "\", not \"" + to_string(parts.method.unit) +
+                                                  "\""});
+  const std::vector<std::string> needed = parts.method.local->needs_feedback();
+  if (!needed.empty() && std::find(needed.begin(), needed.end(), parts.scenario.feedback_up.kind) == needed.end())
+    problems.push_back({"feedback.up.kind", "local kind '" + parts.scenario.local.kind + "' needs feedback " + any_of(needed) + ", is \"" +
+                                                parts.scenario.feedback_up.kind + "\""});
+}
+
+// Returns what a feedback is checked against, and adds problems of operators that no memory goes with.
+template <class T>
+Surroundings surroundings(const CheckedParts<T>& parts, const FeedbackNeeds& needs, const ExchangeChannel<T>& down, Problems& problems) {
+  Surroundings around{.local_update = parts.scenario.local.kind,
+                      .unit = parts.method.unit,
+                      .full_participation = parts.scenario.participation.part.kind == "full",
+                      .channels = parts.method.local->vectors(),
+                      .contracts = {},
+                      .operators = {},
+                      .num_phases = parts.method.exchange.num_phases(),
+                      .computes_anywhere = parts.method.local->computes_anywhere(),
+                      .subtracts_optimum = parts.method.local->needs_optimum(),
+                      .downlink = parts.scenario.down.part.kind,
+                      .downlink_contract = down.compressor->contract(down.scope),
+                      .server = parts.scenario.server.part.kind,
+                      .has_plain_server = parts.optimizer.plain_rate().has_value()};
+  for (const auto& channel : parts.method.exchange.channels) {
+    around.contracts.push_back(channel.compressor->contract(channel.scope));
+    around.operators.push_back(parts.scenario.compressor_up(channel.name).part.kind);
+    const std::string& no_memory = around.contracts.back().no_memory;
+    if (!no_memory.empty() && needs.keeps_error)
+      problems.push_back(
+          {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + parts.scenario.feedback_up.kind + "': " + no_memory});
+  }
+  return around;
+}
+
+// Adds problems of keys of the server, of participation and of the way down.
+template <class T>
+void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
+  if (parts.scenario.participation.absent != AbsentState::keep && parts.method.plan.error_slot.empty())
+    problems.push_back({"participation.absent", "feedback '" + parts.scenario.feedback_up.kind +
+                                                    "' has no error memory that could change while a client is absent; use \"keep\""});
+  if (parts.scenario.server.average == Average::normalised && !parts.method.local->can_normalise())
+    problems.push_back(
+        {"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\""});
+  if (parts.scenario.server.statistics && statistics_of(parts.problem.layers()).empty())
+    problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
+  if (down.num_phases() > 1)
+    problems.push_back({"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' speaks in phases; the downlink has one"});
+  if (!down.client_slot.empty())
+    problems.push_back(
+        {"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' remembers the clients it compresses for; the server is none"});
+}
+
+}  // namespace
+
+template <class T>
+void check_parts(const CheckedParts<T>& parts) {
+  Problems problems;
+  check_measures(parts, problems);
+  check_local_update(parts, problems);
+  const ExchangeChannel<T> down = about_key("compressor.down.kind", [&] {
+    return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, Device::cpu);
+  });
+  const FeedbackNeeds needs = parts.method.feedback->needs();
+  check_needs(needs, parts.method.plan, surroundings(parts, needs, down, problems), problems);
+  check_server(parts, down, problems);
+  for (const auto& [channel, _] : parts.scenario.up) {
+    const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),
+                                                      [&name = channel](const auto& c) { return c.name == name; });
+    if (!known) problems.push_back({"compressor.up." + channel, unknown_channel(parts, channel)});
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+template void check_parts(const CheckedParts<float>&);
+template void check_parts(const CheckedParts<double>&);
+
+}  // namespace fl

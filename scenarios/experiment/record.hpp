@@ -1,0 +1,55 @@
+// What is written down of a run when it ends.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_core/ledger.hpp"
+#include "scenarios/contract_watch.hpp"
+#include "scenarios/federated_problem.hpp"
+#include "scenarios/measure_set.hpp"
+#include "scenarios/model_average.hpp"
+#include "scenarios/run_measures.hpp"
+#include "scenarios/run_method.hpp"
+#include "scenarios/sweep.hpp"
+#include "scenarios/theory.hpp"
+#include "server/run_record.hpp"
+
+namespace fl {
+
+struct RunResult {
+  RunRecord record;
+  std::vector<RoundRow> rows;
+};
+
+// A run whose rounds are over. What is named outlives it.
+template <class T>
+struct PlayedRun {
+  const Cell& cell;
+  FederatedProblem<T>& problem;
+  const RunMethod<T>& method;
+  const Ledger& ledger;
+  const MeasureSet<T>& measure_set;
+  RunMeasures<T>& measures;
+  const std::optional<ContractWatch>& watch;
+  const std::optional<ModelAverage>& average;
+  std::span<const T> model;                            // x [P]
+  double f_star = 0;                                   // NaN: not known
+  double step_size = 0;                                // gamma
+  double start_distance_sq = 0, client_convexity = 0;  // |x_0 - x*|^2 and the least mu_i, where the average is measured
+  int threads = 1;
+
+  [[nodiscard]] TheoryParts<T> theory_parts() const { return {cell.scenario, *method.local, method.exchange, method.unit, step_size}; }
+};
+
+// Returns why a run that played all of its rounds diverged nevertheless, or "". A loss of 0 or less at the start has no multiples.
+[[nodiscard]] std::string why_diverged_at_the_end(const Scenario& scenario, const std::vector<RoundRow>& rows);
+
+// Fills the record of a run by its rows.
+template <class T>
+void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result);
+
+}  // namespace fl

@@ -1,0 +1,66 @@
+#include "scenarios/experiment/server_side.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fl_core/key_error.hpp"
+#include "fl_core/own_statistics.hpp"
+
+namespace fl {
+
+template <class T>
+ServerParts<T> make_server_parts(const Scenario& scenario, const FederatedProblem<T>& problem) {
+  ServerParts<T> parts;
+  about_key("server.kind",
+            [&] { parts.optimizer = make_named<ServerOptimizer<T>>("server_optimizer", scenario.server.part, kPrecisionOf<T>); });
+  about_key("participation.kind", [&] {
+    parts.participation = make_named<Participation>("participation", scenario.participation.part, Precision::float64);
+    parts.participation->open(problem.shards().size(),
+                              [&problem](const std::string& path) { return problem.find_input("participation.path", path); });
+  });
+  return parts;
+}
+
+template <class T>
+ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layers, ServerParts<T> parts, const RunMethod<T>& method,
+                               const RunSettings& run, SharedState<T>& shared, ServerClients<T> clients, const ServerPlace& place,
+                               std::span<T> model, ThreadPool& pool) {
+  ServerSide<T> side;
+  side.parts = std::move(parts);
+  side.state = std::make_unique<ServerState<T>>(run.num_clients, run.P);
+  declare_slots<T>(method, run, {.server = side.state.get()});
+  const AbsenceRule absence = absence_rule(scenario, method, run);
+  if (absence.replaces()) side.state->declare({.name = kAbsentMean, .owner = SlotOwner::server});
+  side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, Device::cpu),
+                                                scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
+  side.round =
+      std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, clients.runner,
+                                               clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
+                                 RoundSettings{.step_size = place.step_size,
+                                               .schedule = method.local->schedule(),
+                                               .rounds = static_cast<std::uint32_t>(scenario.rounds),
+                                               .absence = absence,
+                                               .times = place.times,
+                                               .sums = place.sums},
+                                 model);
+  return side;
+}
+
+template <class T>
+void start_statistics(const RunSettings& run, std::span<const T> model, SharedState<T>& shared, ServerState<T>& state) {
+  if (!run.local_statistics) return;
+  const std::span<T> initial = shared.slot(kInitialStatistics);
+  gather_statistics<T>(run.statistics, model.data(), initial.data());
+  std::ranges::copy(initial, state.slot(kMeanStatistics).begin());
+}
+
+#define FL_INSTANTIATE(T)                                                                                                                 \
+  template ServerParts<T> make_server_parts<T>(const Scenario&, const FederatedProblem<T>&);                                              \
+  template ServerSide<T> make_server_side<T>(const Scenario&, const LayerTable&, ServerParts<T>, const RunMethod<T>&, const RunSettings&, \
+                                             SharedState<T>&, ServerClients<T>, const ServerPlace&, std::span<T>, ThreadPool&);           \
+  template void start_statistics<T>(const RunSettings&, std::span<const T>, SharedState<T>&, ServerState<T>&);
+FL_INSTANTIATE(float)
+FL_INSTANTIATE(double)
+#undef FL_INSTANTIATE
+
+}  // namespace fl
