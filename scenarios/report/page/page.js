@@ -68,7 +68,9 @@ function fillOperators() {
     .map((cell) => [levelName(cell.panel), methodName(cell.method), ...["density", "kappa", "delta", "omega"].map((key) => meanText(cell[key]))]);
   const broken = DATA.cells.filter((cell) => shown(state, cell.method) && cell.broken);
   for (const cell of broken) section("operators").append(element("p", {class: "note"}, `${methodName(cell.method)}${DATA.panels.length > 1 ? ` (${panelName(cell.panel)})` : ""}: ${cell.broken}.`));
-  section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"), tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
+  section("operators").append(element("details", {}, element("summary", {}, "Measured, by method and level"),
+    element("p", {class: "note"}, "Over all clients and measured rounds, whatever the operator states: the largest |C(p) − p|, δ = 1 − |C(p) − p|²/|p|² at its smallest, and ω = |C(p) − p|²/|p|² at its largest."),
+    tableWithCsv(columns, rows, "Measured by method and level", "fedbits-operators")));
 }
 
 // Only where a theorem's assumptions hold.
@@ -98,6 +100,7 @@ function fillMethod() {
   const say = (...texts) => element("p", {}, ...texts);
   section("method").append(element("h2", {}, "How these numbers are made"),
     say("Bits are the exact lengths of the encoded messages, headers included, all clients together; those of the downlink include what absent clients catch up on."),
+    ...knownBits().filter((key) => key === "published" || key === "entropy").map((key) => say(`"${BITS_LABELS[key]}" is ${BITS_MEANINGS[key]}.`)),
     say("Seeds are paired: equal seeds give the same split, initial model and sampling, so methods are compared seed by seed. A cell in which a run diverged, failed or was interrupted has no mean; "
       + "it says so, and nothing is claimed about it."),
     say("Intervals are 95%: Student's t over the seeds, and the bias-corrected accelerated bootstrap (Efron 1987) from ", String(DATA.resamples), " resamples with a fixed key. "
@@ -127,7 +130,7 @@ function fillStudies() {
 const knownBits = () => Object.keys(BITS_LABELS).filter((key) => DATA.measures[0].bits[key]);
 
 function choice(place, options, isChosen, choose) {
-  const buttons = options.map(({label, value, swatch}) => element("button", {type: "button", class: swatch ? "method" : null, "aria-pressed": String(isChosen(value)), onclick: () => {
+  const buttons = options.map(({label, value, swatch, meaning}) => element("button", {type: "button", title: meaning || null, class: swatch ? "method" : null, "aria-pressed": String(isChosen(value)), onclick: () => {
     choose(value);
     options.forEach((option, i) => buttons[i].setAttribute("aria-pressed", String(isChosen(option.value))));
     fill();
@@ -148,7 +151,7 @@ function swatchOf(index) {
 
 function fillToolbar() {
   choice("measures", DATA.measures.map((measure, value) => ({label: measureName(measure), value})), (value) => state.measure === value, (value) => { state.measure = value; });
-  choice("bits", knownBits().map((value) => ({label: BITS_LABELS[value], value})), (value) => state.bits === value, (value) => { state.bits = value; });
+  choice("bits", knownBits().map((value) => ({label: BITS_LABELS[value], meaning: BITS_MEANINGS[value], value})), (value) => state.bits === value, (value) => { state.bits = value; });
   for (const [place, key] of [["x-scale", "xScale"], ["y-scale", "yScale"]])
     choice(place, ["auto", "linear", "log"].map((value) => ({label: value, value})), (value) => state[key] === value, (value) => { state[key] = value; });
   choice("methods", DATA.methods.map((label, value) => ({label, value, swatch: swatchOf(value)})), (value) => state.methods.has(value),

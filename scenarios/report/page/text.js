@@ -9,6 +9,10 @@ const BITS_NAMES = {
   up: "uplink bits", both: "bits up and down", published: "uplink bits as published", entropy: "entropy bound of the uplink bits", round: "rounds",
 };
 const BITS_LABELS = {up: "up, exact", both: "up + down, exact", published: "up, published", entropy: "up, entropy bound"};
+const BITS_MEANINGS = {
+  up: "exact length of what the clients sent", both: "exact length of what clients and server sent",
+  published: "what the clients sent, as the method's publication counts it", entropy: "a lower bound of what an ideal code would need for the same messages of the clients",
+};
 
 const measureName = (measure) => measure.title;
 // Shares between 0 and 1, on a plain scale, whose differences are percentage points.
