@@ -14,7 +14,7 @@
 #include "compressors/codec/bit_stream.hpp"
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/positions.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 
 namespace {
 

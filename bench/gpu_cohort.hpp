@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "compressors/conversation.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::bench {
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "fl_core/cuda/memory.hpp"
-#include "scenarios/experiment.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "scenarios/experiment/experiment.hpp"
 
 namespace fl::bench {
 

@@ -16,8 +16,8 @@
 #include "bench/gpu_cohort.hpp"
 #include "bench/gpu_counts.hpp"
 #include "bench/gpu_studies.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #include "server/device_aggregation.hpp"
 #include "tests/emulator/traffic.hpp"
 

@@ -14,12 +14,12 @@
 
 #include "bench/timing.hpp"
 #include "compressors/conversation.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/cpu/tile.hpp"
-#include "fl_core/cpu/top_k.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cpu/tile.hpp"
+#include "fl_core/ops/cpu/top_k.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace {
 

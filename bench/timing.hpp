@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/thread_pool.hpp"
 
 namespace fl::bench {
 

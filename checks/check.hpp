@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "checks/findings.hpp"
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::checks {
 

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <tuple>
 
-#include "scenarios/toml_reader.hpp"
+#include "scenarios/file/toml_reader.hpp"
 
 namespace fl::checks {
 

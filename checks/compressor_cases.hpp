@@ -18,12 +18,12 @@
 #include "checks/message_form.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/conversation.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/ops.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::checks {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "checks/check.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/measure_set.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 
 namespace fl::checks {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "checks/findings.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl::checks {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "clients/model.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::checks {
 

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "fl_core/partitioner.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/split_file.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/partitioner.hpp"
+#include "fl_core/random/random.hpp"
+#include "scenarios/partitioners/split_file.hpp"
 
 namespace fl::checks {
 

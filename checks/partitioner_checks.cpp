@@ -5,7 +5,7 @@
 
 #include "checks/check.hpp"
 #include "checks/partitioner_cases.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::checks {
 namespace {

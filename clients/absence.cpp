@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "fl_core/scaled_sums.hpp"
+#include "fl_core/ops/scaled_sums.hpp"
 
 namespace fl {
 namespace {

@@ -1,12 +1,12 @@
-// The clients' half of absence (fl_core/absence_rule.hpp): their error memory when they come back.
+// The clients' half of absence (fl_core/round/absence_rule.hpp): their error memory when they come back.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include "fl_core/absence_rule.hpp"
-#include "fl_core/client_state.hpp"
+#include "fl_core/round/absence_rule.hpp"
+#include "fl_core/state/client_state.hpp"
 
 namespace fl {
 

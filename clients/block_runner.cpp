@@ -5,12 +5,12 @@
 
 #include "clients/device_room.hpp"
 #include "clients/device_views.hpp"
-#include "fl_core/key_error.hpp"
-#include "fl_core/message_sums.hpp"
-#include "fl_core/norms.hpp"
-#include "fl_core/own_statistics.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/row_moves.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/message_sums.hpp"
+#include "fl_core/ops/norms.hpp"
+#include "fl_core/ops/row_moves.hpp"
+#include "fl_core/round/own_statistics.hpp"
 
 namespace fl {
 

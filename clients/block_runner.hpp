@@ -24,10 +24,10 @@
 #include "compressors/conversation.hpp"
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/cohort_runner.hpp"
-#include "fl_core/matrix_products.hpp"
-#include "fl_core/round_times.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/ops/matrix_products.hpp"
+#include "fl_core/round/cohort_runner.hpp"
+#include "fl_core/round/round_times.hpp"
 
 namespace fl {
 
@@ -39,7 +39,7 @@ struct BlockRunnerOptions {
   Device memory = Device::managed;                 // with a GPU: of vectors, state and messages; cuda: the host follows no pointer to them
   bool trains_on_cpu = false;                      // all clients, whatever the device: the CPU's bytes
   MatrixProducts products = MatrixProducts::full;  // others need clients that train on a GPU
-  bool local_statistics = false;                   // running statistics stay with the clients (fl_core/own_statistics.hpp)
+  bool local_statistics = false;                   // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
   RoundTimes* times = nullptr;                     // filled where it is not null
 };
 

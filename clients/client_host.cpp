@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "fl_core/own_statistics.hpp"
-#include "fl_core/scaled_sums.hpp"
+#include "fl_core/ops/scaled_sums.hpp"
+#include "fl_core/round/own_statistics.hpp"
 
 namespace fl {
 

@@ -12,8 +12,8 @@
 #include "clients/absence.hpp"
 #include "clients/block_runner.hpp"
 #include "clients/memory_sum.hpp"
-#include "fl_core/client_probe.hpp"
-#include "fl_core/cohort_runner.hpp"
+#include "fl_core/round/client_probe.hpp"
+#include "fl_core/round/cohort_runner.hpp"
 
 namespace fl {
 

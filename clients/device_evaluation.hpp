@@ -6,7 +6,7 @@
 #include <span>
 
 #include "clients/model.hpp"
-#include "fl_core/exec.hpp"
+#include "fl_core/memory/exec.hpp"
 
 namespace fl {
 

@@ -11,11 +11,11 @@
 
 #include "clients/local_update.hpp"
 #include "clients/oracle.hpp"
-#include "fl_core/device.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/matrix_products.hpp"
-#include "fl_core/round_views.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/config/device.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/ops/matrix_products.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "fl_core/batch_view.hpp"
-#include "fl_core/device_memory.hpp"
-#include "fl_core/exec.hpp"
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/device_memory.hpp"
+#include "fl_core/memory/exec.hpp"
 
 namespace fl {
 

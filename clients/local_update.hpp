@@ -9,9 +9,9 @@
 
 #include "clients/descent.hpp"
 #include "clients/oracle.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/round_views.hpp"
-#include "fl_core/schedule.hpp"
+#include "fl_core/config/schedule.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

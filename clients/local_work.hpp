@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "fl_core/options.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "clients/absence.hpp"
-#include "fl_core/archive.hpp"
-#include "fl_core/row_sums.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/ops/row_sums.hpp"
+#include "fl_core/state/archive.hpp"
 
 namespace fl {
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "clients/device_views.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/cpu/tile.hpp"
-#include "fl_core/message_sums.hpp"
-#include "fl_core/row_norms.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cpu/tile.hpp"
+#include "fl_core/ops/message_sums.hpp"
+#include "fl_core/ops/row_norms.hpp"
 
 namespace fl {
 namespace {

@@ -1,6 +1,6 @@
 // What a round measures of messages, client by client: norms of inputs, of errors and of what compression took away.
 //
-// Norms are taken where the block is, on the CPU or on a GPU, with the same bits (fl_core/row_norms.hpp).
+// Norms are taken where the block is, on the CPU or on a GPU, with the same bits (fl_core/ops/row_norms.hpp).
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/client_measures.hpp"
-#include "fl_core/cohort_runner.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/round_views.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/round/client_measures.hpp"
+#include "fl_core/round/cohort_runner.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

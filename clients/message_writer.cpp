@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compressors/codec/finite.hpp"
-#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/ops/cuda/payload_copy.hpp"
 
 namespace fl {
 

@@ -14,15 +14,15 @@
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/device_tally.hpp"
 #include "compressors/exchange.hpp"
-#include "fl_core/cohort_runner.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/round_views.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/round/cohort_runner.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 
 struct MessageWriterOptions {
   bool encodes = false;          // messages are bytes, and not only their lengths
-  bool statistics_stay = false;  // running statistics stay with the clients (fl_core/own_statistics.hpp)
+  bool statistics_stay = false;  // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
   Device device = Device::cpu;   // where operators run that can
   bool is_out_of_reach = false;  // messages lie where the host follows no pointer
 };

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "clients/network_form.hpp"
-#include "fl_core/batch_view.hpp"
-#include "fl_core/dataset.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/data/dataset.hpp"
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

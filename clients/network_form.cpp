@@ -1,8 +1,8 @@
 #include "clients/network_form.hpp"
 
-#include "fl_core/error.hpp"
-#include "fl_core/key_error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

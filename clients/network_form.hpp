@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/device.hpp"
-#include "fl_core/layer_table.hpp"
+#include "fl_core/config/device.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 namespace fl {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 

@@ -10,10 +10,10 @@
 #include "clients/local_work.hpp"
 #include "clients/model.hpp"
 #include "clients/sample_file.hpp"
-#include "fl_core/dataset.hpp"
-#include "fl_core/options.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/data/dataset.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

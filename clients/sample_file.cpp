@@ -7,7 +7,7 @@
 #include <system_error>
 #include <tuple>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 namespace {

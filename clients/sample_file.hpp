@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
-#include "fl_core/device.hpp"
-#include "fl_core/file_turn.hpp"
-#include "fl_core/text_lines.hpp"
+#include "fl_core/config/device.hpp"
+#include "fl_core/config/text_lines.hpp"
+#include "fl_core/data/dataset.hpp"
+#include "fl_core/state/file_turn.hpp"
 
 namespace fl {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/layer_table.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 namespace fl {
 

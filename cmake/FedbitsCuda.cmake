@@ -1,4 +1,4 @@
-# The GPU half of the library: verbs (fl_core/cuda) and a second copy of every operator, compiled as CUDA.
+# The GPU half of the library: operations (fl_core/ops/cuda) and a second copy of every operator, compiled as CUDA.
 #
 # Included when FL_CUDA is on. Sets FL_CUDA_PARTS, which is linked wherever the parts are.
 if(FL_CUDA_EMULATOR)
@@ -8,8 +8,8 @@ else()
 endif()
 
 # Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
-set_source_files_properties(fl_core/buffer.cpp fl_core/excluded.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
-  compressors/codec/device_tally.cpp fl_core/row_norms.cpp fl_core/row_sums.cpp fl_core/row_moves.cpp fl_core/message_sums.cpp
+set_source_files_properties(fl_core/memory/buffer.cpp fl_core/ops/excluded.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
+  compressors/codec/device_tally.cpp fl_core/ops/row_norms.cpp fl_core/ops/row_sums.cpp fl_core/ops/row_moves.cpp fl_core/ops/message_sums.cpp
   PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
@@ -24,12 +24,12 @@ foreach(source ${candidates})
   endif()
 endforeach()
 
-file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/cuda/*.cpp
+file(GLOB operations CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/ops/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/fl_core/ops/cuda/*.cpp
   ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/clients/cuda/layers/*.cu
   ${CMAKE_CURRENT_SOURCE_DIR}/server/cuda/*.cu ${CMAKE_CURRENT_SOURCE_DIR}/compressors/codec/cuda/*.cu)
-add_library(fedbits_cuda OBJECT ${verbs} ${FL_CUDA_RUNTIME_SOURCES})
+add_library(fedbits_cuda OBJECT ${operations} ${FL_CUDA_RUNTIME_SOURCES})
 if(FL_CUDA_EMULATOR)
-  set_source_files_properties(${verbs} PROPERTIES LANGUAGE CXX)
+  set_source_files_properties(${operations} PROPERTIES LANGUAGE CXX)
   target_link_libraries(fedbits_cuda PRIVATE fedbits_flags)
   target_compile_options(fedbits_cuda PRIVATE -O1 ${FL_CUDA_COUNTING})  # -O1 for the compiler's speed
 endif()

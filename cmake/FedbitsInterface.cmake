@@ -1,13 +1,13 @@
 # FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. FL_INTERFACE: a hash of their bytes, by which a plug-in that was
 # built against others is recognised. No third-party header is among what they include but Random123, which the package looks for.
 file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
-  fl_core/*.hpp fl_core/cpu/*.hpp fl_core/cuda/*.hpp fl_core/cuda/*.cuh
+  fl_core/*/*.hpp fl_core/ops/cpu/*.hpp fl_core/ops/cuda/*.hpp fl_core/ops/cuda/*.cuh
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
   clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
   clients/cuda/layer.hpp clients/cuda/divisor.hpp clients/cuda/gradient_store.cuh clients/cuda/descent_step.cuh clients/cuda/operands.cuh
   clients/cuda/tiles.cuh clients/cuda/tensor_tiles.cuh clients/cuda/tiled_product.cuh clients/cuda/layers/*.cuh
   server/participation.hpp server/server_optimizer.hpp
-  scenarios/measure.hpp scenarios/partitioners/*.hpp)
+  scenarios/measures/measure.hpp scenarios/partitioners/*.hpp)
 list(SORT FL_PUBLIC_HEADERS)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${FL_PUBLIC_HEADERS})
 

@@ -9,7 +9,7 @@ function(fedbits_add_plugin name)
   list(FILTER sources EXCLUDE REGEX "\\.cu$")
   list(FILTER halves INCLUDE REGEX "\\.cu$")
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/stamps/${name}.cpp)
-  file(CONFIGURE OUTPUT ${stamp} CONTENT "#include \"fl_core/plugin_stamp.hpp\"\nFL_PLUGIN_STAMP;\n" @ONLY)
+  file(CONFIGURE OUTPUT ${stamp} CONTENT "#include \"fl_core/config/plugin_stamp.hpp\"\nFL_PLUGIN_STAMP;\n" @ONLY)
   set_source_files_properties(${stamp} PROPERTIES COMPILE_DEFINITIONS
     "FL_VERSION=\"${FEDBITS_VERSION}\";FL_INTERFACE=\"${FEDBITS_INTERFACE}\"")
 

@@ -19,7 +19,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/low_rank.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -27,8 +27,8 @@
 #include "compressors/absolute_scale.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/payload_segments.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl {
 

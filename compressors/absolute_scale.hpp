@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "fl_core/error.hpp"
-#include "fl_core/options.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/config/rule_field.hpp"
 
 namespace fl {
 

@@ -22,9 +22,9 @@
 #include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -12,8 +12,8 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/random_levels.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -18,7 +18,7 @@
 #include "compressors/low_rank.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -16,9 +16,9 @@
 #include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl {
 

@@ -9,11 +9,11 @@
 #include <span>
 
 #include "compressors/contract.hpp"
-#include "fl_core/batch_view.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

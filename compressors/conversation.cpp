@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/excluded.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/excluded.hpp"
 
 namespace fl {
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/batch_view.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -1,6 +1,7 @@
 // 8-bit approximation of Dettmers: sign and seven bits of a dynamic tree, relative to the largest magnitude of the segment.
 //
-//   scale = max|x|,   C(x)_j = scale sgn(x_j) tree(m), m = 0 .. 127 the entry nearest to t_j = |x_j| / scale (fl_core/level_format.hpp)
+//   scale = max|x|,   C(x)_j = scale sgn(x_j) tree(m), m = 0 .. 127 the entry nearest to t_j = |x_j| / scale
+//   (fl_core/message/level_format.hpp)
 //
 // The tree has 2^i equal cells in the decade 10^(i-7) .. 10^(i-6), i = 0 .. 6, each meant by its middle: the relative error in it is at
 // most rho_i = 4.5 / 2^i, the absolute one of all below it at most h_i = 0.45 10^(i-7) / 2^(i-1). An entry is never further than zero is,
@@ -16,7 +17,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

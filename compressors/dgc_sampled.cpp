@@ -21,7 +21,7 @@
 #include "compressors/quantizer.hpp"
 #include "compressors/sampled_search.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

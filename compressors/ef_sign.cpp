@@ -9,9 +9,9 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verb_types.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/op_types.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

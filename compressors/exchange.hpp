@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/round_views.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

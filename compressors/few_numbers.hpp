@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/verbs.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

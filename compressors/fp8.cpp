@@ -13,7 +13,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

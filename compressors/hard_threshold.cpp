@@ -19,11 +19,11 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
-#include "fl_core/key_error.hpp"
-#include "fl_core/payload_segments.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/rule_field.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/config/rule_field.hpp"
+#include "fl_core/message/payload_segments.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -7,9 +7,9 @@
 // it is 2^-8 |x_j| over the range of float32 (delta = 1 - 2^-16).
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
-#include "fl_core/aliases.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -15,8 +15,8 @@
 #include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -9,7 +9,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/dense_form.hpp"
 #include "compressors/thresholds.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

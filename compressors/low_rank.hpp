@@ -15,8 +15,8 @@
 #include "compressors/few_numbers.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/state_from_message.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

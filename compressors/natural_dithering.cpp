@@ -17,7 +17,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/random_levels.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

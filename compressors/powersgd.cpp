@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/cpu/linalg.hpp"
-#include "fl_core/cpu/low_rank.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/payload_segments.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_segments.hpp"
+#include "fl_core/ops/cpu/linalg.hpp"
+#include "fl_core/ops/cpu/low_rank.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

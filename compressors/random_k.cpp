@@ -9,8 +9,8 @@
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
 #include "compressors/value_format.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

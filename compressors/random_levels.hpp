@@ -18,8 +18,8 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/verb_types.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/ops/op_types.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -11,7 +11,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/low_rank.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -21,7 +21,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "compressors/rotation_maths.hpp"
-#include "fl_core/cuda/hadamard.cuh"
+#include "fl_core/ops/cuda/hadamard.cuh"
 
 namespace fl::cuda {
 

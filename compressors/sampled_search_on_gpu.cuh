@@ -9,7 +9,7 @@
 
 #include "compressors/sampled_search.hpp"
 #include "compressors/thresholds.hpp"
-#include "fl_core/cuda/threshold_search.cuh"
+#include "fl_core/ops/cuda/threshold_search.cuh"
 
 namespace fl::cuda {
 

@@ -13,7 +13,7 @@
 #include "compressors/by_segment.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/wrapped.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

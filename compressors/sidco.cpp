@@ -30,8 +30,8 @@
 #include "compressors/incomplete_gamma.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

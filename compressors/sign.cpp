@@ -12,7 +12,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

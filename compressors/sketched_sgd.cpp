@@ -24,11 +24,11 @@
 #include "compressors/compressor.hpp"
 #include "compressors/few_numbers.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/key_error.hpp"
-#include "fl_core/payload_segments.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_segments.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 namespace fl {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/verbs.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -7,8 +7,8 @@
 // F. Sattler, S. Wiedemann, K.-R. Mueller, W. Samek, "Robust and communication-efficient federated learning from non-iid data", TNNLS 2020.
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/ternary_top_k.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ternary_top_k.hpp"
 
 namespace fl {
 

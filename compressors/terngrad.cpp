@@ -16,7 +16,7 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/random_levels.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

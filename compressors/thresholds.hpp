@@ -10,9 +10,9 @@
 #include <span>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/ops/ops.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

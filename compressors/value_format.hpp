@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/payload.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl {
 

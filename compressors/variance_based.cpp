@@ -18,9 +18,9 @@
 
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

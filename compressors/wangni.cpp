@@ -13,8 +13,8 @@
 #include "compressors/compressor.hpp"
 #include "compressors/kept_with_probability.hpp"
 #include "compressors/sparsity.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl {
 

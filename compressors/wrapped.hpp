@@ -1,14 +1,14 @@
-// An operator inside another one: named by an option (fl_core/part_field.hpp), made with it for the same device, and held to what all
-// outer operators need.
+// An operator inside another one: named by an option (fl_core/config/part_field.hpp), made with it for the same device, and held to what
+// all outer operators need.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/part_field.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/part_field.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -1,7 +1,7 @@
 // The CUDA half of the layer in prelu.cpp: all clients of a block at once, activations [clients,B,channels,pixels]. Client k's slopes are
 // at w.data + k * w.stride.
 #include "clients/cuda/layer.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

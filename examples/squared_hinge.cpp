@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "clients/model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

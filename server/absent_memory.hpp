@@ -1,15 +1,15 @@
-// The server's half of absence (fl_core/absence_rule.hpp): whom it heard last in which round, and what absence costs.
+// The server's half of absence (fl_core/round/absence_rule.hpp): whom it heard last in which round, and what absence costs.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "fl_core/absence_rule.hpp"
-#include "fl_core/archive.hpp"
-#include "fl_core/cohort_runner.hpp"
-#include "fl_core/ledger.hpp"
-#include "fl_core/server_state.hpp"
+#include "fl_core/message/ledger.hpp"
+#include "fl_core/round/absence_rule.hpp"
+#include "fl_core/round/cohort_runner.hpp"
+#include "fl_core/state/archive.hpp"
+#include "fl_core/state/server_state.hpp"
 
 namespace fl {
 

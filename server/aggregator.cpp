@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "fl_core/cuda/payload_copy.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/cuda/payload_copy.hpp"
 
 namespace fl {
 

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
 #include "server/device_aggregation.hpp"
 
 namespace fl {

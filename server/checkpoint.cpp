@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/file_turn.hpp"
-#include "fl_core/page_file.hpp"
-#include "fl_core/page_index.hpp"
-#include "fl_core/regular_file.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/regular_file.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "fl_core/state/file_turn.hpp"
+#include "fl_core/state/page_file.hpp"
+#include "fl_core/state/page_index.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 // XXH64 of its bytes; a file that does not match, or belongs to another run or another build of fedbits, is refused with its reason. So is
 // one whose checksum is right and whose contents cannot be those of the run; memory is bounded by the size of the file.
 //
-// Client state that pages to a file (fl_core/state_pager.hpp) is not repeated in it: the checkpoint says where in that file it lies.
+// Client state that pages to a file (fl_core/state/state_pager.hpp) is not repeated in it: the checkpoint says where in that file it lies.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/archive.hpp"
-#include "fl_core/file_system.hpp"
+#include "fl_core/state/archive.hpp"
+#include "fl_core/state/file_system.hpp"
 
 namespace fl {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/cohort_runner.hpp"
+#include "fl_core/round/cohort_runner.hpp"
 
 namespace fl {
 

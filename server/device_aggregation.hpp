@@ -11,8 +11,8 @@
 #include <memory>
 #include <span>
 
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl {
 

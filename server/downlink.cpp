@@ -6,8 +6,8 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl {
 

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "compressors/exchange.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/ledger.hpp"
-#include "fl_core/shared_state.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/ledger.hpp"
+#include "fl_core/state/shared_state.hpp"
 
 namespace fl {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/own_statistics.hpp"
+#include "fl_core/round/own_statistics.hpp"
 
 namespace fl {
 

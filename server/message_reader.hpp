@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "compressors/exchange.hpp"
-#include "fl_core/cohort_runner.hpp"
-#include "fl_core/round_views.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "fl_core/round/cohort_runner.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

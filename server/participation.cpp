@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 

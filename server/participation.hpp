@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/options.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "fl_core/archive.hpp"
-#include "fl_core/expression.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/expression.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/state/archive.hpp"
 
 namespace fl {
 

@@ -6,10 +6,10 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "checks/check.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/part_settings.hpp"
-#include "scenarios/plugins.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/plugins/part_settings.hpp"
+#include "scenarios/plugins/plugins.hpp"
 
 namespace fl {
 

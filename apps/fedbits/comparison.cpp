@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "apps/fedbits/numbers.hpp"
-#include "scenarios/analysis/broken_contracts.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/statistics.hpp"
+#include "scenarios/results/broken_contracts.hpp"
 
 namespace fl {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apps/fedbits/terminal.hpp"
-#include "server/run_record.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

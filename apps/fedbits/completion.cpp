@@ -7,8 +7,8 @@
 
 #include "apps/fedbits/command_line.hpp"
 #include "apps/fedbits/commands.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
 #include "scenarios/data/catalog.hpp"
 
 namespace fl {

@@ -5,7 +5,7 @@
 
 #include "apps/fedbits/json.hpp"
 #include "apps/fedbits/numbers.hpp"
-#include "scenarios/stored_scenario.hpp"
+#include "scenarios/file/stored_scenario.hpp"
 
 namespace fl {
 namespace {

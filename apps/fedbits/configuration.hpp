@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_record.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace fl {
 

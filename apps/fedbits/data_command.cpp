@@ -7,9 +7,9 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/terminal.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/meanings.hpp"
-#include "fl_core/printable.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/meanings.hpp"
+#include "fl_core/config/printable.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/data/fetch/fetch.hpp"
 

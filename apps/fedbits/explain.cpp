@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/fedbits/numbers.hpp"
-#include "scenarios/results_version.hpp"
+#include "scenarios/file/results_version.hpp"
 
 namespace fl {
 namespace {

@@ -7,7 +7,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace fl {
 

@@ -14,7 +14,7 @@
 #include "apps/fedbits/configuration.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/output_file.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

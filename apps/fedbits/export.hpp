@@ -14,16 +14,16 @@
 // runs.csv says how each run was configured: the labels of its axes, the keys in which the runs of the export differ, and all keys as one
 // JSON object. rounds.csv has the labels and the bits of all rounds so far. docs/results.md describes every column.
 //
-// Runs whose results another version of fedbits made (scenarios/results_version.hpp) are left out, so that nobody averages over both kinds.
-// With OtherResults::written they are there too, and runs.csv has a column results_version.
+// Runs whose results another version of fedbits made (scenarios/file/results_version.hpp) are left out, so that nobody averages over both
+// kinds. With OtherResults::written they are there too, and runs.csv has a column results_version.
 #pragma once
 
 #include <filesystem>
 #include <iosfwd>
 
 #include "apps/fedbits/table_writer.hpp"
-#include "scenarios/results_version.hpp"
-#include "server/run_store.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace fl {
 

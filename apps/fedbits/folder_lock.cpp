@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "apps/fedbits/json.hpp"
-#include "fl_core/checksum.hpp"
-#include "server/measured_row.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/results/measured_row.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace fl {
 namespace {

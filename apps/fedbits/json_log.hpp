@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "scenarios/sweep.hpp"
-#include "server/run_record.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

@@ -5,15 +5,15 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "fl_core/aliases.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/meanings.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/meanings.hpp"
+#include "fl_core/config/registry.hpp"
 #include "scenarios/data/catalog.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/part_facts.hpp"
-#include "scenarios/plugins.hpp"
-#include "scenarios/reference.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/part_facts.hpp"
+#include "scenarios/file/reference.hpp"
+#include "scenarios/plugins/plugins.hpp"
 
 namespace fl {
 

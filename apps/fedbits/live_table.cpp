@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "apps/fedbits/numbers.hpp"
-#include "fl_core/printable.hpp"
+#include "fl_core/config/printable.hpp"
 
 namespace fl {
 

@@ -2,10 +2,10 @@
 
 #include <fstream>
 
-#include "fl_core/device_memory.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/memory/device_memory.hpp"
 #if defined(FL_WITH_CUDA)
-#include "fl_core/cuda/memory.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #endif
 
 namespace fl {

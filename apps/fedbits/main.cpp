@@ -8,9 +8,9 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/usage.hpp"
 #include "apps/fedbits/value_names.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/printable.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/printable.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace {
 

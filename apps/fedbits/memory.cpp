@@ -12,7 +12,7 @@
 #include <optional>
 #include <sstream>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

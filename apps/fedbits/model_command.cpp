@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
-#include "scenarios/model_file.hpp"
+#include "scenarios/experiment/model_file.hpp"
 
 namespace fl {
 

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <string>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

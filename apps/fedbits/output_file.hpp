@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/printable.hpp"
+#include "fl_core/config/printable.hpp"
 
 namespace fl {
 

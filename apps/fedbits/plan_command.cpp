@@ -1,6 +1,6 @@
 // `fedbits plan FILE`: what a sweep will take, before anything runs: runs, time, memory and bits of every combination.
 //
-// How it is found out: scenarios/study_plan.hpp and scenarios/calibration.hpp.
+// How it is found out: scenarios/sweep/study_plan.hpp and scenarios/experiment/calibration.hpp.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -16,12 +16,12 @@
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/split_text.hpp"
 #include "apps/fedbits/terminal.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/analysis/end_point.hpp"
-#include "scenarios/compressed_input.hpp"
-#include "scenarios/plugins.hpp"
-#include "scenarios/study_plan.hpp"
-#include "scenarios/tuning.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/experiment/compressed_input.hpp"
+#include "scenarios/plugins/plugins.hpp"
+#include "scenarios/results/end_point.hpp"
+#include "scenarios/sweep/study_plan.hpp"
+#include "scenarios/sweep/tuning.hpp"
 
 namespace fl {
 

@@ -9,8 +9,8 @@
 #include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/report_text.hpp"
 #include "apps/fedbits/run_support.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/options.hpp"
 #include "scenarios/report/report.hpp"
 
 namespace fl {

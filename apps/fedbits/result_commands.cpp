@@ -11,8 +11,8 @@
 #include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/plugins.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/plugins/plugins.hpp"
 
 namespace fl {
 

@@ -15,13 +15,13 @@
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/terminal.hpp"
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/plugins.hpp"
-#include "scenarios/sweep.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/plugins/plugins.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 
 namespace fl {
 

@@ -15,10 +15,10 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/printable.hpp"
-#include "scenarios/analysis/end_point.hpp"
-#include "scenarios/tuning.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/printable.hpp"
+#include "scenarios/results/end_point.hpp"
+#include "scenarios/sweep/tuning.hpp"
 
 namespace fl {
 

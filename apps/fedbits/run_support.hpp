@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "apps/fedbits/terminal.hpp"
-#include "fl_core/state_pager.hpp"
-#include "scenarios/model_file.hpp"
-#include "scenarios/sweep.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/state/state_pager.hpp"
+#include "scenarios/experiment/model_file.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;

@@ -9,7 +9,7 @@
 
 #include "apps/fedbits/export.hpp"
 #include "apps/fedbits/numbers.hpp"
-#include "fl_core/checksum.hpp"
+#include "fl_core/state/checksum.hpp"
 
 namespace fl {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "scenarios/split_statistics.hpp"
+#include "scenarios/experiment/split_statistics.hpp"
 
 namespace fl {
 

@@ -1,6 +1,6 @@
 // `fedbits suggest`: which threshold of the hard threshold stands for which k of Top-k, and back.
 //
-// What the numbers mean: scenarios/analysis/equivalent_threshold.hpp and scenarios/measured_threshold.hpp.
+// What the numbers mean: scenarios/analysis/equivalent_threshold.hpp and scenarios/sweep/measured_threshold.hpp.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
@@ -10,12 +10,12 @@
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/analysis/equivalent_threshold.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/measured_threshold.hpp"
-#include "scenarios/plugins.hpp"
-#include "scenarios/start_facts.hpp"
+#include "scenarios/experiment/start_facts.hpp"
+#include "scenarios/plugins/plugins.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
+#include "scenarios/sweep/measured_threshold.hpp"
 
 namespace fl {
 namespace {

@@ -21,13 +21,13 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/plugins.hpp"
-#include "scenarios/results_version.hpp"
-#include "scenarios/sweep_runner.hpp"
-#include "scenarios/tuning.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/plugins/plugins.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
+#include "scenarios/sweep/tuning.hpp"
 
 namespace fl {
 

@@ -12,8 +12,8 @@
 #include <ostream>
 
 #include "apps/fedbits/numbers.hpp"
-#include "fl_core/printable.hpp"
-#include "scenarios/analysis/broken_contracts.hpp"
+#include "fl_core/config/printable.hpp"
+#include "scenarios/results/broken_contracts.hpp"
 
 namespace fl {
 namespace {

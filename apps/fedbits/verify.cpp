@@ -1,9 +1,9 @@
 #include "apps/fedbits/verify.hpp"
 
-#include "fl_core/error.hpp"
-#include "fl_core/page_file.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/page_file.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "server/checkpoint.hpp"
-#include "server/run_store.hpp"
 
 namespace fl {
 

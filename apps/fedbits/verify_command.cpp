@@ -6,7 +6,7 @@
 
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/verify.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

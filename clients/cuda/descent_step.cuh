@@ -5,7 +5,7 @@
 
 #include "clients/descent.hpp"
 #include "clients/model.hpp"
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::cuda {
 

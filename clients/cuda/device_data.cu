@@ -5,10 +5,10 @@
 
 #include "clients/cuda/device_data.cuh"
 #include "clients/cuda/layers/sums.cuh"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/image_change.hpp"
-#include "fl_core/interactions.hpp"
+#include "fl_core/data/image_change.hpp"
+#include "fl_core/data/interactions.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/memory.hpp"
 
 namespace fl::cuda {
 namespace {

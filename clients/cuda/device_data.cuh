@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "clients/network_form.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/dataset.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/data/dataset.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::cuda {
 

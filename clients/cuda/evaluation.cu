@@ -4,8 +4,8 @@
 #include "clients/cuda/evaluation.hpp"
 #include "clients/cuda/network.hpp"
 #include "clients/weights_first.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/cuda/plan.cuh"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "clients/cuda/descent_step.cuh"
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::cuda {
 

@@ -16,10 +16,10 @@
 
 #include "clients/cuda/gradient_store.cuh"
 #include "clients/network_form.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/matrix_products.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/ops/matrix_products.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::cuda {
 

@@ -11,7 +11,7 @@
 
 #include "clients/descent.hpp"
 #include "clients/oracle.hpp"
-#include "fl_core/thread_pool.hpp"
+#include "fl_core/memory/thread_pool.hpp"
 
 namespace fl::cuda {
 

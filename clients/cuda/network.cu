@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "clients/cuda/network.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 

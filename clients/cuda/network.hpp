@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "clients/cuda/layer.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl::cuda {
 

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "clients/cuda/gradient_store.cuh"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 

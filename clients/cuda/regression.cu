@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "clients/cuda/regression.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include "clients/cuda/descent_step.cuh"
 #include "clients/cuda/device_data.cuh"
 #include "clients/network_form.hpp"
-#include "fl_core/exec.hpp"
+#include "fl_core/memory/exec.hpp"
 
 namespace fl::cuda {
 

@@ -17,9 +17,9 @@
 #include "clients/cuda/tensor_tiles.cuh"
 #include "clients/cuda/tiles.cuh"
 #include "clients/device_room.hpp"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/matrix_products.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/matrix_products.hpp"
 
 namespace fl::cuda {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "clients/device_room.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda::tiles {
 

@@ -13,12 +13,12 @@
 #include "clients/cuda/training.hpp"
 #include "clients/device_room.hpp"
 #include "clients/weights_first.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/graph.hpp"
-#include "fl_core/cuda/measured_choice.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/cuda/plan.cuh"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/graph.hpp"
+#include "fl_core/ops/cuda/measured_choice.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "clients/descent.hpp"
 #include "clients/device_training.hpp"
 #include "clients/network_form.hpp"
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl::cuda {
 

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::kernels {
 

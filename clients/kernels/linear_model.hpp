@@ -19,7 +19,7 @@
 #include "clients/kernels/gram.hpp"
 #include "clients/kernels/row_passes.hpp"
 #include "clients/model.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl::kernels {
 

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "clients/kernels/simd.hpp"
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl::kernels {
 

@@ -6,7 +6,7 @@
 // sequences of 80 characters are. Both programs are TensorFlow's, whose LSTM layers have one bias, 1 at the forget gate and else 0 at the
 // start; two biases, as PyTorch's layers have, would make it 822,570. Weights begin as PyTorch's do.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

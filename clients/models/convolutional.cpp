@@ -9,7 +9,7 @@
 // 16 channels without padding, ReLU and 2x2 max pooling, then 120 and 84 units; 62,006 parameters on 3x32x32 images of 10 classes. Q. Li et
 // al., "Federated learning on non-IID data silos: an experimental study", ICDE 2022.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

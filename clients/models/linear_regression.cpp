@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "clients/kernels/linear_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

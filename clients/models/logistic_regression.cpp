@@ -10,7 +10,7 @@
 
 #include "clients/bounded_gradients.hpp"
 #include "clients/kernels/linear_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

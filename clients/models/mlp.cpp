@@ -3,7 +3,7 @@
 // two_nn is the "2NN" of H. B. McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017:
 // two hidden layers of 200 units with ReLU, 199,210 parameters on 28x28 images of 10 classes.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -8,9 +8,9 @@
 // are those of the published code: 8 factors, a perceptron of 64 inputs and 32, 16, 8 units; P = 40 (users + items) + 2,761. X. He, L.
 // Liao, H. Zhang, L. Nie, X. Hu and T.-S. Chua, "Neural collaborative filtering", WWW 2017.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/interactions.hpp"
-#include "fl_core/key_error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/interactions.hpp"
 
 namespace fl {
 

@@ -1,6 +1,6 @@
 // Neural networks by their layers: `layers = ["conv2d(32, 5)", "relu", "max_pool(2)", "dense(classes)"]`, and the loss of what comes out.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -13,8 +13,8 @@
 #include "clients/kernels/dense_rows.hpp"
 #include "clients/kernels/gram.hpp"
 #include "clients/model.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -6,7 +6,7 @@
 // Group normalisation is the default, because minibatch statistics differ from client to client: K. Hsieh et al., "The non-IID data
 // quagmire of decentralized machine learning", ICML 2020.
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

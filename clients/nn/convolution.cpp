@@ -8,7 +8,7 @@
 #include "clients/nn/onednn.hpp"
 #include "clients/nn/sparse_convolution.hpp"
 #include "clients/nn/vectors.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl::nn {
 

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "fl_core/exec.hpp"
+#include "fl_core/memory/exec.hpp"
 
 namespace fl::nn {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::nn {
 

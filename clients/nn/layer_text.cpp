@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "fl_core/meanings.hpp"
+#include "fl_core/config/meanings.hpp"
 
 namespace fl::nn {
 

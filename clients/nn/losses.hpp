@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::nn {
 

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "clients/network_form.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::nn {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "fl_core/image_change.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/data/image_change.hpp"
 
 namespace fl::nn {
 

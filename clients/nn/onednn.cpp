@@ -8,7 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 // Of OpenMP's run-time library, which oneDNN asks for its number of threads; that number belongs to the calling thread.
 extern "C" {

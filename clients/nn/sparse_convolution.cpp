@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "clients/nn/vectors.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl::nn {
 

@@ -9,7 +9,7 @@
 
 #include "clients/local_update.hpp"
 #include "clients/local_work.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/rule_field.hpp"
 
 namespace fl {
 

@@ -2,8 +2,8 @@
 //
 // subtract = "optimum" sends grad f_i(w) - grad f_i(x*) (EC-GDstar: the ideal shift that DIANA learns; x* must be known).
 #include "clients/local_update.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/config/rule_field.hpp"
 
 namespace fl {
 

@@ -1,8 +1,8 @@
 // MARINA's vector: the full gradient when the common coin says so, else the difference of gradients at the model and at the previous
 // model on one sample. The previous model is the shared slot that feedback "marina" declares.
 #include "clients/local_update.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/config/rule_field.hpp"
 
 namespace fl {
 

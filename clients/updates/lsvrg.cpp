@@ -6,9 +6,9 @@
 // 2015; D. Kovalev, S. Horvath, P. Richtarik, "Don't jump through hoops and remove those loops", ALT 2020; as part of EC-LSVRG: E.
 // Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
 #include "clients/local_update.hpp"
-#include "fl_core/norms.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/config/rule_field.hpp"
+#include "fl_core/ops/norms.hpp"
 
 namespace fl {
 

@@ -6,7 +6,7 @@
 // Source: S. P. Karimireddy, M. Jaggi, S. Kale, M. Mohri, S. Reddi, S. U. Stich, A. T. Suresh, "Breaking the centralized barrier for
 // cross-device federated learning", NeurIPS 2021, Algorithm 1 (MimeLite) and Table 1 (momentum).
 #include "clients/updates/descent.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 //   option II  c_i' = c_i - c + (w - y)/(H gamma): the mean of the gradients on the way
 // Source: S. P. Karimireddy et al., "SCAFFOLD: stochastic controlled averaging for federated learning", ICML 2020, Algorithm 1.
 #include "clients/updates/descent.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

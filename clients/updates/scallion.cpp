@@ -3,7 +3,7 @@
 // Sends (w - y)/gamma - c = G_i - c_i, where G_i is the sum of the gradients on the way: SCAFFOLD's two vectors are both this one.
 // Source: X. Huang, P. Li, X. Li, "Stochastic controlled averaging for federated learning with communication compression", ICLR 2024.
 #include "clients/updates/descent.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

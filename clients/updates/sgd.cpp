@@ -6,7 +6,7 @@
 // T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020; J. Wang, Q. Liu, H. Liang, G. Joshi, H. V. Poor,
 // "Tackling the objective inconsistency problem in heterogeneous federated optimization", NeurIPS 2020 (FedNova).
 #include "clients/updates/descent.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

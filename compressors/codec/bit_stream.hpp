@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl::codec {
 

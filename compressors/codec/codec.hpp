@@ -31,10 +31,10 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/device.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
+#include "fl_core/config/device.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl::codec {
 

@@ -5,7 +5,7 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/values.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl::codec {
 

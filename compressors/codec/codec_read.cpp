@@ -9,7 +9,7 @@
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
 #include "compressors/codec/values.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl::codec {
 

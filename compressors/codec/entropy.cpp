@@ -6,7 +6,7 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/codec/level_coder.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl::codec {
 

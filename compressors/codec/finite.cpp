@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compressors/codec/values.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl::codec {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "compressors/codec/level_tokens.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::codec {
 

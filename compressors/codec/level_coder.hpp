@@ -33,7 +33,7 @@
 
 #include "compressors/codec/bit_stream.hpp"
 #include "compressors/codec/values.hpp"
-#include "fl_core/payload.hpp"
+#include "fl_core/message/payload.hpp"
 
 namespace fl::codec {
 

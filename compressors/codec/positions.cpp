@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "compressors/codec/position_codes.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::codec {
 

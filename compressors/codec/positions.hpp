@@ -34,7 +34,7 @@
 #include <string>
 
 #include "compressors/codec/bit_stream.hpp"
-#include "fl_core/layer_table.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 namespace fl::codec {
 

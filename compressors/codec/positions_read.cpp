@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "compressors/codec/position_codes.hpp"
-#include "fl_core/buffer.hpp"
+#include "fl_core/memory/buffer.hpp"
 
 namespace fl::codec {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "compressors/codec/position_codes.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::codec {
 

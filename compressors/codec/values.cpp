@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "compressors/codec/finite.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/half.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/message/half.hpp"
 
 namespace fl::codec {
 

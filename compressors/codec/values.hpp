@@ -1,6 +1,6 @@
 // The values of a message as bits: raw numbers, and levels of a fixed width.
 //
-//   raw      the bits of fp64, fp32, fp16 or bf16 (fl_core/half.hpp). NaN and infinities are refused by the receiver.
+//   raw      the bits of fp64, fp32, fp16 or bf16 (fl_core/message/half.hpp). NaN and infinities are refused by the receiver.
 //   levels   level - min_level in `bits` bits. max_level = min_level + table_size - 1 in a table; other formats with negative levels are
 //            symmetric or two's complement:
 //              max_level = min(min_level + 2^bits - 1, -min_level)  if min_level < 0,  else min_level + 2^bits - 1
@@ -25,8 +25,8 @@
 #include <string>
 
 #include "compressors/codec/bit_stream.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/small_float.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/message/small_float.hpp"
 
 namespace fl::codec {
 

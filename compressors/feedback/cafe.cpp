@@ -9,7 +9,7 @@
 // server-guided feedback", 2025 (first as "CAFe: communication-efficient federated learning", 2024); without the server's own data
 // (CAFe-S).
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

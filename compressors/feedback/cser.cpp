@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -2,7 +2,7 @@
 //
 // The theory wants alpha <= 1/(1+omega); a larger one is refused with the bound for the operator at hand.
 #include "compressors/feedback/shifted.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -8,7 +8,7 @@
 // Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020; run as in
 // Sahu et al. 2021, Figures 8 and 9.
 #include "compressors/feedback/error_memory.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -7,7 +7,7 @@
 // absolute. e, r_i [N,P] are kept while a client is absent.
 // Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
 #include "compressors/feedback/error_memory.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

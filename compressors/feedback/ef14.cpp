@@ -8,7 +8,7 @@
 // Sources: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH 2014; S. U. Stich, J.-B. Cordonnier, M. Jaggi,
 // "Sparsified SGD with memory", NeurIPS 2018; S. P. Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019.
 #include "compressors/feedback/error_memory.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "compressors/feedback/shifted.hpp"
-#include "fl_core/norms.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/norms.hpp"
 
 namespace fl {
 

@@ -8,7 +8,7 @@
 // Source: K. Gruntkowska, A. Tyurin, P. Richtarik, "EF21-P and friends: improved theoretical communication complexity for distributed
 // optimization with bidirectional compression", ICML 2023.
 #include "compressors/feedback/shifted.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

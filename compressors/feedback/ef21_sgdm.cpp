@@ -6,7 +6,7 @@
 // default.
 // Source: I. Fatkhullin, A. Tyurin, P. Richtarik, "Momentum provably improves error feedback!", NeurIPS 2023.
 #include "compressors/feedback/shifted.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -1,6 +1,6 @@
 // EF-BV: d = C(g - h), h <- h + lambda d, estimate h_mean + nu mean d. (1,1) is EF21; (1/(1+omega), 1) with unbiased C is DIANA.
 #include "compressors/feedback/shifted.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

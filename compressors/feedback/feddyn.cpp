@@ -5,8 +5,8 @@
 // With s = h / alpha this is theta = mean y_i - h / alpha; alpha itself matters to the local update "feddyn" alone.
 // Source: D. A. E. Acar et al., "Federated learning based on dynamic regularization", ICLR 2021, Algorithm 1.
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -6,7 +6,7 @@
 // Source: A. Reisizadeh, A. Mokhtari, H. Hassani, A. Jadbabaie, R. Pedarsani, "FedPAQ: a communication-efficient federated learning method
 // with periodic averaging and quantization", AISTATS 2020.
 #include "compressors/feedback/memoryless.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -6,9 +6,9 @@
 //   both     toss         the coin of a round
 //            derive       moves shared slots by what both sides know, so that nobody has to send them
 //
-// A half gets the view of its side (fl_core/round_views.hpp), so a client's cannot name the server's state, nor the server's a client's.
-// A Feedback object is immutable: everything it remembers lies in declared slots (fl_core/slot_spec.hpp), and each process may have its
-// own.
+// A half gets the view of its side (fl_core/round/round_views.hpp), so a client's cannot name the server's state, nor the server's a
+// client's. A Feedback object is immutable: everything it remembers lies in declared slots (fl_core/state/slot_spec.hpp), and each process
+// may have its own.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 #include "compressors/exchange.hpp"
 #include "compressors/feedback/needs.hpp"
 #include "compressors/feedback/theory.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/options.hpp"
-#include "fl_core/round_views.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/round/round_views.hpp"
 
 namespace fl {
 

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "compressors/contract.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/options.hpp"
-#include "fl_core/run_settings.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/round/run_settings.hpp"
 
 namespace fl {
 

@@ -2,7 +2,7 @@
 //
 //   client  c = C(u g)        server  estimate = sum_i weight_i c_i        u: 1, or gamma when the unit is a step
 #include "compressors/feedback/memoryless.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -12,8 +12,8 @@
 #include <cmath>
 
 #include "compressors/feedback/error_memory.hpp"
-#include "fl_core/differences.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -9,7 +9,7 @@
 // whose published implementation measures the update from the model received, and takes 0.85 for alpha; A. Xu, Z. Huo, H. Huang,
 // "Step-ahead error feedback for distributed training with compressed gradient", AAAI 2021 (SAEF).
 #include "compressors/feedback/error_memory.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "compressors/feedback/controls.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 

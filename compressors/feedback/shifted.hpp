@@ -12,7 +12,7 @@
 #include <string>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 

@@ -28,10 +28,10 @@
 #include <optional>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/aliases.hpp"
-#include "fl_core/norms.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/norms.hpp"
 
 namespace fl {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/options.hpp"
+#include "fl_core/config/options.hpp"
 #include "scenarios/analysis/study.hpp"
 
 namespace fl {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <set>
 
-#include "scenarios/axis_table.hpp"
-#include "scenarios/results_version.hpp"
-#include "scenarios/sweep_reader.hpp"
-#include "scenarios/toml_reader.hpp"
+#include "scenarios/file/axis_table.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/file/sweep_reader.hpp"
+#include "scenarios/file/toml_reader.hpp"
 
 namespace fl {
 namespace {

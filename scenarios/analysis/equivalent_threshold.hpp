@@ -3,12 +3,12 @@
 // step the threshold is gamma lambda.
 //
 //   the paper's rule    lambda = 1 / (2 sqrt(k))
-//   equal bounds        the last terms of theorems 6 and 7 (scenarios/analysis/bounds.hpp) alike, delta = k / d:
+//   equal bounds        the last terms of theorems 6 and 7 (scenarios/experiment/bounds.hpp) alike, delta = k / d:
 //                       lambda^2 = 4 (1 - k/d) / k * ((2 d/k + M) zeta^2 + sigma^2); the rule is that of zeta = 0, sigma = 1/4, k << d
 //   a given error       d gamma^2 lambda^2 = epsilon, the squared error of a step
 #pragma once
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/device.hpp"
-#include "server/run_record.hpp"
+#include "fl_core/config/device.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 namespace {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

@@ -8,19 +8,19 @@
 #include <numeric>
 #include <set>
 
-#include "fl_core/error.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/options.hpp"
 #include "scenarios/analysis/baseline.hpp"
-#include "scenarios/analysis/bounds.hpp"
-#include "scenarios/analysis/broken_contracts.hpp"
 #include "scenarios/analysis/comparable.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/replicates.hpp"
 #include "scenarios/analysis/study_axes.hpp"
 #include "scenarios/analysis/tuning_notes.hpp"
-#include "scenarios/compressed_input.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/results_version.hpp"
+#include "scenarios/experiment/bounds.hpp"
+#include "scenarios/experiment/compressed_input.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/results/broken_contracts.hpp"
 
 namespace fl {
 namespace {

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/device.hpp"
-#include "scenarios/analysis/end_point.hpp"
+#include "fl_core/config/device.hpp"
 #include "scenarios/analysis/statistics.hpp"
-#include "scenarios/analysis/trace.hpp"
-#include "server/run_store.hpp"
+#include "scenarios/results/end_point.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/results/trace.hpp"
 
 namespace fl {
 
@@ -45,7 +45,7 @@ struct StudyRun {
   RunTrace density{};                  // elements sent / (clients * P)
   double mean_density = kNotMeasured;  // over rounds
   std::vector<RunTrace> clients{};     // of kClientBand
-  // What theorems bound and their bounds, of kTheories; empty without a theorem that speaks of this run (scenarios/theory.hpp).
+  // What theorems bound and their bounds, of kTheories; empty without a theorem that speaks of this run (scenarios/experiment/theory.hpp).
   struct Theory {
     int theorem = 0;
     bool in_expectation = false;

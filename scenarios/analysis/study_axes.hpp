@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/options.hpp"
+#include "fl_core/config/options.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/study.hpp"
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "scenarios/analysis/broken_contracts.hpp"
 #include "scenarios/analysis/grid.hpp"
 #include "scenarios/analysis/study.hpp"
 #include "scenarios/analysis/tuning_notes.hpp"
+#include "scenarios/results/broken_contracts.hpp"
 
 namespace fl {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <span>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 #include "scenarios/analysis/statistics.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-// What a reader of a study has to know of its tuned values. Tuning records it with the runs, as constants (scenarios/tuning.cpp):
+// What a reader of a study has to know of its tuned values. Tuning records it with the runs, as constants (scenarios/sweep/tuning.cpp):
 //   matched_bits_deviation, matched_bits_tolerance   of a method that is to send as many bits as another, relative to these
 //   tuned_at_edge:KEY                                the best value is the outermost of all that were tried
 #pragma once
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_record.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
-#include "fl_core/device.hpp"
-#include "fl_core/regular_file.hpp"
+#include "fl_core/config/device.hpp"
+#include "fl_core/config/regular_file.hpp"
 #include "scenarios/data/gunzip.hpp"
 #include "scenarios/data/memory_limit.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "fl_core/error.hpp"
-#include "fl_core/meanings.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/meanings.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
 #include "scenarios/data/find_file.hpp"

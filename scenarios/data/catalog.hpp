@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 #include "scenarios/data/libsvm.hpp"
 
 namespace fl {

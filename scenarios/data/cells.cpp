@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/find_file.hpp"
 

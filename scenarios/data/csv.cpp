@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/hold_out.hpp"
 #include "scenarios/data/memory_limit.hpp"

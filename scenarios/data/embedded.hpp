@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 namespace {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
-#include "fl_core/partitioner.hpp"
+#include "fl_core/data/dataset.hpp"
+#include "fl_core/data/partitioner.hpp"
 
 namespace fl {
 

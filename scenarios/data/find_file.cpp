@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 

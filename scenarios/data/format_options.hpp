@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl {
 

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

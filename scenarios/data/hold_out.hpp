@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl {
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 
 namespace fl {

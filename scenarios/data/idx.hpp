@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 #include "scenarios/data/bytes.hpp"
 
 namespace fl {

@@ -1,6 +1,6 @@
 #include "scenarios/data/image_sets.hpp"
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/find_file.hpp"
 #include "scenarios/data/idx.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/libsvm_parser.hpp"
 #include "scenarios/data/memory_limit.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 #include "scenarios/data/memory_limit.hpp"
 
 namespace fl {

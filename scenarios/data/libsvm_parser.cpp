@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/whole_number.hpp"
 
 namespace fl {

@@ -1,6 +1,6 @@
 #include "scenarios/data/load.hpp"
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/data/cifar.hpp"
 #include "scenarios/data/csv.hpp"
 #include "scenarios/data/find_file.hpp"

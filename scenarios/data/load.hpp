@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "fl_core/dataset.hpp"
-#include "fl_core/options.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/data/dataset.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "scenarios/data/format_options.hpp"
 #include "scenarios/data/memory_limit.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 namespace {

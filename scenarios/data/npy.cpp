@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/find_file.hpp"
 #include "scenarios/data/memory_limit.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/cells.hpp"
 #include "scenarios/data/sequences.hpp"

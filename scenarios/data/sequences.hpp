@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 #include "scenarios/data/format_options.hpp"
 #include "scenarios/data/memory_limit.hpp"
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "fl_core/regular_file.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/regular_file.hpp"
 
 namespace fl {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

@@ -6,8 +6,8 @@
 //   ef21_example   two clients in two dimensions, f_i = |x - a_i|^2 / 2, a = (4,0), (0,3); the optimum is (2, 1.5).
 #include <utility>
 
-#include "fl_core/data_generator.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/data_generator.hpp"
 #include "scenarios/data/quadratic_rows.hpp"
 
 namespace fl {

@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/data_generator.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/data_generator.hpp"
+#include "fl_core/random/random.hpp"
 #include "scenarios/data/memory_limit.hpp"
 
 namespace fl {

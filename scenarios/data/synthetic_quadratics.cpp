@@ -8,9 +8,9 @@
 // A client's r rows have the same A_i and b_i - xi_j, sum xi_j = 0, 1/r sum |xi_j|^2 = noise: the variance of a one-row gradient.
 #include <cmath>
 
-#include "fl_core/data_generator.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/data_generator.hpp"
+#include "fl_core/random/random.hpp"
 #include "scenarios/data/memory_limit.hpp"
 #include "scenarios/data/quadratic_rows.hpp"
 

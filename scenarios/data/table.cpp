@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/data/whole_number.hpp"
 
 namespace fl {

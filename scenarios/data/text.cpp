@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/characters.hpp"
 #include "scenarios/data/sequences.hpp"

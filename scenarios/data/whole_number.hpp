@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

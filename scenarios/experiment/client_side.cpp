@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "clients/device_room.hpp"
-#include "fl_core/device_memory.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/memory/device_memory.hpp"
 
 namespace fl {
 

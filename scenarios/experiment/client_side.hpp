@@ -9,10 +9,10 @@
 
 #include "clients/client_host.hpp"
 #include "clients/minibatches.hpp"
-#include "fl_core/state_pager.hpp"
-#include "scenarios/federated_problem.hpp"
-#include "scenarios/run_method.hpp"
-#include "scenarios/scenario.hpp"
+#include "fl_core/state/state_pager.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/run_method.hpp"
+#include "scenarios/file/scenario.hpp"
 
 namespace fl {
 

@@ -1,8 +1,8 @@
 // What an experiment takes of memory, and which memory that is.
 #include "clients/device_room.hpp"
-#include "fl_core/device_memory.hpp"
-#include "scenarios/experiment.hpp"
-#include "scenarios/host_needs.hpp"
+#include "fl_core/memory/device_memory.hpp"
+#include "scenarios/experiment/experiment.hpp"
+#include "scenarios/experiment/host_needs.hpp"
 
 namespace fl {
 

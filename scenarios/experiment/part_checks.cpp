@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/own_statistics.hpp"
-#include "scenarios/run_measures.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/round/own_statistics.hpp"
+#include "scenarios/experiment/run_measures.hpp"
 
 namespace fl {
 

@@ -1,10 +1,10 @@
 // Which parts of a run go together.
 #pragma once
 
-#include "scenarios/federated_problem.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/run_method.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/run_method.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/scenario.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {

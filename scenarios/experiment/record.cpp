@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <numeric>
 
-#include "fl_core/checksum.hpp"
-#include "scenarios/analysis/bounds.hpp"
-#include "scenarios/analysis/trace.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/experiment/bounds.hpp"
 #include "scenarios/partitioners/skew.hpp"
+#include "scenarios/results/trace.hpp"
 
 namespace fl {
 

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/ledger.hpp"
-#include "scenarios/contract_watch.hpp"
-#include "scenarios/federated_problem.hpp"
-#include "scenarios/measure_set.hpp"
-#include "scenarios/model_average.hpp"
-#include "scenarios/run_measures.hpp"
-#include "scenarios/run_method.hpp"
-#include "scenarios/sweep.hpp"
-#include "scenarios/theory.hpp"
-#include "server/run_record.hpp"
+#include "fl_core/message/ledger.hpp"
+#include "scenarios/experiment/contract_watch.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/model_average.hpp"
+#include "scenarios/experiment/run_measures.hpp"
+#include "scenarios/experiment/run_method.hpp"
+#include "scenarios/experiment/theory.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/results/run_record.hpp"
 
 namespace fl {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/own_statistics.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/round/own_statistics.hpp"
 
 namespace fl {
 

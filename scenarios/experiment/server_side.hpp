@@ -4,9 +4,9 @@
 #include <memory>
 #include <span>
 
-#include "scenarios/federated_problem.hpp"
-#include "scenarios/run_method.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/run_method.hpp"
+#include "scenarios/file/scenario.hpp"
 #include "server/round.hpp"
 
 namespace fl {

@@ -4,11 +4,11 @@
 #include <map>
 #include <string>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/rule_field.hpp"
-#include "scenarios/model_file.hpp"
-#include "scenarios/step_size.hpp"
-#include "scenarios/theory.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/rule_field.hpp"
+#include "scenarios/experiment/model_file.hpp"
+#include "scenarios/experiment/step_size.hpp"
+#include "scenarios/experiment/theory.hpp"
 
 namespace fl {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "clients/local_update.hpp"
-#include "scenarios/federated_problem.hpp"
-#include "scenarios/run_method.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/run_method.hpp"
+#include "scenarios/file/scenario.hpp"
 
 namespace fl {
 

@@ -1,5 +1,5 @@
 // The gap of the weighted average of the models so far, which theorems of convex optimisation bound.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

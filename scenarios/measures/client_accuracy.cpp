@@ -1,5 +1,5 @@
 // How well one model serves each client.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

@@ -1,5 +1,5 @@
 // What a round sent, all clients together.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

@@ -1,5 +1,5 @@
 // The gradient of all rows, and how much it differs between clients.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

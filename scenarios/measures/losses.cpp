@@ -1,7 +1,7 @@
 // Losses and accuracy of the model.
 #include <cmath>
 
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

@@ -1,7 +1,7 @@
 // How long the model is, how far the last round moved it, and the length of its way so far.
 #include <cmath>
 
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

@@ -1,5 +1,5 @@
 // Quality of recommendations: each test row's item among 99 that its user has not met.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

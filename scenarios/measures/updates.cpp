@@ -1,6 +1,6 @@
 // How unlike the cohort's updates are, and how far its models drift apart.
-#include "scenarios/measure.hpp"
-#include "scenarios/measure_statistics.hpp"
+#include "scenarios/measures/measure.hpp"
+#include "scenarios/measures/measure_statistics.hpp"
 
 namespace fl {
 namespace {

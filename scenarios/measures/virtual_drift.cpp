@@ -1,8 +1,8 @@
 // How far the virtual iterate x - mean e, of which theory speaks, lies from x.
 #include <cmath>
 
-#include "fl_core/norms.hpp"
-#include "scenarios/measure.hpp"
+#include "fl_core/ops/norms.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

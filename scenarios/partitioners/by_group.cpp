@@ -4,7 +4,7 @@
 // in turn, so clients have floor(G/n) or one more of the G groups, whatever the sizes of these.
 #include <algorithm>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

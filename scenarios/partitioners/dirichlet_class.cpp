@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
 
 namespace fl {
 

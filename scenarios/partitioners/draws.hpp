@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/partitioner.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/data/partitioner.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl {
 

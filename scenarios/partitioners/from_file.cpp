@@ -1,8 +1,8 @@
 // A split that is read from a file, as `fedbits plan --split-file` writes it: another program's, or one that shall not change.
-#include "fl_core/checksum.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "scenarios/partitioners/draws.hpp"
-#include "scenarios/split_file.hpp"
+#include "scenarios/partitioners/split_file.hpp"
 
 namespace fl {
 namespace {

@@ -7,8 +7,8 @@
 // Non-IID Data Silos: An Experimental Study", ICDE 2022, where it is called #C=k; rows of classes without an owner are lost there.
 #include <algorithm>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

@@ -1,6 +1,6 @@
 // The partition that data comes with: roles of plays, users who rate, clients of synthetic data.
-#include "fl_core/aliases.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

@@ -3,7 +3,7 @@
 // Every client has min_rows rows beforehand; the rest, r = m - n min_rows, is shared as floor(q_i r), and what rounding leaves goes one by
 // one to the largest fractions (ties to the lower client). Source: Li, Diao, Chen, He, "Federated Learning on Non-IID Data Silos: An
 // Experimental Study", ICDE 2022.
-#include "fl_core/aliases.hpp"
+#include "fl_core/config/aliases.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

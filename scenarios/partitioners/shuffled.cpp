@@ -1,5 +1,5 @@
 // One random permutation of all rows, cut into equal blocks: identically distributed clients.
-#include "fl_core/aliases.hpp"
+#include "fl_core/config/aliases.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

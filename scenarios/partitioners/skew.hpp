@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl {
 

@@ -5,8 +5,8 @@
 //          AISTATS 2017: 200 pieces of 300 images, two at random to each of 100 clients; also called "shards"
 #include <algorithm>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/key_error.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/sha256.hpp"
 #include "scenarios/report/assets.hpp"
 

@@ -4,10 +4,10 @@
 #include <exception>
 #include <map>
 
-#include "fl_core/checksum.hpp"
-#include "scenarios/federated_problem.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/file/sweep.hpp"
 #include "scenarios/partitioners/skew.hpp"
-#include "scenarios/sweep.hpp"
 
 namespace fl {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 #include "scenarios/analysis/study.hpp"
 #include "scenarios/data/catalog.hpp"
 

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/levels.cuh"
-#include "fl_core/cuda/opened.cuh"
-#include "fl_core/cuda/plan.cuh"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/levels.cuh"
+#include "fl_core/ops/cuda/opened.cuh"
+#include "fl_core/ops/cuda/plan.cuh"
 #include "server/cuda/sent_message.cuh"
 
 namespace fl::cuda {

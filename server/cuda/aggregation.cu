@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/payload_segments.hpp"
 #include "server/cuda/add_messages.cuh"
 #include "server/cuda/aggregation.hpp"
 #include "server/cuda/list_sums.cuh"

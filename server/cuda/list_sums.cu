@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "fl_core/cuda/plan.cuh"
+#include "fl_core/ops/cuda/plan.cuh"
 #include "server/cuda/list_sums.cuh"
 
 namespace fl::cuda {

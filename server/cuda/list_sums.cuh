@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "fl_core/exec.hpp"
+#include "fl_core/memory/exec.hpp"
 #include "server/cuda/sent_message.cuh"
 
 namespace fl::cuda {

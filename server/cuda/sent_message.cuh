@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/level_format.hpp"
+#include "fl_core/message/level_format.hpp"
+#include "fl_core/ops/cuda/check.cuh"
 #include "server/device_aggregation.hpp"
 
 namespace fl::cuda {

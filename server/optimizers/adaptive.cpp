@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/registry.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {

@@ -6,7 +6,7 @@
 // the weighted mean of votes of +-1; a tie needs an even number of equal votes.
 // Source: J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML
 // 2018; GRACE's code takes a tie for +1.
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "server/server_optimizer.hpp"
 
 namespace fl {

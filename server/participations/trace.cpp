@@ -11,8 +11,8 @@
 #include <optional>
 #include <tuple>
 
-#include "fl_core/key_error.hpp"
-#include "fl_core/text_lines.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/text_lines.hpp"
 #include "server/participation.hpp"
 
 namespace fl {

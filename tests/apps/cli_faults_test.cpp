@@ -8,8 +8,8 @@
 #include <cstring>
 #include <map>
 
-#include "server/run_store.hpp"
-#include "server/sqlite.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/results/sqlite.hpp"
 #include "tests/support/binary.hpp"
 
 namespace fl {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "apps/fedbits/numbers.hpp"
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/binary.hpp"
 #include "tests/support/sanitized.hpp"
 

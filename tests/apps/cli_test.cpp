@@ -5,8 +5,8 @@
 
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
-#include "server/run_store.hpp"
-#include "server/sqlite.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/results/sqlite.hpp"
 #include "tests/support/binary.hpp"
 #include "tests/support/http_server.hpp"
 

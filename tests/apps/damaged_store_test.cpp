@@ -8,9 +8,9 @@
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/export.hpp"
 #include "apps/fedbits/verify.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/analysis/study.hpp"
-#include "server/sqlite.hpp"
+#include "scenarios/results/sqlite.hpp"
 #include "tests/support/flip_bytes.hpp"
 #include "tests/support/study.hpp"
 

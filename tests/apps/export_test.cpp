@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "apps/fedbits/explain.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

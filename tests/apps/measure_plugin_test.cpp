@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/study.hpp"
 
 // Not defined in a build without a shared library, which has no plug-ins.

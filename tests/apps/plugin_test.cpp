@@ -6,7 +6,7 @@
 #include <string>
 
 #include "scenarios/data/sha256.hpp"
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/binary.hpp"
 #include "tests/support/sanitized.hpp"
 

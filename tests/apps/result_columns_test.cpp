@@ -8,7 +8,7 @@
 #include <set>
 
 #include "apps/fedbits/export.hpp"
-#include "scenarios/measure_set.hpp"
+#include "scenarios/file/measure_set.hpp"
 #include "tests/support/study.hpp"
 
 namespace fl {

@@ -1,13 +1,13 @@
 // Results of a version of fedbits that gave other numbers are neither shown as results of this one nor averaged with them.
-#include "scenarios/results_version.hpp"
+#include "scenarios/file/results_version.hpp"
 
 #include <gmock/gmock.h>
 
 #include <map>
 #include <sstream>
 
-#include "fl_core/error.hpp"
-#include "scenarios/scenario.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/file/scenario.hpp"
 #include "tests/support/study.hpp"
 
 namespace fl {

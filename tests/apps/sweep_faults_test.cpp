@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "server/sqlite.hpp"
+#include "scenarios/results/sqlite.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/study.hpp"
 

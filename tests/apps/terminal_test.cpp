@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "scenarios/analysis/broken_contracts.hpp"
+#include "scenarios/results/broken_contracts.hpp"
 
 namespace fl {
 namespace {

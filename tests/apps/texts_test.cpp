@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "fl_core/registry.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/binary.hpp"
 
 namespace fl {

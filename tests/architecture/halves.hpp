@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/archive.hpp"
+#include "fl_core/state/archive.hpp"
 #include "scenarios/experiment/client_side.hpp"
 #include "scenarios/experiment/server_side.hpp"
 

@@ -9,8 +9,8 @@
 #include <limits>
 #include <set>
 
-#include "fl_core/own_statistics.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/round/own_statistics.hpp"
 #include "tests/architecture/halves.hpp"
 #include "tests/golden/statistics_study.hpp"
 #include "tests/support/data_folder.hpp"

@@ -12,9 +12,9 @@
 #include "clients/model.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
-#include "fl_core/partitioner.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/partitioner.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clients/constants.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/cpu/linalg.hpp"
+#include "fl_core/ops/cpu/linalg.hpp"
 #include "tests/compressors/quantizer_support.hpp"
 
 namespace fl::test {

@@ -7,8 +7,8 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl::test {
 

@@ -1,4 +1,4 @@
-// As much of CUDA's runtime and device language as fl_core/cuda uses, on the CPU: stands in for the toolkit's header where kernels are
+// As much of CUDA's runtime and device language as fl_core/ops/cuda uses, on the CPU: stands in for the toolkit's header where kernels are
 // emulated (FL_CUDA_EMULATOR). Streams are executed at once. One device, always there.
 #pragma once
 

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <vector>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/scan.cuh"
-#include "fl_core/cuda/sort.cuh"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/scan.cuh"
+#include "fl_core/ops/cuda/sort.cuh"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {

@@ -1,5 +1,5 @@
 // Memory of a GPU: what is refused, what is asked of the driver, and when it is used again.
-#include "fl_core/cuda/memory.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/device_memory.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/device_memory.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/message/payload.hpp"
 #include "tests/emulator/card.hpp"
 #include "tests/support/sanitized.hpp"
 

@@ -8,9 +8,9 @@
 
 #include "bench/gpu_cohort.hpp"
 #include "bench/gpu_counts.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/linalg.cuh"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/linalg.cuh"
 #include "server/device_aggregation.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-#include "fl_core/buffer.hpp"
+#include "fl_core/memory/buffer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl {
 namespace {

@@ -1,11 +1,11 @@
-#include "fl_core/checksum.hpp"
+#include "fl_core/state/checksum.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "fl_core/dataset.hpp"
+#include "fl_core/data/dataset.hpp"
 
 namespace fl {
 namespace {

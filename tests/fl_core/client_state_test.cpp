@@ -1,6 +1,6 @@
 // Client state in little memory is the same as in much; a checkpoint's rows stay as they were until the next one is safe; and whatever is
 // wrong with the file is said.
-#include "fl_core/client_state.hpp"
+#include "fl_core/state/client_state.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include <fstream>
 #include <random>
 
-#include "fl_core/state_pager.hpp"
+#include "fl_core/state/state_pager.hpp"
 
 namespace fl {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_core/expression.hpp"
+#include "fl_core/config/expression.hpp"
 
 #include <gtest/gtest.h>
 

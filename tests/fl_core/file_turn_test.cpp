@@ -1,4 +1,4 @@
-#include "fl_core/file_turn.hpp"
+#include "fl_core/state/file_turn.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

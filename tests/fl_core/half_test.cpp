@@ -1,4 +1,4 @@
-#include "fl_core/half.hpp"
+#include "fl_core/message/half.hpp"
 
 #include <gtest/gtest.h>
 

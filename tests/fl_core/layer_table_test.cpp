@@ -1,11 +1,11 @@
-#include "fl_core/layer_table.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

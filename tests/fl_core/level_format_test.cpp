@@ -1,5 +1,5 @@
 // The numbers that levels stand for, against the definitions of their formats.
-#include "fl_core/level_format.hpp"
+#include "fl_core/message/level_format.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "fl_core/half.hpp"
+#include "fl_core/message/half.hpp"
 
 namespace fl {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_core/options.hpp"
+#include "fl_core/config/options.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/compressors/codec/random_payload.hpp"
 
 namespace fl {

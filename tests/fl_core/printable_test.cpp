@@ -1,4 +1,4 @@
-#include "fl_core/printable.hpp"
+#include "fl_core/config/printable.hpp"
 
 #include <gtest/gtest.h>
 

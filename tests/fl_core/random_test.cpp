@@ -1,4 +1,4 @@
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 
 #include <gmock/gmock.h>
 

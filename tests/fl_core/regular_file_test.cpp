@@ -1,4 +1,4 @@
-#include "fl_core/regular_file.hpp"
+#include "fl_core/config/regular_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "fl_core/wide_hash.hpp"
+#include "fl_core/state/wide_hash.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "fl_core/checksum.hpp"
+#include "fl_core/state/checksum.hpp"
 
 namespace fl {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/cifar.hpp"
 #include "scenarios/data/csv.hpp"

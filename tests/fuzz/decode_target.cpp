@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 #include "tests/compressors/codec/random_payload.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/most_held.hpp"

@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "fl_core/error.hpp"
-#include "fl_core/expression.hpp"
-#include "fl_core/rule_field.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/expression.hpp"
+#include "fl_core/config/rule_field.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

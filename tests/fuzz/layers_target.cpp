@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clients/nn/network.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

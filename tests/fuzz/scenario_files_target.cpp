@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "clients/sample_file.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/model_file.hpp"
-#include "scenarios/split_file.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/experiment/model_file.hpp"
+#include "scenarios/partitioners/split_file.hpp"
 #include "server/participation.hpp"
 #include "tests/fuzz/target.hpp"
 

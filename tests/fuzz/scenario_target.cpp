@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "scenarios/sweep.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/file/sweep.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/traced.hpp"
 

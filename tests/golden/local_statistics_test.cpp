@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/measure_statistics.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/measures/measure_statistics.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "tests/golden/statistics_study.hpp"
 
 namespace fl {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "compressors/conversation.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/plain_loop.hpp"
 

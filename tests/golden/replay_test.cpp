@@ -13,8 +13,8 @@
 #include <map>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/norms.hpp"
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/norms.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/run_text.hpp"
 

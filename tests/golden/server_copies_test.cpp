@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/support/traced.hpp"
 
 namespace fl {

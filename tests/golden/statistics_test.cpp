@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/golden/statistics_study.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_scenario.hpp"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 #include "tests/compressors/operator_case.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/scenario_text.hpp"

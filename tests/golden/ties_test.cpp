@@ -10,7 +10,7 @@
 #include <ostream>
 #include <set>
 
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/scenario_text.hpp"
 

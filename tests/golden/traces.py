@@ -6,7 +6,7 @@
 
 The equations are in published/. They were written from the publications as the heads of compressors/*.cpp restate them, not from the
 library's code; random words come from a Philox of their own. What no publication says is taken from the library: which word serves which
-draw (fl_core/random.hpp, and the index that the functions name). Every trace of one input differs from every other, and an example in
+draw (fl_core/random/random.hpp, and the index that the functions name). Every trace of one input differs from every other, and an example in
 which a method's condition always or never holds is refused: where that happens, change the example.
 
 Lines of the output, by their first word:

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/ops/cuda/payload_copy.hpp"
 #include "server/aggregator.hpp"
 #include "tests/gpu/messages.hpp"
 

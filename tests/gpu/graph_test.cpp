@@ -1,15 +1,15 @@
 // Recorded work, and choices by time. Without a GPU, skipped.
-#include "fl_core/cuda/graph.hpp"
+#include "fl_core/ops/cuda/graph.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/measured_choice.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cuda/measured_choice.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 
 namespace fl {
 namespace {

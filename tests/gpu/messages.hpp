@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compressors/conversation.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"

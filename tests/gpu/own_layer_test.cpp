@@ -8,7 +8,7 @@
 
 #include "clients/device_room.hpp"
 #include "clients/nn/module.hpp"
-#include "fl_core/cuda/memory.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/support/run_scenario.hpp"
 
 namespace fl {

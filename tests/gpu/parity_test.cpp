@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "compressors/conversation.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/cuda/payload_copy.hpp"
-#include "fl_core/payload_ops.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/message/payload_ops.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/ops/cuda/payload_copy.hpp"
 #include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #include "tests/support/sanitized.hpp"

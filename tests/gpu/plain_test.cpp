@@ -10,9 +10,9 @@
 #include <map>
 #include <set>
 
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/part_facts.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "scenarios/file/part_facts.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/cpu/linalg.hpp"
-#include "fl_core/cuda/linalg.cuh"
-#include "fl_core/cuda/payload_copy.hpp"
-#include "fl_core/message_sums.hpp"
-#include "fl_core/row_moves.hpp"
-#include "fl_core/row_norms.hpp"
-#include "fl_core/row_sums.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cpu/linalg.hpp"
+#include "fl_core/ops/cuda/linalg.cuh"
+#include "fl_core/ops/cuda/payload_copy.hpp"
+#include "fl_core/ops/message_sums.hpp"
+#include "fl_core/ops/row_moves.hpp"
+#include "fl_core/ops/row_norms.hpp"
+#include "fl_core/ops/row_sums.hpp"
 #include "tests/gpu/messages.hpp"
 #include "tests/support/sanitized.hpp"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fl_core/cuda/memory.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/overflowing.hpp"
 #include "tests/support/run_text.hpp"

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <random>
 
-#include "fl_core/client_state.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/state_pager.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/state/client_state.hpp"
+#include "fl_core/state/state_pager.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"

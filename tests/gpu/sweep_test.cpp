@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <map>
 
-#include "fl_core/cuda/memory.hpp"
-#include "scenarios/sweep_runner.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace fl {

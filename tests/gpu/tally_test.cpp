@@ -12,7 +12,7 @@
 #include "compressors/codec/finite.hpp"
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
-#include "fl_core/cuda/payload_copy.hpp"
+#include "fl_core/ops/cuda/payload_copy.hpp"
 #include "tests/gpu/messages.hpp"
 
 namespace fl {

@@ -1,7 +1,7 @@
-// The largest entries on the GPU against those on the CPU, byte for byte, on segments large enough for candidates (fl_core/cuda/
+// The largest entries on the GPU against those on the CPU, byte for byte, on segments large enough for candidates (fl_core/ops/cuda/
 // candidates.cuh): samples that mislead, ties, zeros, NaN and infinities, segments of several kinds in one call. Without a GPU, skipped;
 // emulated, threads are taken in both orders.
-#include "fl_core/cpu/top_k.hpp"
+#include "fl_core/ops/cpu/top_k.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/candidates.cuh"
-#include "fl_core/cuda/payload_copy.hpp"
-#include "fl_core/cuda/top_k.cuh"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/ops/cuda/candidates.cuh"
+#include "fl_core/ops/cuda/payload_copy.hpp"
+#include "fl_core/ops/cuda/top_k.cuh"
 #include "tests/gpu/messages.hpp"
 #include "tests/support/sanitized.hpp"
 

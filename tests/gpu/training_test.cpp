@@ -10,9 +10,9 @@
 
 #include "clients/cuda/layer.hpp"
 #include "clients/device_evaluation.hpp"
-#include "fl_core/buffer.hpp"
-#include "fl_core/cuda/memory.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"

@@ -1,5 +1,5 @@
 // Measures whose columns no table can have, each for another reason.
-#include "scenarios/measure.hpp"
+#include "scenarios/measures/measure.hpp"
 
 namespace fl {
 namespace {

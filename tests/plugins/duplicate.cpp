@@ -1,6 +1,6 @@
 // Takes a name that a built-in part has.
-#include "fl_core/partitioner.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/partitioner.hpp"
 
 namespace fl {
 namespace {

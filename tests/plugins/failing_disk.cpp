@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "scenarios/partitioners/draws.hpp"
 
 namespace fl {

@@ -1,8 +1,8 @@
 // Loads well, and does not come back while its part is made.
 #include <unistd.h>
 
-#include "fl_core/partitioner.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/partitioner.hpp"
 
 namespace fl {
 namespace {

@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"
 
 namespace fl::FL_DEVICE_NS {
 namespace {

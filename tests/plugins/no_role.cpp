@@ -1,6 +1,6 @@
 // Registers a part with a role that does not exist.
-#include "fl_core/partitioner.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/partitioner.hpp"
 
 namespace fl {
 namespace {

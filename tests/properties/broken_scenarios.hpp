@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/error.hpp"
-#include "scenarios/sweep_runner.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
 
 namespace fl::test {
 

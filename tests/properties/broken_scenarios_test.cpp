@@ -15,10 +15,10 @@
 #include <iostream>
 #include <set>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/scenario_reader.hpp"
-#include "scenarios/sections.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/file/scenario_reader.hpp"
+#include "scenarios/file/sections.hpp"
 #include "tests/properties/contradictions.hpp"
 #include "tests/properties/every_key_contexts.hpp"
 #include "tests/support/binary.hpp"

@@ -13,11 +13,11 @@
 #include <map>
 #include <sstream>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/scenario_reader.hpp"
-#include "scenarios/sections.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/file/scenario_reader.hpp"
+#include "scenarios/file/sections.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "tests/properties/every_key_contexts.hpp"
 
 namespace fl {

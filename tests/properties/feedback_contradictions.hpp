@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compressors/feedback/feedback.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/properties/broken_scenarios.hpp"
 
 namespace fl::test {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "checks/check.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl::checks {

@@ -1,4 +1,4 @@
-#include "scenarios/bit_search.hpp"
+#include "scenarios/file/bit_search.hpp"
 
 #include <gtest/gtest.h>
 

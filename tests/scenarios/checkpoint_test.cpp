@@ -11,11 +11,11 @@
 #include <fstream>
 #include <set>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/sweep_runner.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
+#include "scenarios/sweep/sweep_runner.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"

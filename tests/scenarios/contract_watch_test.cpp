@@ -1,6 +1,6 @@
 // A run holds its messages to the contract that the operator states: what breaks it is found with round and numbers, and what keeps it is
 // never accused.
-#include "scenarios/contract_watch.hpp"
+#include "scenarios/experiment/contract_watch.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // Runs that play all of their rounds and end far above their start: they diverged, and the record says why.
 #include <gmock/gmock.h>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "fl_core/aliases.hpp"
-#include "fl_core/meanings.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/meanings.hpp"
+#include "fl_core/config/registry.hpp"
 #include "scenarios/data/catalog.hpp"
-#include "scenarios/part_facts.hpp"
-#include "scenarios/sections.hpp"
+#include "scenarios/file/part_facts.hpp"
+#include "scenarios/file/sections.hpp"
 #include "tests/scenarios/test_parts.hpp"
 
 namespace fl::test {

@@ -1,6 +1,6 @@
 // Measures that a scenario asks for: when they are due, what they see, that they change nothing, and that nobody pays for one that is not
 // asked for.
-#include "scenarios/measure_set.hpp"
+#include "scenarios/file/measure_set.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <set>
 
-#include "fl_core/checksum.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "scenarios/measure_statistics.hpp"
+#include "scenarios/measures/measure_statistics.hpp"
 #include "tests/support/data_folder.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/run_text.hpp"

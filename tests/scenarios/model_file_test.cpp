@@ -1,5 +1,5 @@
 // Models go out as files and come in again: the same numbers, under the names of their layers.
-#include "scenarios/model_file.hpp"
+#include "scenarios/experiment/model_file.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "server/checkpoint.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"

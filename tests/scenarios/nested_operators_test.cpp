@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "scenarios/scenario_reader.hpp"
+#include "scenarios/file/scenario_reader.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/scenario_text.hpp"
 

@@ -1,11 +1,11 @@
 // What `fedbits list` says of compressors and feedbacks, as it is found by asking them.
-#include "scenarios/part_facts.hpp"
+#include "scenarios/file/part_facts.hpp"
 
 #include <gmock/gmock.h>
 
-#include "fl_core/differences.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/differences.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
 
 namespace fl {
 namespace {

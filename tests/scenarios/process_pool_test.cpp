@@ -1,4 +1,4 @@
-#include "scenarios/process_pool.hpp"
+#include "scenarios/sweep/process_pool.hpp"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <thread>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

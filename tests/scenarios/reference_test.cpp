@@ -1,4 +1,4 @@
-#include "scenarios/reference.hpp"
+#include "scenarios/file/reference.hpp"
 
 #include <gtest/gtest.h>
 

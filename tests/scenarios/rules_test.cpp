@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scenarios/scenario_reader.hpp"
+#include "scenarios/file/scenario_reader.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/scenario_text.hpp"
 #include "tests/support/test_data.hpp"

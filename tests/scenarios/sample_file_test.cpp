@@ -10,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/scenario_reader.hpp"
+#include "scenarios/file/scenario_reader.hpp"
 #include "tests/scenarios/test_parts.hpp"
 
 namespace fl::test {

@@ -1,4 +1,4 @@
-#include "scenarios/scenario.hpp"
+#include "scenarios/file/scenario.hpp"
 
 #include <gtest/gtest.h>
 

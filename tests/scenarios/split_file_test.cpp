@@ -1,5 +1,5 @@
 // A split goes out as a file and comes in again: the same rows, the same split_hash, the same run.
-#include "scenarios/split_file.hpp"
+#include "scenarios/partitioners/split_file.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/split_statistics.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/experiment/split_statistics.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"
 

@@ -1,13 +1,13 @@
 // learning_rate = "theory": the formula of every theorem against numbers worked out by hand or by NumPy, and what is refused.
-#include "scenarios/step_size.hpp"
+#include "scenarios/experiment/step_size.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "fl_core/registry.hpp"
-#include "scenarios/analysis/bounds.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/experiment/bounds.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/scenario_text.hpp"
 #include "tests/support/test_data.hpp"

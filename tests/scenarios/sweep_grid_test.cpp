@@ -1,8 +1,8 @@
 // Axes that move together, and combinations that are left out.
 #include <gmock/gmock.h>
 
-#include "fl_core/error.hpp"
-#include "scenarios/sweep.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/file/sweep.hpp"
 
 namespace fl {
 namespace {

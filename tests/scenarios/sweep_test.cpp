@@ -1,4 +1,4 @@
-#include "scenarios/sweep.hpp"
+#include "scenarios/file/sweep.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/registry.hpp"
-#include "scenarios/scenario.hpp"
-#include "scenarios/sweep.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/file/scenario.hpp"
+#include "scenarios/file/sweep.hpp"
 
 namespace fl::test {
 

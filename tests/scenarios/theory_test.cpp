@@ -1,12 +1,12 @@
 // Which runs a theorem speaks of, and that its bound holds beside what it bounds.
-#include "scenarios/theory.hpp"
+#include "scenarios/experiment/theory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "scenarios/analysis/bounds.hpp"
+#include "scenarios/experiment/bounds.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/scenario_text.hpp"
 #include "tests/support/test_data.hpp"

@@ -1,5 +1,5 @@
 // Tasks in threads: each once, events on the caller's thread, failures told, an end that waits for what is under way.
-#include "scenarios/thread_crew.hpp"
+#include "scenarios/sweep/thread_crew.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "scenarios/tuning_grid.hpp"
+#include "scenarios/sweep/tuning_grid.hpp"
 
 #include <gtest/gtest.h>
 

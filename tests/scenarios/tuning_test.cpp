@@ -1,4 +1,4 @@
-#include "scenarios/tuning.hpp"
+#include "scenarios/sweep/tuning.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "fl_core/error.hpp"
-#include "scenarios/federated_problem.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/config/error.hpp"
+#include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/run_text.hpp"
 
 namespace fl {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/registry.hpp"
-#include "scenarios/scenario.hpp"
+#include "fl_core/config/registry.hpp"
+#include "scenarios/file/scenario.hpp"
 #include "server/message_reader.hpp"
 
 namespace fl {

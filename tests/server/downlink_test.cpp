@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/cpu/dense.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/cpu/dense.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/scenario_text.hpp"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "server/run_store.hpp"
-#include "server/sqlite.hpp"
+#include "scenarios/results/run_store.hpp"
+#include "scenarios/results/sqlite.hpp"
 
 namespace fl {
 namespace {

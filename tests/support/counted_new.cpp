@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "fl_core/host_bytes.hpp"
+#include "fl_core/memory/host_bytes.hpp"
 
 namespace {
 

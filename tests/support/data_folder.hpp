@@ -13,7 +13,7 @@
 #include <iterator>
 #include <string>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/load.hpp"
 
 namespace fl::test {

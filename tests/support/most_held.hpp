@@ -1,7 +1,7 @@
 // The most memory that a thread holds during a call, above what it held before (see counted_new.cpp).
 #pragma once
 
-#include "fl_core/host_bytes.hpp"
+#include "fl_core/memory/host_bytes.hpp"
 
 namespace fl::test {
 

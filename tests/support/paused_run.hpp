@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
-#include "scenarios/cell_runner.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::test {

@@ -21,6 +21,6 @@
 #include <vector>
 
 #include "compressors/compressor.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
-#include "fl_core/verbs.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/ops/ops.hpp"

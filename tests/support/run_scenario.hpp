@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/experiment.hpp"
-#include "scenarios/sweep.hpp"
+#include "scenarios/experiment/experiment.hpp"
+#include "scenarios/file/sweep.hpp"
 
 namespace fl::test {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/cell_runner.hpp"
-#include "scenarios/sweep.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
 
 namespace fl::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/run_store.hpp"
+#include "scenarios/results/run_store.hpp"
 #include "tests/support/binary.hpp"
 
 namespace fl::test {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/random.hpp"
-#include "server/run_store.hpp"
+#include "fl_core/random/random.hpp"
+#include "scenarios/results/run_store.hpp"
 
 namespace fl::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/payload_ops.hpp"
+#include "fl_core/message/payload_ops.hpp"
 #include "tests/support/plain_loop.hpp"
 #include "tests/support/scenario_text.hpp"
 

@@ -1,6 +1,6 @@
 // "residual" and "concat": networks inside of a layer. What they made on the way forward is kept for the way back.
 #include "clients/cuda/network.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/bias.cuh"
 #include "clients/cuda/tiled_product.cuh"
-#include "fl_core/cuda/measured_choice.hpp"
+#include "fl_core/ops/cuda/measured_choice.hpp"
 
 namespace fl::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include "clients/cuda/layers/bias.cuh"
 #include "clients/cuda/matrix_products.cuh"
 #include "clients/cuda/tiled_product.cuh"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
 #include "clients/cuda/layers/sums.cuh"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

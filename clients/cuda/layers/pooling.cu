@@ -4,7 +4,7 @@
 
 #include "clients/cuda/divisor.hpp"
 #include "clients/cuda/layer.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "clients/cuda/layer.hpp"
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Sums over threads in a fixed order.
 #pragma once
 
-#include "fl_core/cuda/check.cuh"
+#include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 

@@ -6,10 +6,10 @@
 #include "compressors/codec/cuda/tally.hpp"
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
-#include "fl_core/cuda/check.cuh"
-#include "fl_core/cuda/plan.cuh"
-#include "fl_core/payload_segments.hpp"
-#include "fl_core/small_float.hpp"
+#include "fl_core/message/payload_segments.hpp"
+#include "fl_core/message/small_float.hpp"
+#include "fl_core/ops/cuda/check.cuh"
+#include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::codec::cuda {
 namespace {

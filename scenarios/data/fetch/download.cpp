@@ -1,6 +1,6 @@
 #include "scenarios/data/fetch/download.hpp"
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 #if defined(FL_WITH_CURL)
 

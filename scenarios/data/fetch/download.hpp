@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 #include "scenarios/data/fetch/part_file.hpp"
 
 namespace fl {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/fetch/unpack.hpp"
 #include "scenarios/data/find_file.hpp"

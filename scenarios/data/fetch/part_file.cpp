@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl {
 

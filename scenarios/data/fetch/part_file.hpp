@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

@@ -1,6 +1,6 @@
 #include "scenarios/data/fetch/unpack.hpp"
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 #if defined(FL_WITH_LIBARCHIVE)
 

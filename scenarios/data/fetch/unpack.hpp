@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/device.hpp"
+#include "fl_core/config/device.hpp"
 
 namespace fl {
 

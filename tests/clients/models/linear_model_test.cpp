@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 
 namespace fl::test {

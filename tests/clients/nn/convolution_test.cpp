@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::nn {
 namespace {

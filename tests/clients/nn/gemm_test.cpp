@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clients/nn/elementwise.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl::nn {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "checks/model_cases.hpp"
-#include "fl_core/interactions.hpp"
+#include "fl_core/data/interactions.hpp"
 
 namespace fl {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "clients/nn/network.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::nn {
 namespace {

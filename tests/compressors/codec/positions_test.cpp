@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 
 namespace fl::codec {
 namespace {

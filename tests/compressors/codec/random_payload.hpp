@@ -1,4 +1,5 @@
-// Random scopes and payloads: every combination of positions, values, width and scope that the codec and the receivers' verbs must serve.
+// Random scopes and payloads: every combination of positions, values, width and scope that the codec and the receivers' operations must
+// serve.
 #pragma once
 
 #include <cmath>
@@ -9,10 +10,10 @@
 #include <vector>
 
 #include "compressors/codec/values.hpp"
-#include "fl_core/half.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/payload_segments.hpp"
+#include "fl_core/message/half.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/message/payload_segments.hpp"
 
 namespace fl::test {
 

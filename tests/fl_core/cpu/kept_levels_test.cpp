@@ -1,12 +1,12 @@
 // Levels of kept entries against plain loops: the numbers of a segment are made from what it kept, the state is what they do not cover.
-#include "fl_core/cpu/kept_levels.hpp"
+#include "fl_core/ops/cpu/kept_levels.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
-#include "fl_core/cpu/verbs.hpp"
+#include "fl_core/ops/cpu/ops.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 
 namespace fl::cpu {

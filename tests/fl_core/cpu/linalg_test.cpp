@@ -1,5 +1,5 @@
 // Dense algebra against Eigen, sorts and scans against the standard library.
-#include "fl_core/cpu/linalg.hpp"
+#include "fl_core/ops/cpu/linalg.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 #include <numeric>
 #include <vector>
 
-#include "fl_core/cpu/sort.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/ops/cpu/sort.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::cpu {
 namespace {

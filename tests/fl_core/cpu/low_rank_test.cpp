@@ -1,14 +1,14 @@
 // Products of an affine matrix with thin factors against plain loops: shapes of one tile and of many, ranks of one chunk of columns and of
 // several.
-#include "fl_core/cpu/low_rank.hpp"
+#include "fl_core/ops/cpu/low_rank.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "fl_core/random.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 
-#include "fl_core/cpu/philox_tile.hpp"
+#include "fl_core/ops/cpu/philox_tile.hpp"
 
 namespace fl::cpu {
 namespace {

@@ -1,5 +1,5 @@
-// The fused verbs against plain loops over the definitions, on sizes around a tile, in every format and width.
-#include "fl_core/cpu/quantize.hpp"
+// The fused operations against plain loops over the definitions, on sizes around a tile, in every format and width.
+#include "fl_core/ops/cpu/quantize.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_core/layer_table.hpp"
+#include "fl_core/message/layer_table.hpp"
 
 namespace fl::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_core/cpu/reduce.hpp"
+#include "fl_core/ops/cpu/reduce.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "fl_core/cpu/dense.hpp"
-#include "fl_core/cpu/gather.hpp"
-#include "fl_core/cpu/select.hpp"
+#include "fl_core/ops/cpu/dense.hpp"
+#include "fl_core/ops/cpu/gather.hpp"
+#include "fl_core/ops/cpu/select.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 
 namespace fl {

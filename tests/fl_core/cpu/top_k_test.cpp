@@ -1,4 +1,4 @@
-#include "fl_core/cpu/top_k.hpp"
+#include "fl_core/ops/cpu/top_k.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <numeric>
 
-#include "fl_core/cpu/mask.hpp"
+#include "fl_core/ops/cpu/mask.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #include "tests/support/sanitized.hpp"
 

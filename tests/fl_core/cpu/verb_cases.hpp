@@ -1,4 +1,4 @@
-// Inputs on which verbs go wrong, and the plain loops that say what is right.
+// Inputs on which operations go wrong, and the plain loops that say what is right.
 #pragma once
 
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "fl_core/batch_view.hpp"
-#include "fl_core/exec.hpp"
-#include "fl_core/layer_table.hpp"
-#include "fl_core/payload.hpp"
-#include "fl_core/random.hpp"
-#include "fl_core/wire_value.hpp"
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/message/wire_value.hpp"
+#include "fl_core/random/random.hpp"
 
 namespace fl::test {
 

@@ -1,5 +1,5 @@
 """Random words: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), and the streams of
-fl_core/random.hpp, which say what a word is for.
+fl_core/random/random.hpp, which say what a word is for.
 """
 
 import math

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "fl_core/checksum.hpp"
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
-#include "scenarios/results_version.hpp"
-#include "scenarios/sweep.hpp"
+#include "scenarios/file/results_version.hpp"
+#include "scenarios/file/sweep.hpp"
 #include "tests/scenarios/analysis/synthetic_study.hpp"
 
 namespace fl {

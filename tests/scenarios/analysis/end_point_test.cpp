@@ -1,4 +1,4 @@
-#include "scenarios/analysis/end_point.hpp"
+#include "scenarios/results/end_point.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

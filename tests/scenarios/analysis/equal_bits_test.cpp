@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/scenarios/analysis/synthetic_study.hpp"
 
 namespace fl {

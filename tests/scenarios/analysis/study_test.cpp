@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/scenarios/analysis/synthetic_study.hpp"
 
 namespace fl {

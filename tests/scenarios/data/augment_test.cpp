@@ -8,7 +8,7 @@
 
 #include "clients/model.hpp"
 #include "clients/nn/neural_model.hpp"
-#include "fl_core/workspace.hpp"
+#include "fl_core/memory/workspace.hpp"
 
 namespace fl {
 namespace {

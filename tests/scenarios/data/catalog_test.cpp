@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/embedded.hpp"
 #include "scenarios/data/load.hpp"

@@ -1,7 +1,7 @@
 // CSV columns that could be misread without a word: names that stand twice, cells that are missing, columns of mixed kinds.
 #include <gmock/gmock.h>
 
-#include "fl_core/random.hpp"
+#include "fl_core/random/random.hpp"
 #include "scenarios/data/csv.hpp"
 #include "scenarios/data/hold_out.hpp"
 #include "tests/support/data_folder.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/scenario_text.hpp"
 

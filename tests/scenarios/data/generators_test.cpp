@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fl_core/data_generator.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/data/data_generator.hpp"
 
 namespace fl {
 namespace {

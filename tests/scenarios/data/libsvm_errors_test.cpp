@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fl_core/error.hpp"
-#include "fl_core/random.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/random/random.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/libsvm.hpp"
 

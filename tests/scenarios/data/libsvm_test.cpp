@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "fl_core/error.hpp"
+#include "fl_core/config/error.hpp"
 #include "scenarios/data/bytes.hpp"
 #include "scenarios/data/catalog.hpp"
 #include "tests/support/test_data.hpp"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "fl_core/error.hpp"
-#include "fl_core/registry.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
 #include "scenarios/partitioners/draws.hpp"
 #include "scenarios/partitioners/skew.hpp"
 #include "tests/support/sanitized.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "checks/partitioner_cases.hpp"
-#include "fl_core/aliases.hpp"
-#include "fl_core/error.hpp"
-#include "fl_core/partitioner.hpp"
+#include "fl_core/config/aliases.hpp"
+#include "fl_core/config/error.hpp"
+#include "fl_core/data/partitioner.hpp"
 
 namespace fl {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "scenarios/file/results_version.hpp"
 #include "scenarios/report/assets.hpp"
-#include "scenarios/results_version.hpp"
 #include "tests/scenarios/analysis/synthetic_study.hpp"
 #include "tests/support/browser.hpp"
 #include "tests/support/synthetic_store.hpp"

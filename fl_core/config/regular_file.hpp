@@ -1,0 +1,72 @@
+// Opens files that other programs or people wrote: ordinary files only, with a size that is known and bounded before anything is read.
+//
+// A named pipe would make a reader wait for ever and a device has no end, so both are refused at once, as folders and sockets are. The kind
+// and the size are asked of the open file, so that no other file can take its place before it is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "fl_core/config/device.hpp"
+#include "fl_core/config/error.hpp"
+
+namespace fl {
+
+// A file that cannot be read. The text is "FILE: REASON"; `reason` alone says what is wrong and the way out.
+class FL_API FileError : public Error {
+ public:
+  FileError(const std::filesystem::path& file, std::string reason)
+      : Error(file.string() + ": " + reason), file_(file), reason_(std::move(reason)) {}
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  std::filesystem::path file_;
+  std::string reason_;
+};
+
+// The most bytes that a file may have, and the words that follow in the error: "; ADVICE".
+struct SizeLimit {
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  std::string advice{};
+};
+
+// An open regular file. Reading leaves no position behind, so threads may read together.
+class FL_API RegularFile {
+ public:
+  ~RegularFile();
+  RegularFile(RegularFile&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+  RegularFile(const RegularFile&) = delete;
+  RegularFile& operator=(const RegularFile&) = delete;
+  RegularFile& operator=(RegularFile&&) = delete;
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }  // bytes, as it was opened
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // Fills `out` with the bytes from `begin` on. Throws FileError when the disk does not deliver them or the file became shorter.
+  void read(std::uint64_t begin, std::span<std::byte> out) const;
+  // Returns all bytes.
+  [[nodiscard]] std::string read_all() const;
+
+ private:
+  friend RegularFile open_regular_file(const std::filesystem::path& file, const SizeLimit& limit);
+  RegularFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+// Opens a file for reading. Throws FileError: missing, not permitted, not a regular file (the error says which kind it is), or larger than
+// the limit. Never waits.
+[[nodiscard]] FL_API RegularFile open_regular_file(const std::filesystem::path& file, const SizeLimit& limit = {});
+
+// Returns all bytes of a file. Throws FileError as open_regular_file does.
+[[nodiscard]] FL_API std::string read_regular_file(const std::filesystem::path& file, const SizeLimit& limit = {});
+
+}  // namespace fl

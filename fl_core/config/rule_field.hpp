@@ -1,0 +1,22 @@
+// Fields that hold a number or a rule, with the names that the rule may use. An unknown name is refused where the scenario is read, with
+// its place, before any data is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fl_core/config/expression.hpp"
+#include "fl_core/config/options.hpp"
+
+namespace fl {
+
+// Returns the names that a rule uses, in the order of their first appearance; none for a number.
+[[nodiscard]] FL_API std::vector<std::string> names_of(const Expression& rule);
+
+// Adds a field for a rule over `names`, which its documentation then lists after `doc`.
+FL_API Field& rule_field(Schema& schema, std::string name, Expression& rule, std::vector<std::string> names, const std::string& doc);
+
+// Adds "learning_rate", the step size gamma of a local update, over the constants of the problem and "theory".
+FL_API Field& learning_rate_field(Schema& schema, Expression& rule, const std::string& doc);
+
+}  // namespace fl

@@ -1,0 +1,56 @@
+// Worker threads that share out numbered pieces of work. Results never depend on which thread took which piece.
+//
+// Workers spin briefly between rounds (a round may last microseconds) and then sleep.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "fl_core/memory/exec.hpp"
+
+namespace fl {
+
+class FL_API ThreadPool {
+ public:
+  explicit ThreadPool(int num_threads);  // 1 = no workers: everything runs on the caller
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  [[nodiscard]] int num_threads() const { return static_cast<int>(execs_.size()); }
+  [[nodiscard]] const Exec& exec(int thread) const { return execs_[static_cast<std::size_t>(thread)]; }
+
+  // Calls work(piece, exec) once for every piece 0 .. num_pieces-1 and returns when all are done; the first exception is rethrown.
+  template <class F>
+  void parallel_for(std::uint32_t num_pieces, F&& work) {
+    auto call = [](void* f, std::uint32_t piece, const Exec& exec) { (*static_cast<std::remove_reference_t<F>*>(f))(piece, exec); };
+    run(num_pieces, call, &work);
+  }
+
+ private:
+  using Call = void (*)(void*, std::uint32_t, const Exec&);
+  void run(std::uint32_t num_pieces, Call call, void* work);
+  void take_pieces(const Exec& exec);
+  void worker(std::size_t index);
+
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::vector<Exec> execs_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint32_t> next_{0}, num_pieces_{0};
+  std::atomic<int> busy_{0};
+  Call call_ = nullptr;
+  void* work_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+}  // namespace fl

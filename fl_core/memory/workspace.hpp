@@ -1,0 +1,52 @@
+// Scratch memory that grows to what one step needs and is then reused: nothing allocates inside the round.
+//
+//   Workspace::Frame frame(*exec.workspace);
+//   float* p = frame.take<float>(n);          // 64-byte aligned, uninitialised, valid until the frame ends
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fl_core/memory/buffer.hpp"
+
+namespace fl {
+
+class FL_API Workspace {
+ public:
+  explicit Workspace(Device device = Device::cpu) : device_(device) {}
+
+  class Frame {
+   public:
+    explicit Frame(Workspace& owner) : owner_(owner), chunk_(owner.chunk_), used_(owner.used_), taken_(owner.taken_) {}
+    ~Frame() {
+      owner_.chunk_ = chunk_;
+      owner_.used_ = used_;
+      owner_.taken_ = taken_;
+    }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+    template <class U>
+    [[nodiscard]] U* take(std::size_t count) {
+      return static_cast<U*>(owner_.take_bytes(count * sizeof(U)));
+    }
+
+   private:
+    Workspace& owner_;
+    std::size_t chunk_, used_, taken_;
+  };
+
+  [[nodiscard]] std::size_t capacity_bytes() const;
+  // Another number whenever takes may come to lie elsewhere than the same takes did before.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+
+ private:
+  void* take_bytes(std::size_t bytes);
+  Device device_;
+  std::vector<Buffer<std::byte>> chunks_;
+  std::size_t chunk_ = 0, used_ = 0;  // where the next bytes are: the chunk, and what is taken of it
+  std::size_t taken_ = 0, peak_ = 0;  // bytes in use, at present and at most
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace fl

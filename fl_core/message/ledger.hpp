@@ -1,0 +1,138 @@
+// Every bit that crosses the network, counted four ways that are never mixed up.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fl_core/config/device.hpp"
+#include "fl_core/state/archive.hpp"
+
+namespace fl {
+
+// One message, or a sum of messages.
+struct BitCount {
+  std::uint64_t elements = 0;  // values sent
+  double published = 0;        // as the method's paper counts
+  double entropy = 0;          // lower bound of an ideal code
+  std::uint64_t bits = 0;      // exact length of the encoding, header included: what "bits" means in every report
+  BitCount& operator+=(const BitCount& other) {
+    elements += other.elements;
+    published += other.published;
+    entropy += other.entropy;
+    bits += other.bits;
+    return *this;
+  }
+};
+
+// What the server sends of its model: what changed of it, all of it, or a compressed difference.
+enum class DownSends : std::uint8_t { changes, model, difference };
+
+// Why bits go down.
+enum class DownCause : std::uint8_t {
+  model,         // a dense model: at first contact, and where nothing else is shorter
+  changes,       // what changed since the round before, or a compressed difference
+  catch_up,      // what a client is sent beyond that because it missed rounds
+  phase_means,   // means in the middle of a round
+  slots,         // shared slots that are broadcast
+  missed_slots,  // derived shared slots, for clients that missed a round
+  absence,       // the memory that replaces one that was absent
+};
+inline constexpr std::size_t kNumDownCauses = 7;
+[[nodiscard]] constexpr const char* to_string(DownCause cause) {
+  constexpr const char* kNames[kNumDownCauses] = {"model", "changes", "catch_up", "phase_means", "slots", "missed_slots", "absence"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+
+// Why bits go up, beside the channels of messages that say something.
+enum class UpCause : std::uint8_t {
+  headers,     // of messages, up to the whole byte
+  silence,     // messages that say nothing
+  absence,     // error memories sent for their mean, which replaces those of absent clients
+  statistics,  // running statistics, raw beside the message
+};
+inline constexpr std::size_t kNumUpCauses = 4;
+[[nodiscard]] constexpr const char* to_string(UpCause cause) {
+  constexpr const char* kNames[kNumUpCauses] = {"headers", "silence", "absence", "statistics"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+// Channels whose bits are counted apart; what further ones send belongs to the last of these.
+inline constexpr std::size_t kMostCountedChannels = 4;
+using ChannelBits = std::array<std::uint64_t, kMostCountedChannels>;
+
+// Totals per round, per client and per cause, in both directions.
+class FL_API Ledger {
+ public:
+  explicit Ledger(std::size_t num_clients) : per_client_up_bits_(num_clients), per_client_down_bits_(num_clients) {}
+  // A message whose channels take `channels` of its bits, and running statistics `statistics` of them; the rest is its header.
+  void count_message(std::uint32_t client, const BitCount& message, const ChannelBits& channels, std::uint64_t statistics = 0) {
+    std::uint64_t said = statistics;
+    up_causes_[static_cast<std::size_t>(UpCause::statistics)] += statistics;
+    for (std::size_t c = 0; c < kMostCountedChannels; ++c) {
+      said += channels[c];
+      channels_[c] += channels[c];
+    }
+    count_up(client, message, said > 0 ? UpCause::headers : UpCause::silence, message.bits - said);
+  }
+  // What goes up for another cause.
+  void count_up(std::uint32_t client, const BitCount& message, UpCause cause) { count_up(client, message, cause, message.bits); }
+  void count_down(std::uint32_t client, std::uint64_t bits, DownCause cause) {
+    down_bits_ += bits;
+    down_causes_[static_cast<std::size_t>(cause)] += bits;
+    per_client_down_bits_[client] += bits;
+  }
+  void open_round() {
+    up_ = {};
+    channels_ = {};
+    up_causes_ = {};
+    down_bits_ = 0;
+    down_causes_ = {};
+  }
+  void close_round() {
+    total_up_ += up_;
+    total_down_bits_ += down_bits_;
+    for (std::size_t i = 0; i < kMostCountedChannels; ++i) total_channels_[i] += channels_[i];
+    for (std::size_t i = 0; i < kNumUpCauses; ++i) total_up_causes_[i] += up_causes_[i];
+    for (std::size_t i = 0; i < kNumDownCauses; ++i) total_down_causes_[i] += down_causes_[i];
+  }
+  [[nodiscard]] const BitCount& round_up() const { return up_; }
+  [[nodiscard]] std::uint64_t round_down_bits() const { return down_bits_; }
+  [[nodiscard]] const ChannelBits& round_channel_bits() const { return channels_; }
+  [[nodiscard]] const ChannelBits& total_channel_bits() const { return total_channels_; }
+  [[nodiscard]] std::uint64_t round_up_bits(UpCause cause) const { return up_causes_[static_cast<std::size_t>(cause)]; }
+  [[nodiscard]] std::uint64_t total_up_bits(UpCause cause) const { return total_up_causes_[static_cast<std::size_t>(cause)]; }
+  [[nodiscard]] std::uint64_t round_down_bits(DownCause cause) const { return down_causes_[static_cast<std::size_t>(cause)]; }
+  [[nodiscard]] std::uint64_t total_down_bits(DownCause cause) const { return total_down_causes_[static_cast<std::size_t>(cause)]; }
+  [[nodiscard]] const BitCount& total_up() const { return total_up_; }
+  [[nodiscard]] std::uint64_t total_down_bits() const { return total_down_bits_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& client_up_bits() const { return per_client_up_bits_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& client_down_bits() const { return per_client_down_bits_; }
+  // Between rounds.
+  void persist(Archive& archive) {
+    archive.section("ledger");
+    archive.value(total_up_);
+    archive.value(total_down_bits_);
+    archive.value(total_channels_);
+    archive.value(total_up_causes_);
+    archive.value(total_down_causes_);
+    archive.array(std::span(per_client_up_bits_));
+    archive.array(std::span(per_client_down_bits_));
+  }
+
+ private:
+  void count_up(std::uint32_t client, const BitCount& message, UpCause cause, std::uint64_t bits_of_cause) {
+    up_ += message;
+    up_causes_[static_cast<std::size_t>(cause)] += bits_of_cause;
+    per_client_up_bits_[client] += message.bits;
+  }
+
+  BitCount up_, total_up_;
+  std::uint64_t down_bits_ = 0, total_down_bits_ = 0;
+  ChannelBits channels_{}, total_channels_{};
+  std::array<std::uint64_t, kNumUpCauses> up_causes_{}, total_up_causes_{};
+  std::array<std::uint64_t, kNumDownCauses> down_causes_{}, total_down_causes_{};
+  std::vector<std::uint64_t> per_client_up_bits_, per_client_down_bits_;
+};
+
+}  // namespace fl

@@ -1,0 +1,109 @@
+#include "fl_core/ops/cpu/gather.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/ops/cpu/entries.hpp"
+#include "fl_core/random/random.hpp"
+#include "fl_core/random/subset_draws.hpp"
+
+namespace fl::cpu {
+namespace {
+
+// Entries first .. last-1 lie in this segment. With a state the segment is evaluated into it, and the entries are taken while their tile
+// is in L1.
+template <class T>
+void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size_t first, std::size_t last, T factor, WireValue wire,
+                    Payload<T>& out) {
+  const std::uint32_t* index = out.index.data();
+  T* value = out.value.data();
+  if (pass.state == nullptr) {
+    for (std::size_t i = first; i < last; ++i) value[i] = wire_value(wire, factor * pass.input->at(pass.client, index[i]));
+    return;
+  }
+  std::size_t i = first;
+  for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
+    const std::size_t count = std::min(kTile, segment.end - begin);
+    load_tile(*pass.input, pass.client, begin, count, pass.state + begin);
+    for (; i < last && index[i] < begin + count; ++i) {
+      T& p = pass.state[index[i]];
+      value[i] = wire_value(wire, factor * p);
+      p = state_where_sent(pass.rule, p, value[i]);
+    }
+  }
+}
+
+// Marks k of n bits. bits: [ceil(n/64)]
+void mark_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint64_t* bits) {
+  const std::size_t words = (n + 63) / 64;
+  std::memset(bits, 0, words * sizeof(std::uint64_t));
+  draw_subset(stream, n, k, [bits](std::size_t t) {
+    const std::uint64_t bit = std::uint64_t{1} << (t % 64);
+    const bool is_new = (bits[t / 64] & bit) == 0;
+    bits[t / 64] |= bit;
+    return is_new;
+  });
+  if (!draws_the_others(n, k)) return;
+  for (std::size_t w = 0; w < words; ++w) bits[w] = ~bits[w];
+  if (n % 64 != 0) bits[words - 1] &= (std::uint64_t{1} << (n % 64)) - 1;
+}
+
+}  // namespace
+
+template <class T>
+void gather_rows(const Exec&, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                 const StateWrite<T>& state, std::span<Payload<T>* const> out) {
+  for (std::size_t k = 0; k < input.clients(); ++k) {
+    Payload<T>& payload = *out[k];
+    payload.positions = Positions::list;
+    payload.values = wire;
+    payload.value.resize_discard(payload.num_sent);
+    const ClientPass<T> pass(input, state, k);
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < scope.segments.size(); ++s) {
+      gather_segment(pass, scope.segments[s], first, first + payload.counts[s], factor[s], wire, payload);
+      first += payload.counts[s];
+    }
+  }
+}
+
+template <class T>
+void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                        std::span<Payload<T>* const> out) {
+  std::size_t total = 0, largest = 0;
+  for (std::size_t s = 0; s < k.size(); ++s) {
+    total += k[s];
+    largest = std::max(largest, scope.segments[s].size());
+  }
+  Workspace::Frame frame(*exec.workspace);
+  auto* bits = frame.take<std::uint64_t>((largest + 63) / 64);
+  for (std::size_t client = 0; client < out.size(); ++client) {
+    Payload<T>& payload = *out[client];
+    payload.positions = Positions::list;
+    payload.counts.resize_discard(k.size());
+    payload.index.resize_discard(total + kPositionSlack);
+    std::size_t at = 0;
+    for (std::size_t s = 0; s < k.size(); ++s) {
+      const Segment& segment = scope.segments[s];
+      const auto layer = static_cast<std::uint32_t>(s);
+      mark_subset(RandomStream(draw.key, draw.clients[client], draw.round, layer >> 16, layer & 0xFFFF), segment.size(), k[s], bits);
+      for (std::size_t w = 0; w * 64 < segment.size(); ++w)
+        at += append_positions(bits[w], static_cast<std::uint32_t>(segment.begin + 64 * w), payload.index.data() + at);
+      payload.counts[s] = k[s];
+    }
+    payload.num_sent = total;
+    payload.index.resize_discard(total);
+  }
+}
+
+template void gather_rows<float>(const Exec&, const Affine<float>&, const Scope&, std::span<const float>, WireValue,
+                                 const StateWrite<float>&, std::span<Payload<float>* const>);
+template void gather_rows<double>(const Exec&, const Affine<double>&, const Scope&, std::span<const double>, WireValue,
+                                  const StateWrite<double>&, std::span<Payload<double>* const>);
+template void random_subset_rows<float>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,
+                                        std::span<Payload<float>* const>);
+template void random_subset_rows<double>(const Exec&, const Scope&, std::span<const std::uint32_t>, const SubsetDraw&,
+                                         std::span<Payload<double>* const>);
+
+}  // namespace fl::cpu

@@ -1,0 +1,89 @@
+// CUDA calls and kernel launches that cannot fail unseen: each becomes a DeviceError that carries the expression and the place.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "fl_core/memory/exec.hpp"
+
+namespace fl::cuda {
+
+// Throws DeviceError unless the status is cudaSuccess.
+FL_API void check(cudaError_t status, const char* expression, const char* file, int line);
+#define FL_CUDA_CHECK(expression) ::fl::cuda::check((expression), #expression, __FILE__, __LINE__)
+
+[[nodiscard]] inline cudaStream_t stream_of(const Exec& exec) { return static_cast<cudaStream_t>(exec.stream); }
+
+#if defined(__CUDACC__) || defined(FL_CUDA_EMULATOR)
+#if defined(__CUDACC__)
+#define FL_UNROLL _Pragma("unroll")
+#define FL_NO_UNROLL _Pragma("unroll 1")
+#else
+#define FL_UNROLL
+#define FL_NO_UNROLL
+#endif
+
+inline constexpr int kBlockThreads = 256;
+inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
+
+// How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
+// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_BLOCK_MEMORY.
+class Launch {
+ public:
+  Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads, const char* file = __builtin_FILE(),
+         int line = __builtin_LINE())
+      : stream_(stream_of(exec)), name_(name), blocks_(blocks), threads_(threads), file_(file), line_(line) {}
+
+  Launch& with_shared(std::size_t bytes) {
+    shared_bytes_ = bytes;
+    return *this;
+  }
+
+  template <class... P>
+  void operator()(void (*kernel)(P...), std::type_identity_t<P>... arguments) const {
+    if (blocks_ == 0) return;
+    constexpr std::size_t kMostBlocks = std::size_t{1} << 30;
+    const auto blocks = static_cast<unsigned>(std::min(blocks_, kMostBlocks));
+#if defined(FL_CUDA_EMULATOR)
+    emulator::launch_named(name_, kernel, blocks, static_cast<unsigned>(threads_), shared_bytes_, arguments...);
+#else
+    constexpr std::size_t kWithoutAsking = 32 * 1024;  // of 48 KiB, which hold what the kernel declares as well
+    if (shared_bytes_ > kWithoutAsking)
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)), name_, file_,
+            line_);
+    kernel<<<blocks, threads_, shared_bytes_, stream_>>>(arguments...);
+#endif
+    check(cudaGetLastError(), name_, file_, line_);
+  }
+
+ private:
+  cudaStream_t stream_;
+  const char* name_;
+  std::size_t blocks_;
+  int threads_;
+  std::size_t shared_bytes_ = 0;
+  const char* file_;
+  int line_;
+};
+
+// T* name: what Launch::with_shared gave the block, 16-byte aligned.
+#if defined(FL_CUDA_EMULATOR)
+#define FL_BLOCK_MEMORY(T, name) T* name = static_cast<T*>(::fl::emulator::block_memory())
+#else
+#define FL_BLOCK_MEMORY(T, name)                                 \
+  extern __shared__ __align__(16) unsigned char block_memory_[]; \
+  T* name = reinterpret_cast<T*>(block_memory_)
+#endif
+
+// Blocks of `threads` for n items, one per thread.
+[[nodiscard]] inline std::size_t blocks_for(std::size_t n, int threads = kBlockThreads) {
+  return (n + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+}
+[[nodiscard]] __device__ inline std::size_t thread_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+[[nodiscard]] __device__ inline std::size_t num_threads() { return std::size_t{gridDim.x} * blockDim.x; }
+#endif
+
+}  // namespace fl::cuda

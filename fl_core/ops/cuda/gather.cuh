@@ -1,0 +1,28 @@
+// Entries at positions that are already in the payloads: random-k, and supports that clients share.
+//
+//   c_j = wire(factor_s * p_j) for j in the support, state from c; without a state to write only the entries themselves are read
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload.hpp"
+#include "fl_core/ops/op_types.hpp"
+
+namespace fl::cuda {
+
+// out: [K] payloads whose index, counts and num_sent say which entries; values are added. factor: [S], on the host
+template <class T>
+FL_API void gather_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<const T> factor, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out);
+
+// A uniformly random set of k[s] positions in every segment of every client, ascending, into index, counts and num_sent of the payloads.
+// Floyd's method takes one draw after another: a thread for each client and segment (fl_core/random/subset_draws.hpp, the CPU's sets).
+template <class T>
+FL_API void random_subset_rows(const Exec& exec, const Scope& scope, std::span<const std::uint32_t> k, const SubsetDraw& draw,
+                               std::span<Payload<T>* const> out);
+
+}  // namespace fl::cuda

@@ -1,0 +1,32 @@
+// Sparse messages from bit marks: how every sparsifier ends on the GPU.
+//
+// A first pass over memory evaluates the input, leaves p in the state row and marks what is kept, one bit per element. What follows reads
+// the marks (1/32 of the vector) and touches only the entries that are kept: marks are counted per tile, the counts scanned, and each
+// tile writes its entries at their place, ascending. Positions depend on the marks alone, never on which block came first.
+#pragma once
+
+#include <span>
+
+#include "fl_core/ops/cuda/plan.cuh"
+
+namespace fl::cuda {
+
+inline constexpr std::size_t kMarkWords = kReduceTile / 32;  // words of a tile; bits beyond its elements are 0
+
+// mark: [K, num_tiles, kMarkWords]. Fills counts, index and value of the payloads and settles the state of what is sent; where there is a
+// state, its rows hold p. Waits for the counts, because they decide how much memory a message takes.
+template <class T>
+FL_API void send_marked(const Exec& exec, const Affine<T>& input, const ScopePlan& plan, const std::uint32_t* mark, WireValue wire,
+                        const StateWrite<T>& state, std::span<Payload<T>* const> out, Workspace::Frame& frame);
+
+extern template void send_marked<float>(const Exec&, const Affine<float>&, const ScopePlan&, const std::uint32_t*, WireValue,
+                                        const StateWrite<float>&, std::span<Payload<float>* const>, Workspace::Frame&);
+extern template void send_marked<double>(const Exec&, const Affine<double>&, const ScopePlan&, const std::uint32_t*, WireValue,
+                                         const StateWrite<double>&, std::span<Payload<double>* const>, Workspace::Frame&);
+
+// The same without values, which are left to others: positions alone, in ascending order. Every client has num_sent marks: nobody waits.
+template <class T>
+void list_marked(const Exec& exec, const ScopePlan& plan, const std::uint32_t* mark, std::uint32_t num_sent,
+                 std::span<Payload<T>* const> out, Workspace::Frame& frame);
+
+}  // namespace fl::cuda

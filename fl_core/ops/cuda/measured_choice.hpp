@@ -1,0 +1,53 @@
+// A choice between ways of doing the same work on a GPU, made by timing each of them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fl_core/memory/exec.hpp"
+
+namespace fl::cuda {
+
+// Times what a stream does between two calls, in seconds.
+class FL_API StreamTimer {
+ public:
+  StreamTimer();
+  ~StreamTimer();
+  StreamTimer(const StreamTimer&) = delete;
+  StreamTimer& operator=(const StreamTimer&) = delete;
+  void start(const Exec& exec);
+  // Waits for the GPU.
+  [[nodiscard]] double stop(const Exec& exec);
+
+ private:
+  void *start_ = nullptr, *end_ = nullptr;  // cudaEvent_t
+};
+
+// Goes through the ways, each kRepeats times after a turn that does not count, and then stays with the fastest. All must give the same
+// bytes: whichever is chosen changes nothing but speed.
+class FL_API MeasuredChoice {
+ public:
+  explicit MeasuredChoice(std::size_t ways) : best_(ways) {}
+  [[nodiscard]] std::size_t way() const { return is_made() ? chosen_ : turn_ / (kRepeats + 1); }
+  [[nodiscard]] bool is_made() const { return turn_ >= best_.size() * (kRepeats + 1) || best_.size() < 2; }
+  // What way() took for one unit of the work; ignored once the choice is made.
+  void took(double seconds_per_unit);
+
+ private:
+  static constexpr std::size_t kRepeats = 2;
+  std::size_t turn_ = 0, chosen_ = 0;
+  std::vector<double> best_;
+};
+
+// The fastest of some ways of doing one piece of work, which all give the same bytes and may be done again and again: timed when the work
+// is met for the first time in this process, remembered by its name.
+FL_API std::size_t fastest_way(const Exec& exec, const std::string& work, std::span<const char* const> ways,
+                               const std::function<void(std::size_t way)>& do_it);
+
+// What fastest_way has chosen so far: work, way, and how many times faster than the slowest, one a line.
+[[nodiscard]] FL_API std::vector<std::string> measured_choices();
+
+}  // namespace fl::cuda

@@ -1,0 +1,25 @@
+// Rows of clients copied or cleared where they lie. On a GPU views are of its memory, their row numbers included, and nothing is waited
+// for.
+#pragma once
+
+#include <cstddef>
+
+#include "fl_core/memory/batch_view.hpp"
+#include "fl_core/memory/exec.hpp"
+
+namespace fl {
+
+// to_k = from_k, of to.P entries each.
+template <class T>
+FL_API void copy_rows(const Exec& exec, BatchView<const T> from, BatchView<T> to);
+
+// Sets entries begin .. end-1 of every row to 0.
+template <class T>
+FL_API void clear_entries(const Exec& exec, BatchView<T> rows, std::size_t begin, std::size_t end);
+
+extern template void copy_rows<float>(const Exec&, BatchView<const float>, BatchView<float>);
+extern template void copy_rows<double>(const Exec&, BatchView<const double>, BatchView<double>);
+extern template void clear_entries<float>(const Exec&, BatchView<float>, std::size_t, std::size_t);
+extern template void clear_entries<double>(const Exec&, BatchView<double>, std::size_t, std::size_t);
+
+}  // namespace fl

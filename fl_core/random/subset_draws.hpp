@@ -1,0 +1,48 @@
+// Random subsets by Floyd's algorithm, on either device: k of n as k draws, of which the one for j is j itself where the drawn number has
+// been taken. J. Bentley and R. Floyd, "A sample of brilliance", Communications of the ACM 30, 1987.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fl_core/config/device.hpp"
+#include "fl_core/random/random.hpp"
+
+namespace fl {
+
+// The draws of one subset, in order: number i is words 2i and 2i+1 of the stream.
+class SubsetDraws {
+ public:
+  FL_HD explicit SubsetDraws(const RandomStream& stream) : stream_(stream) {}
+  // Uniform in 0 .. bound-1; the bias is below 2^-32 of a probability.
+  FL_HD std::uint32_t below(std::uint64_t bound) {
+    if (used_ == 4) {
+      stream_.quad(quad_++, word_);
+      used_ = 0;
+    }
+    const std::uint64_t pair = std::uint64_t{used_ == 0 ? word_[0] : word_[2]} << 32 | (used_ == 0 ? word_[1] : word_[3]);
+    used_ += 2;
+    // floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
+    const std::uint64_t high = (pair >> 32) * bound, low = (pair & 0xFFFFFFFFu) * bound;
+    return static_cast<std::uint32_t>((high + (low >> 32)) >> 32);
+  }
+
+ private:
+  RandomStream stream_;
+  std::uint32_t quad_ = 0, word_[4] = {};
+  int used_ = 4;
+};
+
+// Of more than half, those that are left out are drawn.
+[[nodiscard]] FL_HD inline bool draws_the_others(std::size_t n, std::size_t k) { return k > n / 2; }
+
+// Calls take(t), which says whether t in 0 .. n-1 is new and marks it, for the subset or, of more than half, for the others.
+template <class Take>
+FL_HD void draw_subset(const RandomStream& stream, std::size_t n, std::size_t k, const Take& take) {
+  const std::size_t drawn = draws_the_others(n, k) ? n - k : k;
+  SubsetDraws draws(stream);
+  for (std::size_t j = n - drawn; j < n; ++j)
+    if (!take(static_cast<std::size_t>(draws.below(j + 1)))) take(j);
+}
+
+}  // namespace fl

@@ -1,0 +1,36 @@
+// One client's row of a slot in a checkpoint: a byte says whether anything in it is not zero, and only then do its numbers follow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "fl_core/state/archive.hpp"
+
+namespace fl {
+
+// Returns whether all bits are 0: a row of -0.0 is not zero.
+template <class T>
+[[nodiscard]] bool is_zero_row(std::span<const T> row) {
+  std::uint8_t any = 0;
+  for (const std::byte b : std::as_bytes(row)) any |= static_cast<std::uint8_t>(b);
+  return any == 0;
+}
+
+// Writes or reads the mark of a row of slot `name`. Throws ArchiveError for one that is neither.
+inline void persist_mark(Archive& archive, const std::string& name, std::uint32_t client, std::uint8_t& is_present) {
+  archive.value(is_present);
+  if (is_present > 1)
+    throw ArchiveError("in '" + name + "': the state of client " + std::to_string(client) + " is marked as neither zero nor there");
+}
+
+// Writes or reads a row that lies in memory. When reading, it must be zero.
+template <class T>
+void persist_row(Archive& archive, const std::string& name, std::uint32_t client, std::span<T> row) {
+  std::uint8_t is_present = !archive.is_reading() && !is_zero_row<T>(row) ? 1 : 0;
+  persist_mark(archive, name, client, is_present);
+  if (is_present == 1) archive.array(row);
+}
+
+}  // namespace fl

@@ -1,0 +1,47 @@
+// What the server alone remembers between rounds: its sums and means in double, and the copies that it keeps of each client's messages.
+//
+// A copy (SlotOwner::server_copy) is a vector per client that messages alone move. Pages that no message touched cost no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "fl_core/memory/buffer.hpp"
+#include "fl_core/state/archive.hpp"
+#include "fl_core/state/slot_spec.hpp"
+
+namespace fl {
+
+template <class T>
+class FL_API ServerState {
+ public:
+  ServerState(std::size_t num_clients, std::size_t P) : num_clients_(num_clients), P_(P) {}
+
+  // A slot of owner `server` or `server_copy`.
+  void declare(const SlotSpec& spec);
+  // Both throw Error for a name that was not declared.
+  [[nodiscard]] std::span<double> slot(const std::string& name);
+  [[nodiscard]] std::span<T> copy(const std::string& name, std::uint32_t client);
+  [[nodiscard]] bool has_slot(const std::string& name) const { return slots_.contains(name); }
+
+  void persist(Archive& archive);
+  [[nodiscard]] std::uint64_t size_bytes() const;
+
+ private:
+  struct Copies {
+    std::size_t length = 0;
+    Buffer<T> rows;  // [N,L]
+  };
+
+  std::size_t num_clients_, P_;
+  std::map<std::string, Buffer<double>> slots_;
+  std::map<std::string, Copies> copies_;
+};
+
+extern template class ServerState<float>;
+extern template class ServerState<double>;
+
+}  // namespace fl

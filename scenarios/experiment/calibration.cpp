@@ -1,0 +1,170 @@
+#include "scenarios/experiment/calibration.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "scenarios/experiment/experiment.hpp"
+
+namespace fl {
+
+namespace {
+
+constexpr double kSlices = 9;          // of the time for one kind of rounds
+constexpr std::size_t kFewSlices = 5;  // fewer slices have no median worth the name
+
+double now_s(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// Rounds in which the same is due.
+struct KindOfRound {
+  bool evaluated = false, measured = false;
+  std::uint64_t count = 0;
+};
+
+// Both kinds of measuring are due every so many rounds and in the last one.
+// The rarest first, so that they get their rounds.
+std::array<KindOfRound, 4> kinds_of(std::uint64_t total, std::int64_t evaluate_every, std::int64_t measure_every) {
+  const auto times = [total](std::uint64_t every) { return total / every + (total % every != 0 ? 1 : 0); };
+  const std::uint64_t evaluate = std::min(total, static_cast<std::uint64_t>(evaluate_every)),
+                      measure = std::min(total, static_cast<std::uint64_t>(measure_every));
+  const std::uint64_t both = times(std::min(total, std::lcm(evaluate, measure)));
+  std::array<KindOfRound, 4> kinds{{{false, false, total + both - times(evaluate) - times(measure)},
+                                    {false, true, times(measure) - both},
+                                    {true, false, times(evaluate) - both},
+                                    {true, true, both}}};
+  std::ranges::sort(kinds, {}, &KindOfRound::count);
+  return kinds;
+}
+
+// What was sent, and for the rounds to come the mean of the latter half: the first ones may send all there is.
+void predict_bits(const std::vector<RoundBits>& played, Calibration& found) {
+  RoundBits sent{}, late{};
+  const std::size_t half = played.size() / 2;
+  for (std::size_t r = 0; r < played.size(); ++r) {
+    sent = {sent.up + played[r].up, sent.down + played[r].down};
+    if (r >= half) late = {late.up + played[r].up, late.down + played[r].down};
+  }
+  const double left = static_cast<double>(found.total_rounds - played.size()) / static_cast<double>(played.size() - half);
+  found.bits_up = static_cast<double>(sent.up) + left * static_cast<double>(late.up);
+  found.bits_down = static_cast<double>(sent.down) + left * static_cast<double>(late.down);
+}
+
+}  // namespace
+
+void Stopwatch::restart() {
+  clock_ = now_s(CLOCK_MONOTONIC);
+  processor_ = now_s(CLOCK_PROCESS_CPUTIME_ID);
+}
+double Stopwatch::seconds() const { return std::min(now_s(CLOCK_MONOTONIC) - clock_, now_s(CLOCK_PROCESS_CPUTIME_ID) - processor_); }
+
+// Plays rounds of one kind for so many seconds, at most until there are `most` played in all; the seconds that one takes. Rounds may differ
+// from each other (a coin that makes a client send everything), so each slice holds many where there is time.
+template <class T>
+double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played) {
+  const auto goes_on = [&] { return played.size() < most; };
+  std::vector<double> slices;
+  const Stopwatch all;
+  while (goes_on() && (slices.empty() || all.seconds() < seconds)) {
+    const Stopwatch slice;
+    std::uint32_t rounds = 0;
+    for (; goes_on() && (rounds == 0 || slice.seconds() < seconds / kSlices); ++rounds) {
+      const RoundRow row = play(static_cast<std::uint32_t>(played.size()) + 1, due);
+      (void)why_diverged(row);
+      played.push_back({row.bits_up, row.bits_down});
+    }
+    slices.push_back(slice.seconds() / rounds);
+  }
+  return slices.size() < kFewSlices ? mean(slices) : median(std::move(slices));
+}
+
+// Those that have a rhythm of their own: what each takes once, at the model as it is, times how often it will come.
+template <class T>
+double Experiment<T>::seconds_of_rare_measures() {
+  const auto total = static_cast<std::uint64_t>(scenario_.rounds);
+  double all_s = 0;
+  const auto add = [&](std::int64_t every, const auto& measure) {
+    if (every <= 0) return;
+    const auto step = std::min(total, static_cast<std::uint64_t>(every));
+    const Stopwatch one;
+    RoundRow row;
+    measure(row);
+    const std::uint64_t times = total / step + (total % step != 0 ? 1 : 0);
+    all_s += one.seconds() * static_cast<double>(times);
+  };
+  for (const auto& rare : measure_set_.rare()) add(rare.every, [&](RoundRow& row) { measures_->measure(row, rare.measure); });
+  return all_s;
+}
+
+template <class T>
+Calibration Experiment<T>::calibrate(double seconds) {
+  const auto total = static_cast<std::size_t>(scenario_.rounds);
+  Calibration found{.total_rounds = total};
+  const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, schedule_.messages_every());
+  const auto used = static_cast<double>(std::ranges::count_if(kinds, [](const KindOfRound& kind) { return kind.count > 0; }));
+
+  const Stopwatch start;
+  (void)row_of_start();
+  found.once_s = start.seconds();
+  std::vector<RoundBits> played;
+  const double first_s = seconds_per_round(measure_set_.due_with(false, false), 0, 1, played);
+  double least_s = first_s;
+  for (const KindOfRound& kind : kinds) {
+    if (kind.count == 0) continue;
+    const std::size_t most = std::min(total, played.size() + kind.count);
+    const DueMeasures due = measure_set_.due_with(kind.evaluated, kind.measured);
+    const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, played) : first_s;
+    found.rounds_s += static_cast<double>(kind.count) * one_s;
+    least_s = std::min(least_s, one_s);
+  }
+  found.rounds_s += seconds_of_rare_measures();
+  found.once_s += first_s - least_s;  // the first round touches its memory for the first time
+  if (std::isfinite(f_star_)) {
+    const Stopwatch end;
+    (void)measures_->zeta_sq_at_optimum();
+    found.once_s += end.seconds();
+  }
+  found.rounds_played = played.size();
+  predict_bits(played, found);
+  found.growth_bytes = growth_bytes();
+  return found;
+}
+
+// Clients that have not been met yet, as far as memory is for them, and the rows of the result: kept, packed and sent.
+template <class T>
+std::uint64_t Experiment<T>::growth_bytes() const {
+  const auto total = static_cast<std::uint64_t>(scenario_.rounds);
+  return clients_->growth_bytes(static_cast<double>(total) * static_cast<double>(server_.round->plan().cohort.size())) +
+         3 * total * (sizeof(RoundRow) + measure_set_.columns().size() * sizeof(double));
+}
+
+// The members of this file; the others are instantiated in theirs.
+template Calibration Experiment<float>::calibrate(double);
+template Calibration Experiment<double>::calibrate(double);
+template double Experiment<float>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<double>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);
+template double Experiment<float>::seconds_of_rare_measures();
+template double Experiment<double>::seconds_of_rare_measures();
+template std::uint64_t Experiment<float>::growth_bytes() const;
+template std::uint64_t Experiment<double>::growth_bytes() const;
+
+}  // namespace fl

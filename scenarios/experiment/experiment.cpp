@@ -1,0 +1,241 @@
+#include "scenarios/experiment/experiment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "fl_core/ops/pieces.hpp"
+#include "scenarios/experiment/host_needs.hpp"
+#include "scenarios/experiment/part_checks.hpp"
+#include "scenarios/experiment/start.hpp"
+
+namespace fl {
+
+template <class T>
+Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine)
+    : cell_(cell),
+      scenario_(cell.scenario),
+      problem_(problem),
+      pool_(pool),
+      machine_(machine),
+      schedule_(scenario_, problem.model().starts_at_random()),
+      measure_set_(scenario_, schedule_),
+      evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
+      model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
+  method_ = make_method<T>(scenario_, problem_.layers(), machine_.device);
+  ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
+  run_ = run_settings(scenario_, method_, problem_);
+  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measure_set_, wants_gap(scenario_, problem_)});
+  choose_memory();
+  step_size_ = step_size_of(scenario_, problem_, method_);
+  assemble(std::move(parts));
+  start();
+  measures_ = std::make_unique<RunMeasures<T>>(
+      MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *server_.round, clients_->probe(), *method_.feedback, *method_.local,
+                     model_.span(), average_, f_star_, step_size_, method_.unit},
+      measure_set_);
+  if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
+    watch_.emplace(watch_of(*channel->compressor, channel->scope));
+}
+
+// Both sides of the run, which share the replica of this process.
+template <class T>
+void Experiment<T>::assemble(ServerParts<T> parts) {
+  const std::size_t N = run_.num_clients;
+  // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
+  shared_ = std::make_unique<SharedState<T>>(run_.P, memory_ == Device::cuda ? Device::pinned : memory_);
+  declare_slots<T>(method_, run_, {.shared = shared_.get()});
+  const bool gradients = measure_set_.ever_needs(&MeasureCost::gradients);
+  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N)};
+  clients_ = std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *shared_, cohort,
+                                             ClientPlace{.block = machine_.block,
+                                                         .materialise = machine_.materialise,
+                                                         .device = machine_.device,
+                                                         .memory = memory_,
+                                                         .trains_on_cpu = machine_.trains_on_cpu,
+                                                         .paging = machine_.paging,
+                                                         .device_bytes = machine_.device_bytes,
+                                                         .others_bytes = evaluator_.most_bytes_on_device(gradients),
+                                                         .measures_gradients = gradients,
+                                                         .times = machine_.times},
+                                             pool_);
+  server_ = make_server_side<T>(
+      scenario_, problem_.layers(), std::move(parts), method_, run_, *shared_, {clients_->clients(), &clients_->probe()},
+      {.step_size = step_size_, .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned, .times = machine_.times},
+      model_.span(), pool_);
+}
+
+template <class T>
+void Experiment<T>::start() {
+  const Start start = start_model(scenario_, problem_, *method_.local, machine_.looks_for_errors, model_.span());
+  f_star_ = start.f_star;
+  start_statistics<T>(run_, model_.span(), *shared_, *server_.state);
+  if (start.x_star == nullptr) return;
+  if (scenario_.evaluate.average) start_average(*start.x_star);
+  clients_->prepare(*start.x_star);
+}
+
+template <class T>
+void Experiment<T>::start_average(const std::vector<double>& x_star) {
+  client_convexity_ = problem_.least_convexity();
+  average_.emplace(problem_.P(), 1 - step_size_ * client_convexity_ / 2);
+  start_distance_sq_ = 0;
+  for (std::size_t j = 0; j < x_star.size(); ++j) start_distance_sq_ += std::pow(static_cast<double>(model_[j]) - x_star[j], 2);
+}
+
+template <class T>
+void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
+  LayerTable layers = problem_.layers();
+  bool is_double = std::is_same_v<T, double>;
+  persist_layers(archive, layers, is_double);
+  server_.round->persist(archive);
+  if (average_) average_->persist(archive);
+  if (watch_) watch_->persist(archive);
+  measure_set_.persist(archive);
+  archive.section("rounds");
+  fl::persist(archive, rows, measure_set_.columns().size());
+}
+
+// What a checkpoint holds is that of `round`: a row per round, and nothing of later ones.
+template <class T>
+void Experiment<T>::require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const {
+  if (round > static_cast<std::uint64_t>(scenario_.rounds))
+    throw ArchiveError("it is of round " + std::to_string(round) + ", the run has " + std::to_string(scenario_.rounds));
+  if (rows.size() != round + 1)
+    throw ArchiveError("in 'rounds': it has " + std::to_string(rows.size()) + " rows until round " + std::to_string(round));
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    if (rows[r].round != r) throw ArchiveError("in 'rounds': row " + std::to_string(r) + " is of round " + std::to_string(rows[r].round));
+  server_.round->require_nothing_after(static_cast<std::uint32_t>(round));
+  clients_->require_nothing_after(round);
+}
+
+template <class T>
+RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan& plan) {
+  RunResult result;
+  CheckpointHeader at{.run = to_hex(cell_.hash)};
+  const bool resumed = plan.resume && !plan.file.empty() && load_checkpoint(plan, at, [&](Archive& archive) {
+                         persist(archive, result.rows);
+                         require_rounds_until(at.round, result.rows);
+                       });
+  constexpr std::int64_t kMostReserved = 1 << 20;
+  result.rows.reserve(static_cast<std::size_t>(std::min(scenario_.rounds, kMostReserved)) + 1);
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  const double before = at.seconds;
+  const auto started = Clock::now();
+  auto saved = started;
+  const auto save = [&] {
+    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), clients_->page_file()},
+                    [&](Archive& archive) { persist(archive, result.rows); });
+    clients_->commit_checkpoint();
+    saved = Clock::now();
+  };
+
+  std::optional<SampleRecorder> samples;
+  if (!machine_.samples.empty()) samples.emplace(sample_file_of(machine_.samples, at.run), problem_.shards());
+  clients_->record_into(samples ? &*samples : nullptr);
+  const auto tell = [&] { return !callback || callback(result.rows.back()); };
+  if (!resumed) result.rows.push_back(row_of_start());
+  RunStatus status = resumed || tell() ? RunStatus::done : RunStatus::interrupted;
+  for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && status == RunStatus::done; ++r) {
+    result.rows.push_back(play(r, measure_set_.due(r)));
+    if (samples) samples->end_round();
+    const bool ends = ends_here(result), goes_on = tell();
+    if (ends) break;
+    if (!goes_on) status = RunStatus::interrupted;
+    if (goes_on && r < scenario_.rounds && plan.is_due(r, seconds_since(saved))) save();
+  }
+  if (status == RunStatus::interrupted && !plan.file.empty()) save();
+  if (status == RunStatus::done && result.record.message.empty()) result.record.message = why_diverged_at_the_end(scenario_, result.rows);
+  if (!result.record.message.empty()) status = RunStatus::diverged;
+  clients_->record_into(nullptr);
+  if (samples && is_finished(status)) samples->finish();
+  fill_record(played_run(), status, result);
+  if (!machine_.models.folder.empty() && is_finished(status))
+    write_model(snapshot_of<T>(result.record.run, result.record.rounds, problem_.layers(), model_.span()), machine_.models.format,
+                machine_.models.file_of(result.record.run));
+  result.record.seconds = before + seconds_since(started);
+  return result;
+}
+
+// Whether the run ends with the round that was played last: it diverged, which its message then says, or it has reached a limit of [stop].
+template <class T>
+bool Experiment<T>::ends_here(RunResult& result) {
+  RoundRow& row = result.rows.back();
+  result.record.message = why_diverged(row);
+  if (!result.record.message.empty()) return true;
+  if (!schedule_.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) || !should_stop(row)) return false;
+  if (row.round < static_cast<std::uint64_t>(scenario_.rounds)) measures_->measure(row, measure_set_.due_at_end());
+  return true;
+}
+
+template <class T>
+RoundRow Experiment<T>::row_of_start() {
+  RoundRow row;
+  row.clients = 0;
+  row.bits_up_published = row.bits_up_entropy = 0;
+  measures_->measure(row, measure_set_.due(0));
+  return row;
+}
+
+// One round, and what is due to be measured of it.
+template <class T>
+RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
+  RoundTimes* times = machine_.times;
+  if (times != nullptr) ++times->rounds;
+  const Lap whole(lap_of(times, &RoundTimes::total_s));
+  RoundRow row;
+  row.round = r;
+  if (average_) average_->add<T>(model_.span());
+  measure_set_.before_round(r, model_.span());
+  clients_->probe().keep_updates(measure_set_.needs(due, &MeasureCost::updates));
+  server_.round->play(r, measure_set_.needs(due, &MeasureCost::messages));
+  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+  if (measure_set_.is_due("messages", due)) watch_contract(r);
+  measures_->measure(row, due);
+  return row;
+}
+
+// Holds the round's messages that arrived to the operator's contract.
+template <class T>
+void Experiment<T>::watch_contract(std::uint32_t round) {
+  if (!watch_) return;
+  const std::span<const std::uint8_t> delivered = server_.round->delivered();
+  std::vector<OperatorError> arrived;
+  for (std::size_t i = 0; i < delivered.size(); ++i)
+    if (delivered[i] != 0) arrived.push_back(clients_->probe().operator_errors()[i]);
+  const double gamma = step_size_ * method_.local->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  watch_->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
+}
+
+// Returns why the run cannot go on after this round, or "".
+template <class T>
+std::string Experiment<T>::why_diverged(const RoundRow& row) const {
+  const std::string where = " in round " + std::to_string(row.round);
+  const bool evaluated = scenario_.evaluate.train_loss && schedule_.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
+  if (row.clients > 0 && row.refused == row.clients) return "no client of the cohort sent a finite update" + where;
+  if (!is_finite(pool_, server_.round->estimate())) return "the server's estimate is not finite" + where;
+  if (evaluated && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
+  return {};
+}
+
+template <class T>
+bool Experiment<T>::should_stop(const RoundRow& row) const {
+  const StopOptions& stop = scenario_.stop;
+  const Ledger& ledger = server_.round->ledger();
+  return (stop.accuracy && row.test_accuracy >= *stop.accuracy) || (stop.f_gap && row.f_gap <= *stop.f_gap) ||
+         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+         (stop.bits_up && static_cast<double>(ledger.total_up().bits) >= *stop.bits_up) ||
+         (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
+}
+
+template <class T>
+PlayedRun<T> Experiment<T>::played_run() {
+  return {cell_,         problem_, method_,    server_.round->ledger(), measure_set_,      *measures_,         watch_, average_,
+          model_.span(), f_star_,  step_size_, start_distance_sq_,      client_convexity_, pool_.num_threads()};
+}
+
+template class Experiment<float>;
+template class Experiment<double>;
+
+}  // namespace fl

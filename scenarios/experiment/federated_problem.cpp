@@ -1,0 +1,414 @@
+#include "scenarios/experiment/federated_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+#include "clients/constants.hpp"
+#include "clients/optimum.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/config/rule_field.hpp"
+#include "fl_core/data/data_generator.hpp"
+#include "fl_core/data/partitioner.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/data/feature_shift.hpp"
+#include "scenarios/data/find_file.hpp"
+#include "scenarios/data/hold_out.hpp"
+#include "scenarios/data/memory_limit.hpp"
+#include "scenarios/experiment/model_file.hpp"
+#include "scenarios/file/early_checks.hpp"
+
+namespace fl {
+
+namespace {
+
+constexpr std::size_t kKeptData = 4;
+constexpr std::size_t kFactBytes = 64u << 20;  // of minimisers; a sweep with many seeds comes back to each of them
+
+std::uint64_t test_seed_of(const Scenario& s) { return s.data.test_seed.value_or(s.seeds.data); }
+
+// The tables of a scenario that decide which data it reads; the seed where that is drawn.
+Scenario data_tables(const Scenario& s) {
+  Scenario bare;
+  bare.name = "data";
+  bare.rounds = 1;
+  bare.precision = s.precision;
+  bare.data = s.data;
+  // Rows are held out of what was read. Means of training rows depend on which those are.
+  bare.data.test_seed.reset();
+  if (s.data.formats.table.missing == MissingValues::mean && s.data.test_fraction > 0) bare.data.test_seed = test_seed_of(s);
+  if (!s.data.synthetic.kind.empty()) bare.seeds.data = s.seeds.data;
+  return bare;
+}
+
+template <class T>
+LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const std::filesystem::path& folder) {
+  const Part& synthetic = scenario.data.synthetic;
+  LoadedData<T> data;
+  if (synthetic.kind.empty()) {
+    FileDataOptions options = scenario.data.file();
+    options.test_seed = test_seed_of(scenario);
+    options.folder = folder;
+    data = load_data<T>(options, catalog);
+    // Text that repeats itself may well go on alike everywhere; a table of one class is a mistake.
+    if (scenario.data.labels == LabelKind::classes && data.train.vocabulary == 0) validate_for_classification(data.train);
+  } else {
+    data.train =
+        make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);
+    data.train_where = "synthetic";
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string split_text(const Scenario& scenario) {
+  Scenario bare = data_tables(scenario);
+  bare.partition = scenario.partition;
+  bare.data.test_seed = scenario.data.test_seed;
+  bare.seeds.data = scenario.seeds.data;
+  return to_toml(bare);
+}
+
+ProblemCache::ProblemCache(DataCatalog catalog) : catalog_(std::move(catalog)) {}
+ProblemCache::~ProblemCache() = default;
+
+template <>
+std::vector<ProblemCache::Entry<float>>& ProblemCache::entries<float>() {
+  return entries32_;
+}
+template <>
+std::vector<ProblemCache::Entry<double>>& ProblemCache::entries<double>() {
+  return entries64_;
+}
+
+template <class T>
+std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario, bool as_pixels, const std::filesystem::path& folder) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry<T>>& kept = entries<T>();
+  const std::string key = to_toml(data_tables(scenario)) + (as_pixels ? "" : "dense") + "\n" + folder.string();
+  for (const Entry<T>& entry : kept)
+    if (entry.key == key) return entry.data;
+  if (kept.size() == kKeptData) kept.erase(kept.begin());
+  auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_, folder));
+  if (!as_pixels) {
+    if (!loaded->train.augment.is_none())
+      throw key_error("data.augment", "model.kind = \"" + scenario.model.part.kind + "\" takes images as plain rows; a neural network can");
+    loaded->train.expand_pixels();
+    if (loaded->test) loaded->test->expand_pixels();
+  }
+  return kept.emplace_back(Entry<T>{key, std::move(loaded)}).data;
+}
+template std::shared_ptr<const LoadedData<float>> ProblemCache::data<float>(const Scenario&, bool, const std::filesystem::path&);
+template std::shared_ptr<const LoadedData<double>> ProblemCache::data<double>(const Scenario&, bool, const std::filesystem::path&);
+
+std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario, const std::filesystem::path& folder) {
+  if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
+  Scenario bare = data_tables(scenario);
+  bare.model = scenario.model;
+  if (scenario.data.test_fraction > 0) bare.seeds.data = test_seed_of(scenario);  // which rows are held out
+  const std::string key = to_toml(bare) + "\n" + folder.string();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, facts] : facts_)
+    if (known == key) return facts;
+  std::size_t bytes = 0;
+  for (const auto& [_, facts] : facts_) bytes += facts->bytes;
+  if (bytes > kFactBytes) facts_.erase(facts_.begin(), facts_.begin() + static_cast<std::ptrdiff_t>(facts_.size() / 2));
+  return facts_.emplace_back(key, std::make_shared<GlobalFacts>()).second;
+}
+
+template <class T>
+FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder)
+    : pool_(pool),
+      folder_(std::move(folder)),
+      data_folders_(cache.catalog().folders()),
+      model_kind_(scenario.model.part.kind),
+      model_(about_key("model.kind",
+                       [&] {
+                         return make_part<Model<T>>("model", scenario.model.part.kind, scenario.model.part.options, Device::cpu,
+                                                    kPrecisionOf<T>);
+                       })),
+      data_(about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->takes_pixels(), folder_); })),
+      facts_(cache.facts(scenario, folder_)),
+      weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
+  hold_out(scenario.data.test_fraction, test_seed_of(scenario));
+  about_key("partition.kind", [&] { split(scenario); });
+  about_key("model.kind", [&] { bind(scenario); });
+}
+
+template <class T>
+FederatedProblem<T>::FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder)
+    : FederatedProblem(scenario, *std::make_unique<ProblemCache>(catalog), pool, std::move(folder)) {}
+
+// Test rows drawn at random; both parts keep file order.
+template <class T>
+void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
+  Shard rows(data_->train.num_rows);
+  std::iota(rows.begin(), rows.end(), 0u);
+  const auto held_out = static_cast<std::size_t>(fraction * static_cast<double>(rows.size()));
+  if (held_out > 0 && !data_->is_held_out) {
+    if (data_->test)
+      throw key_error("data.test_fraction", "there is a test set already (" + data_->test_where + "): set data.test = \"none\"");
+    test_rows_ = held_out_rows(data_->train.num_rows, fraction, seed);
+    Shard others;
+    std::set_difference(rows.begin(), rows.end(), test_rows_.begin(), test_rows_.end(), std::back_inserter(others));
+    rows = std::move(others);
+    test_is_held_out_ = true;
+  } else if (data_->test) {
+    test_rows_.resize(data_->test->num_rows);
+    std::iota(test_rows_.begin(), test_rows_.end(), 0u);
+  }
+  train_rows_ = std::move(rows);
+}
+
+template <class T>
+const Dataset<T>* FederatedProblem<T>::test() const {
+  if (test_is_held_out_) return &train();
+  return data_->test ? &*data_->test : nullptr;
+}
+
+// The test rows of each client, where data that is made of clients was split with all of them whole: their test rows go with them. Else
+// none.
+template <class T>
+std::vector<Shard> FederatedProblem<T>::test_shards() const {
+  if (!data_->test || data_->test->client_begin.empty() || data_->train.client_begin.empty()) return {};
+  const std::vector<std::size_t>&begin = data_->train.client_begin, &test_begin = data_->test->client_begin;
+  constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> owner(begin.size() - 1, kNobody);
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    for (const std::uint32_t row : shards_[i]) {
+      std::size_t& whose = owner[static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1)];
+      if (whose != kNobody && whose != i) return {};
+      whose = i;
+    }
+  std::vector<Shard> shards(shards_.size());
+  for (std::size_t c = 0; c < std::min(owner.size(), test_begin.size() - 1); ++c)
+    for (std::size_t row = test_begin[c]; owner[c] != kNobody && row < test_begin[c + 1]; ++row)
+      shards[owner[c]].push_back(static_cast<std::uint32_t>(row));
+  return shards;
+}
+
+template <class T>
+const ClientRows<T>& FederatedProblem<T>::client_rows() const {
+  if (client_rows_) return *client_rows_;
+  ClientRows<T> own{.data = data_->test ? &*data_->test : nullptr, .shards = test_shards(), .are_test_rows = true};
+  std::vector<Shard> with_rows;
+  for (std::uint32_t client = 0; client < own.shards.size(); ++client) {
+    if (own.shards[client].empty()) continue;
+    own.clients.push_back(client);
+    with_rows.push_back(std::move(own.shards[client]));
+  }
+  own.shards = std::move(with_rows);
+  if (own.shards.empty()) {
+    own = {.data = &train(), .shards = shards_, .are_test_rows = false};
+    own.clients.resize(shards_.size());
+    std::iota(own.clients.begin(), own.clients.end(), 0u);
+  }
+  return client_rows_.emplace(std::move(own));
+}
+
+// The group of each training row: the value of a feature (1 = first), or the part of the data's own partition that it lies in.
+template <class T>
+std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) const {
+  const Dataset<T>& data = data_->train;
+  std::vector<std::uint32_t> group;
+  if (feature > data.num_features)
+    throw key_error("partition.feature", std::to_string(feature) + ", but the data has " + std::to_string(data.num_features) + " features");
+  if (feature == 0) {
+    const auto& begin = data.client_begin;
+    if (begin.size() < 2) return group;
+    for (const std::uint32_t row : train_rows_)
+      group.push_back(static_cast<std::uint32_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1));
+    return group;
+  }
+  std::map<T, std::uint32_t> number_of;  // in the order of first appearance
+  std::vector<T> features(data.num_features);
+  for (const std::uint32_t row : train_rows_) {
+    data.gather(std::span(&row, 1), features.data());
+    const auto next = static_cast<std::uint32_t>(number_of.size());
+    group.push_back(number_of.try_emplace(features[feature - 1], next).first->second);
+  }
+  return group;
+}
+
+// Partitioners see the training rows alone, numbered from 0; their numbers are mapped back to rows of the data.
+template <class T>
+void FederatedProblem<T>::split(const Scenario& scenario) {
+  const Part& part = scenario.partition.part;
+  const auto partitioner = make_part<Partitioner>("partitioner", part.kind, part.options, Device::cpu, Precision::float64);
+  partitioner->open([this](const std::string& path) { return find_input("partition.path", path); });
+  const std::vector<std::uint32_t> group = groups(partitioner->group_feature());
+  std::vector<std::int32_t> labels;
+  if (!data_->train.label.empty())
+    for (const std::uint32_t row : train_rows_) labels.push_back(data_->train.label[row]);
+  offered_rows_ = train_rows_;
+  Hash64 hash;
+  hash.add_value(std::uint64_t{train_rows_.size()}).add_values(std::span<const std::int32_t>(labels));
+  if (!data_->train.target.empty())
+    for (const std::uint32_t row : train_rows_) hash.add_value(data_->train.target[row]);
+  data_hash_ = hash.value();
+  const PartitionRequest request{
+      .num_rows = train_rows_.size(),
+      .num_classes = data_->train.num_classes,
+      .label = labels,
+      .natural_begin = test_is_held_out_ ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_->train.client_begin),
+      .num_clients = static_cast<std::size_t>(scenario.partition.clients),
+      .seed = scenario.seeds.data,
+      .group = group,
+      .data_hash = data_hash_};
+  shards_ = partitioner->split(request);
+  split_note_ = partitioner->note(request);
+  std::size_t held = 0;
+  for (Shard& shard : shards_) {
+    for (std::uint32_t& row : shard) row = train_rows_[row];
+    held += shard.size();
+  }
+  split_hash_ = hash_of(shards_);
+  if (held < train_rows_.size()) leave_out_unheld();
+  const std::vector<FeatureShift> shifts = partitioner->feature_shifts(shards_.size());
+  if (shifts.empty()) return;
+  seen_ = as_clients_see<T>(data_->train, shards_, shifts, scenario.seeds.data);
+  facts_ = std::make_shared<GlobalFacts>();  // f depends on who holds which row
+}
+
+// Rows that no client holds take no part in f.
+template <class T>
+void FederatedProblem<T>::leave_out_unheld() {
+  train_rows_.clear();
+  for (const Shard& shard : shards_) train_rows_.insert(train_rows_.end(), shard.begin(), shard.end());
+  std::sort(train_rows_.begin(), train_rows_.end());
+  facts_ = std::make_shared<GlobalFacts>();
+}
+
+template <class T>
+SplitFile FederatedProblem<T>::split_file() const {
+  if (seen_) throw key_error("partition.kind", "clients see their rows changed by this partitioner, which a split file does not hold");
+  SplitFile file{.data = data_->train.name, .client_of = {}, .num_clients = shards_.size(), .data_hash = data_hash_};
+  std::vector<std::uint32_t> owner(data_->train.num_rows, kNoClient);
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    for (const std::uint32_t row : shards_[i]) owner[row] = static_cast<std::uint32_t>(i);
+  for (const std::uint32_t row : offered_rows_) file.client_of.push_back(owner[row]);
+  return file;
+}
+
+template <class T>
+void FederatedProblem<T>::bind(const Scenario& scenario) {
+  const ModelSpec& spec = scenario.model;
+  if (train().vocabulary > 0 && !model_->takes_tokens())
+    throw key_error("model.kind", spec.part.kind + " cannot read data set \"" + train().name +
+                                      "\", whose features are tokens; a neural network with an embedding can");
+  model_->bind(train());
+  layers_ = model_->layers();
+  // The model, a client's vector and its gradient, and the server's sum in double.
+  require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
+                 "a run of a model with " + std::to_string(P()) + " parameters", "smaller layers need less");
+
+  const auto m = static_cast<double>(train_rows_.size()), n = static_cast<double>(shards_.size());
+  for (const Shard& shard : shards_)
+    weights_.push_back(spec.weights == ModelSpec::Weights::uniform ? 1 / n : static_cast<double>(shard.size()) / m);
+  names_ = {{"n", n}, {"m", m}, {"d", static_cast<double>(P())}};
+  const double l2 = resolve(spec.l2, "model.l2"), nonconvex = resolve(spec.nonconvex, "model.nonconvex");
+  if (l2 < 0 || nonconvex < 0)
+    throw key_error(l2 < 0 ? "model.l2" : "model.nonconvex",
+                    "must be >= 0, model.l2 and model.nonconvex are " + std::to_string(l2) + " and " + std::to_string(nonconvex));
+  model_->set_regulariser(l2, nonconvex);
+  has_regulariser_ = true;
+  names_["l2"] = l2;
+  if (names_.contains("L")) add_curvature();  // mu, which the rules of the regularisers cannot know
+}
+
+template <class T>
+double FederatedProblem<T>::resolve(const Expression& rule, const std::string& key) {
+  const std::map<std::string, double>& names = names_for(rule, key);
+  return about_key(key, [&] { return rule.resolve(names); });
+}
+
+// L of f without regulariser, and mu with it.
+template <class T>
+void FederatedProblem<T>::add_curvature() {
+  const std::lock_guard lock(facts_->mutex);
+  if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
+  const SecondOrder::Curvature& bounds = *facts_->curvature;
+  names_["L"] = std::max(bounds.largest, -bounds.least);
+  if (has_regulariser_) names_["mu"] = std::max(0.0, bounds.least + model_->regulariser().least_curvature());
+}
+
+template <class T>
+const std::vector<double>& FederatedProblem<T>::client_smoothness() {
+  if (!client_smoothness_.empty()) return client_smoothness_;
+  client_smoothness_.resize(shards_.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()),
+                     [&](std::uint32_t i, const Exec&) { client_smoothness_[i] = model_->smoothness(shards_[i]); });
+  return client_smoothness_;
+}
+
+// Computes only what a rule names: L_max needs an eigenvalue per client.
+template <class T>
+const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expression& rule, const std::string& key) {
+  const std::vector<std::string> named = names_of(rule);
+  const auto names = [&named](const char* name) { return std::ranges::find(named, name) != named.end(); };
+  const bool is_theory = names("theory");
+  if (is_theory || names("L") || names("L_max") || names("mu")) {
+    if (model_->second_order() == nullptr) throw key_error(key, needs_smoothness_text(rule, key, model_kind_));
+    add_curvature();
+  }
+  if (is_theory || names("L_max")) names_["L_max"] = std::ranges::max(client_smoothness());
+  if (names("nonconvex") && has_regulariser_) names_["nonconvex"] = model_->regulariser().nonconvex;
+  return names_;
+}
+
+template <class T>
+double FederatedProblem<T>::least_convexity() const {
+  static constexpr double kOne = 1;
+  std::vector<double> least(shards_.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()), [&](std::uint32_t i, const Exec&) {
+    least[i] = Objective::of(*model_, std::span(&shards_[i], 1), std::span(&kOne, 1)).loss_curvature().least;
+  });
+  return std::max(0.0, *std::min_element(least.begin(), least.end()) + model_->regulariser().least_curvature());
+}
+
+template <class T>
+bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
+  return !source.path.empty() || (model_->second_order() != nullptr && model_->is_convex());
+}
+
+// f as one sum over all rows where it does not depend on the split, so that cells with other splits find the same numbers.
+template <class T>
+std::span<const Shard> FederatedProblem<T>::whole() const {
+  return weighs_rows_ ? std::span<const Shard>(&train_rows_, 1) : std::span<const Shard>(shards_);
+}
+template <class T>
+std::span<const double> FederatedProblem<T>::whole_weights() const {
+  static constexpr double kOne = 1;
+  return weighs_rows_ ? std::span<const double>(&kOne, 1) : std::span<const double>(weights_);
+}
+
+template <class T>
+const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
+  const Regulariser& regulariser = model_->regulariser();
+  const std::string key = source.path + "|" + to_string(Value{regulariser.l2}) + "|" + to_string(Value{regulariser.nonconvex});
+  const std::lock_guard lock(facts_->mutex);
+  if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
+  if (source.path.empty()) {
+    Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
+    facts_->bytes += found.x.size() * sizeof(double);
+    return facts_->minima[key] = {std::move(found.x), found.f};
+  }
+  std::vector<double> x = read_parameters(find_input("evaluate.optimum", source.path), layers_, "evaluate.optimum");
+  const double value = Objective::of(*model_, whole(), whole_weights()).evaluate(pool_.exec(0), x.data(), nullptr);
+  facts_->bytes += x.size() * sizeof(double);
+  return facts_->minima[key] = {std::move(x), value};
+}
+
+template <class T>
+std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
+  return fl::find_input(key, path, folder_, data_folders_);
+}
+
+template class FederatedProblem<float>;
+template class FederatedProblem<double>;
+
+}  // namespace fl

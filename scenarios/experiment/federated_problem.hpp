@@ -1,0 +1,167 @@
+// The federated problem of a scenario: data, split over clients, model, and the constants that theory speaks of.
+//
+//   f(x) = sum_i w_i f_i(x),   f_i(x) = mean over client i's rows of l(x; row) + regulariser(x)
+// Constants and the optimum are computed when first asked for. Cells of one process share, through a ProblemCache, the data they read and
+// what belongs to f alone: with weights by rows, f does not depend on how the rows are split.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clients/model.hpp"
+#include "fl_core/memory/thread_pool.hpp"
+#include "scenarios/data/load.hpp"
+#include "scenarios/file/scenario.hpp"
+#include "scenarios/partitioners/split_file.hpp"
+
+namespace fl {
+
+// A minimiser x* [P] and f*.
+struct Minimum {
+  std::vector<double> x;
+  double value = 0;
+};
+
+// What was found out about one global objective.
+struct GlobalFacts {
+  std::mutex mutex;                                 // held while something is found out
+  std::atomic<std::size_t> bytes = 0;               // of the minima
+  std::optional<SecondOrder::Curvature> curvature;  // bounds of the loss' Hessian, regulariser excluded
+  std::map<std::string, Minimum> minima;            // by source and regulariser
+};
+
+// What of a scenario decides its split: scenarios of one text are split alike.
+[[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
+
+// The rows on which clients are judged one by one: of the test set where each client has its own there, else those that it trains on.
+template <class T>
+struct ClientRows {
+  const Dataset<T>* data = nullptr;
+  std::vector<Shard> shards;  // none is empty; fewer than clients where some have no test rows
+  bool are_test_rows = false;
+  std::vector<std::uint32_t> clients{};  // whose shards they are
+};
+
+// What the problems of one process have in common.
+class FL_API ProblemCache {
+ public:
+  explicit ProblemCache(DataCatalog catalog);
+  ~ProblemCache();
+  // The data of a scenario whose file lies in `folder`: loaded or generated once, and kept as long as a few newer ones; images as pixels or
+  // as dense rows.
+  template <class T>
+  [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario, bool as_pixels, const std::filesystem::path& folder);
+  // Facts about f where it does not depend on the split; new ones otherwise.
+  [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario, const std::filesystem::path& folder);
+  [[nodiscard]] const DataCatalog& catalog() const { return catalog_; }
+
+ private:
+  template <class T>
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const LoadedData<T>> data;
+  };
+  template <class T>
+  [[nodiscard]] std::vector<Entry<T>>& entries();
+  std::mutex mutex_;  // held while data are loaded: two that want the same load it once
+  DataCatalog catalog_;
+  std::vector<Entry<float>> entries32_;  // newest last
+  std::vector<Entry<double>> entries64_;
+  std::vector<std::pair<std::string, std::shared_ptr<GlobalFacts>>> facts_;  // newest last
+};
+
+template <class T>
+class FederatedProblem {
+ public:
+  // Takes data from the cache, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
+  // `folder` is the scenario file's, where relative paths are looked for first.
+  FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder = {});
+  // The same with a cache of its own.
+  FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
+
+  [[nodiscard]] const Model<T>& model() const { return *model_; }
+  // As clients see it: with the feature shifts of the partition.
+  [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
+  [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
+  [[nodiscard]] std::size_t P() const { return layers_.size(); }
+  [[nodiscard]] const LayerTable& layers() const { return layers_; }
+  [[nodiscard]] std::uint64_t split_hash() const { return split_hash_; }
+  [[nodiscard]] const std::string& split_note() const { return split_note_; }  // Partitioner::note
+  [[nodiscard]] const std::string& where() const { return data_->train_where; }
+  // The split as a file holds it. Throws ConfigError where clients also see their rows changed, which the file does not say.
+  [[nodiscard]] SplitFile split_file() const;
+
+  // The test set and its rows; null when there is none.
+  [[nodiscard]] const Dataset<T>* test() const;
+  [[nodiscard]] const Shard& test_rows() const { return test_rows_; }
+
+  // Computed when first asked for; not for several threads at once.
+  [[nodiscard]] const ClientRows<T>& client_rows() const;
+
+  // The value of a rule over the problem's constants. Throws ConfigError naming `key`.
+  [[nodiscard]] double resolve(const Expression& rule, const std::string& key);
+  // Numbers that rules may name: n, d, m always; l2 once resolved; L, L_max, mu and nonconvex where this or an earlier rule names them.
+  // Throws ConfigError naming `key` for a model whose smoothness is not known.
+  [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& rule, const std::string& key);
+  // L_i of each client [n], regulariser excluded; computed when first asked for.
+  [[nodiscard]] const std::vector<double>& client_smoothness();
+  // The least strong convexity of any client's f_i, regulariser included; 0 where only convexity is known, or not even that.
+  [[nodiscard]] double least_convexity() const;
+  // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
+  [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
+  [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
+  // Returns where a file lies that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
+  [[nodiscard]] std::string find_input(const std::string& key, const std::string& path) const;
+  [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
+  [[nodiscard]] std::size_t num_dropped_roles() const { return data_->num_dropped_roles; }
+  [[nodiscard]] std::size_t num_dropped_rows() const { return data_->num_dropped_rows; }
+  [[nodiscard]] std::size_t num_dropped_test_rows() const { return data_->num_dropped_test_rows; }
+
+ private:
+  void hold_out(double fraction, std::uint64_t seed);
+  [[nodiscard]] std::vector<std::uint32_t> groups(std::size_t feature) const;
+  [[nodiscard]] std::vector<Shard> test_shards() const;
+  void split(const Scenario& scenario);
+  void leave_out_unheld();
+  void bind(const Scenario& scenario);
+  void add_curvature();
+  [[nodiscard]] std::span<const Shard> whole() const;
+  [[nodiscard]] std::span<const double> whole_weights() const;
+
+  ThreadPool& pool_;
+  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> data_folders_;
+  std::string model_kind_;
+  std::unique_ptr<Model<T>> model_;
+  std::shared_ptr<const LoadedData<T>> data_;
+  std::optional<Dataset<T>> seen_;  // where the partition shifts features
+  std::shared_ptr<GlobalFacts> facts_;
+  bool weighs_rows_ = true;
+  Shard offered_rows_;  // that were there to be split
+  Shard train_rows_;    // that clients hold: all that were offered, unless a file leaves some out
+  Shard test_rows_;
+  std::uint64_t data_hash_ = 0;
+  bool test_is_held_out_ = false;
+  std::vector<Shard> shards_;
+  std::uint64_t split_hash_ = 0;
+  std::string split_note_;
+  mutable std::optional<ClientRows<T>> client_rows_;
+  std::vector<double> weights_;
+  LayerTable layers_;
+  std::map<std::string, double> names_;
+  bool has_regulariser_ = false;           // whether that of the model is resolved
+  std::vector<double> client_smoothness_;  // [n], empty until asked for
+};
+
+extern template class FederatedProblem<float>;
+extern template class FederatedProblem<double>;
+
+}  // namespace fl

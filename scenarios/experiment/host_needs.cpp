@@ -1,0 +1,53 @@
+#include "scenarios/experiment/host_needs.hpp"
+
+#include <algorithm>
+
+#include "fl_core/config/registry.hpp"
+
+namespace fl {
+namespace {
+
+// `key = "name": the host does it`
+std::string sentence(const std::string& key, const std::string& name, const std::string& does) {
+  return key + " = \"" + name + "\": the host " + does;
+}
+
+bool has_cuda_half(const std::string& operation, Precision precision) {
+  const Registry& registry = Registry::instance();
+  const bool has_any = registry.contains("compressor", "identity", Device::cuda, precision);  // in this build
+  return !has_any || registry.contains("compressor", operation, Device::cuda, precision);
+}
+
+}  // namespace
+
+template <class T>
+std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<T>& local, const Feedback<T>& feedback,
+                                    const Exchange<T>& exchange, bool materialises) {
+  std::vector<std::string> needs;
+  if (const std::string does = feedback.plan().host_walks; !does.empty())
+    needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, does));
+  else if (!feedback.plan().offset_slot.empty())
+    needs.push_back(sentence("feedback.up.kind", scenario.feedback_up.kind, "takes rows of state off every client's model"));
+  if (const std::string does = local.host_walks(); !does.empty())
+    needs.push_back(sentence("local.kind", scenario.local.kind, does));
+  else if (std::ranges::any_of(local.slots(), [](const SlotSpec& slot) { return slot.owner == SlotOwner::client; }))
+    needs.push_back(sentence("local.kind", scenario.local.kind, "may read the client state that the local update declares"));
+  for (const ExchangeChannel<T>& channel : exchange.channels) {
+    const std::string& kind = scenario.compressor_up(channel.name).part.kind;
+    const std::string key = scenario.up.contains(channel.name) && !channel.name.empty() ? "compressor.up." + channel.name : "compressor.up";
+    if (!has_cuda_half(kind, kPrecisionOf<T>)) needs.push_back(sentence(key + ".kind", kind, "runs the operator, which has no CUDA half"));
+  }
+  if (materialises) needs.emplace_back("--materialise: the host encodes and decodes every message");
+  if (scenario.evaluate.published_metrics != EvaluateOptions::PublishedMetrics::none)
+    needs.emplace_back("evaluate.published_metrics: the host keeps every gradient for the norms that published code stored");
+  if (scenario.server.local_statistics())
+    needs.push_back(sentence("server.statistics", "local", "keeps every client's running statistics"));
+  return needs;
+}
+
+template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<float>&, const Feedback<float>&, const Exchange<float>&,
+                                             bool);
+template std::vector<std::string> host_needs(const Scenario&, const LocalUpdate<double>&, const Feedback<double>&, const Exchange<double>&,
+                                             bool);
+
+}  // namespace fl

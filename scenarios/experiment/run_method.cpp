@@ -1,0 +1,127 @@
+#include "scenarios/experiment/run_method.hpp"
+
+#include <algorithm>
+
+#include "compressors/conversation.hpp"
+#include "fl_core/config/key_error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/round/own_statistics.hpp"
+
+namespace fl {
+
+template <class T>
+RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Device device) {
+  RunMethod<T> method;
+  about_key("local.kind", [&] { method.local = make_named<LocalUpdate<T>>("local_update", scenario.local, kPrecisionOf<T>); });
+  about_key("feedback.up.kind", [&] { method.feedback = make_named<Feedback<T>>("feedback", scenario.feedback_up, kPrecisionOf<T>); });
+  method.plan = method.feedback->plan();
+  const std::vector<std::string> vectors = method.local->vectors();
+  for (const ChannelSpec& spec : channels_of(method.plan, vectors)) {
+    const CompressorSpec& compressor = scenario.compressor_up(spec.name);
+    const std::string section = scenario.up.contains(spec.name) ? "compressor.up." + spec.name : "compressor.up";
+    ExchangeChannel<T> channel = about_key(section + ".kind", [&] {
+      return make_channel<T>(scenario, layers, spec.name, compressor, method.exchange.channels.size(), device);
+    });
+    channel.vector = static_cast<std::size_t>(std::find(vectors.begin(), vectors.end(), spec.vector) - vectors.begin());
+    channel.every = spec.every;
+    method.exchange.channels.push_back(std::move(channel));
+  }
+  method.unit = scenario.compressor_up("").unit.value_or(method.local->units().front());
+  return method;
+}
+
+template <class T>
+ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& layers, const std::string& name, const CompressorSpec& spec,
+                                std::size_t index, Device device) {
+  ExchangeChannel<T> channel;
+  channel.name = name;
+  if (Registry::instance().contains("compressor", spec.part.kind, device, kPrecisionOf<T>)) channel.device = device;
+  channel.compressor = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, channel.device, kPrecisionOf<T>);
+  if (channel.device != Device::cpu)
+    channel.receiver = make_part<Compressor<T>>("compressor", spec.part.kind, spec.part.options, Device::cpu, kPrecisionOf<T>);
+  const Part identity = default_part("compressor", "identity");
+  channel.dense = make_part<Compressor<T>>("compressor", identity.kind, identity.options, device, kPrecisionOf<T>);
+  channel.scope = channel.compressor->adapt(make_scope(layers, spec.scope, static_cast<std::size_t>(spec.bucket), spec.exclude));
+  channel.compressor->check(channel.scope);
+  channel.random_key = hash64(hash64(scenario.seeds.compressor, static_cast<std::uint64_t>(Purpose::compressor)), index);
+  for (int phase = 0; phase < channel.num_phases(); ++phase)
+    channel.phase_scope.push_back(message_scope(*channel.compressor, channel.scope, phase));
+  if (channel.compressor->cohort_state_size(channel.scope) > 0) channel.shared_slot = "compressor." + name;
+  if (channel.compressor->client_state_size(channel.scope) > 0) channel.client_slot = "compressor." + name + ".client";
+  return channel;
+}
+
+template <class T>
+RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, const FederatedProblem<T>& problem) {
+  return {.unit = method.unit,
+          .average = scenario.server.average,
+          .seeds = scenario.seeds,
+          .num_clients = problem.shards().size(),
+          .P = problem.P(),
+          .weights = problem.weights(),
+          .statistics = statistics_of(problem.layers()),
+          .local_statistics = scenario.server.local_statistics(),
+          .offset_slot = method.plan.offset_slot,
+          .offset_factor = method.plan.offset_factor};
+}
+
+template <class T>
+AbsenceRule absence_rule(const Scenario& scenario, const RunMethod<T>& method, const RunSettings& run) {
+  return {.state = scenario.participation.absent,
+          .decay = scenario.participation.absent_decay,
+          .slot = method.plan.error_slot,
+          .statistics = num_statistics(run.statistics)};
+}
+
+namespace {
+
+template <class T>
+void declare_slot(const SlotSpec& slot, const SlotHosts<T>& hosts) {
+  if (slot.owner == SlotOwner::client && hosts.clients != nullptr) hosts.clients->declare(slot);
+  if (slot.owner == SlotOwner::shared && hosts.shared != nullptr) hosts.shared->declare(slot);
+  const bool is_of_server = slot.owner == SlotOwner::server || slot.owner == SlotOwner::server_copy;
+  if (is_of_server && hosts.server != nullptr) hosts.server->declare(slot);
+}
+
+template <class T>
+void declare_operator(const ExchangeChannel<T>& channel, const SlotHosts<T>& hosts) {
+  const Compressor<T>& compressor = *channel.compressor;
+  if (!channel.client_slot.empty())
+    declare_slot<T>({.name = channel.client_slot,
+                     .owner = SlotOwner::client,
+                     .double_buffered = true,
+                     .length = compressor.client_state_size(channel.scope)},
+                    hosts);
+  if (channel.shared_slot.empty()) return;
+  declare_slot<T>({.name = channel.shared_slot,
+                   .owner = SlotOwner::shared,
+                   .sync = SlotSync::broadcast,
+                   .length = compressor.cohort_state_size(channel.scope)},
+                  hosts);
+  if (hosts.shared != nullptr)
+    compressor.init_cohort_state(channel.random_key, channel.scope, hosts.shared->slot(channel.shared_slot).data());
+}
+
+}  // namespace
+
+template <class T>
+void declare_slots(const RunMethod<T>& method, const RunSettings& run, const SlotHosts<T>& hosts) {
+  for (const SlotSpec& slot : method.local->slots()) declare_slot(slot, hosts);
+  for (const SlotSpec& slot : method.plan.slots) declare_slot(slot, hosts);
+  for (const ExchangeChannel<T>& channel : method.exchange.channels) declare_operator(channel, hosts);
+  if (!run.local_statistics) return;
+  for (const SlotSpec& slot : own_statistics_slots(num_statistics(run.statistics))) declare_slot(slot, hosts);
+}
+
+#define FL_INSTANTIATE(T)                                                                                                                 \
+  template RunMethod<T> make_method<T>(const Scenario&, const LayerTable&, Device);                                                       \
+  template ExchangeChannel<T> make_channel<T>(const Scenario&, const LayerTable&, const std::string&, const CompressorSpec&, std::size_t, \
+                                              Device);                                                                                    \
+  template RunSettings run_settings<T>(const Scenario&, const RunMethod<T>&, const FederatedProblem<T>&);                                 \
+  template AbsenceRule absence_rule<T>(const Scenario&, const RunMethod<T>&, const RunSettings&);                                         \
+  template void declare_slots<T>(const RunMethod<T>&, const RunSettings&, const SlotHosts<T>&);
+FL_INSTANTIATE(float)
+FL_INSTANTIATE(double)
+#undef FL_INSTANTIATE
+
+}  // namespace fl

@@ -1,0 +1,60 @@
+#include "scenarios/experiment/step_size.hpp"
+
+#include "clients/descent.hpp"
+#include "fl_core/config/key_error.hpp"
+
+namespace fl {
+namespace {
+
+// Whether a client sends a gradient of f_i at the model received, less a constant at most, or the step along it.
+template <class T>
+bool sends_one_gradient(const LocalUpdate<T>& local) {
+  const std::optional<Descent> descent = local.descent();
+  if (!descent) return local.needs_optimum();
+  if (!descent->moves) return true;
+  return descent->work.epochs == 0 && descent->work.steps == 1 && descent->momentum == 0 && descent->proximal_mu == 0 &&
+         descent->weight_decay == 0;
+}
+
+}  // namespace
+
+template <class T>
+TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& problem) {
+  const double curvature = problem.model().regulariser().largest_curvature();
+  const std::map<std::string, double>& names = problem.names_for(Expression("theory"), "local.learning_rate");
+  TheoryFacts facts;
+  facts.L = names.at("L") + curvature;
+  facts.mu = names.at("mu");
+  for (const double smoothness : problem.client_smoothness()) facts.L_i.push_back(smoothness + curvature);
+  facts.weights = problem.weights();
+  facts.clients_are_convex = problem.model().is_convex();
+  for (const ExchangeChannel<T>& channel : parts.exchange.channels) facts.contracts.push_back(channel.compressor->contract(channel.scope));
+  facts.local_update = parts.scenario.local.kind;
+  facts.sends_one_gradient = sends_one_gradient(parts.local);
+  if (const std::optional<Descent> descent = parts.local.descent(); descent && descent->moves)
+    facts.local_steps = descent->work.epochs > 0 ? 0 : descent->work.steps;
+  const SamplingOptions& sampling = parts.local.sampling();
+  facts.batch = sampling.sample_file.empty() ? sampling.batch : 1;
+  facts.has_bounded_noise = gradient_noise(problem, sampling).has_value();
+  facts.full_participation = has_everyone(parts.scenario);
+  facts.constant_step = has_constant_step(parts.local.schedule());
+  facts.averages_by_weight = averages_by_weight(parts.scenario);
+  facts.plain_server = steps_plainly(parts.scenario.server.part);
+  facts.exact_downlink = sends_models_exactly(parts.scenario);
+  return facts;
+}
+
+template <class T>
+double theory_step_size(const Feedback<T>& feedback, const std::string& kind, const TheoryFacts& facts) {
+  const TheoryStep step = feedback.theory_step_size(facts);
+  if (step.value) return *step.value;
+  throw key_error("local.learning_rate",
+                  "\"theory\" with feedback '" + kind + "': " + step.why_not + "; or give a number or a rule such as \"1/(L+l2)\"");
+}
+
+template TheoryFacts theory_facts(const TheoryParts<float>&, FederatedProblem<float>&);
+template TheoryFacts theory_facts(const TheoryParts<double>&, FederatedProblem<double>&);
+template double theory_step_size(const Feedback<float>&, const std::string&, const TheoryFacts&);
+template double theory_step_size(const Feedback<double>&, const std::string&, const TheoryFacts&);
+
+}  // namespace fl

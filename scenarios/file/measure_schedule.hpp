@@ -1,0 +1,27 @@
+// How often a scenario asks for losses, norms of messages and gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "scenarios/file/scenario.hpp"
+
+namespace fl {
+
+class MeasureSchedule {
+ public:
+  // The scenario outlives it.
+  MeasureSchedule(const Scenario& scenario, bool model_starts_at_random)
+      : scenario_(scenario), model_starts_at_random_(model_starts_at_random) {}
+
+  // Every so many rounds, and in the last one; never where `every` is 0.
+  [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
+  [[nodiscard]] std::int64_t messages_every() const;
+  [[nodiscard]] std::int64_t gradient_every() const;
+  [[nodiscard]] EvaluateOptions::Gradient wants_gradient() const;
+
+ private:
+  const Scenario& scenario_;
+  bool model_starts_at_random_;
+};
+
+}  // namespace fl

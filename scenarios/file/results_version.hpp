@@ -1,0 +1,44 @@
+// The number of what results mean. A run's hash covers its resolved scenario, and finished runs are not repeated; so the resolved scenario
+// carries this number, and a corrected program repeats runs instead of showing numbers of the program before.
+//
+// Raise it with every correction after which a scenario gives other results: other bytes of a model, other counts of bits, another meaning
+// of a column. Say in the list below what the number stands for. A change that moves no result leaves it alone.
+//
+//   1  Every result before the number existed; resolved scenarios of that time do not have the key.
+//   2  The corrections under "Unreleased" in CHANGELOG.md that say that results move. Row r of the rounds speaks of one model, x_r, in all
+//      its columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scenarios/results/run_record.hpp"
+
+namespace fl {
+
+inline constexpr std::int64_t kResultsVersion = 2;
+
+// The key's name in a resolved scenario.
+inline constexpr const char* kResultsVersionKey = "results_version";
+
+// Returns the number that a stored scenario carries. A text without the key has number 1. A record without any text, which fedbits does not
+// write, says nothing and counts as of this build.
+[[nodiscard]] FL_API std::int64_t results_version_of(const std::string& resolved_toml);
+
+// How many runs carry which number.
+using ResultsVersions = std::map<std::int64_t, std::size_t>;
+
+// Removes the runs of other numbers than kResultsVersion, which must not be averaged with or compared to runs of this build. Returns how
+// many were removed of each number.
+FL_API ResultsVersions remove_other_results(std::vector<RunRecord>& records);
+
+// "3 runs with results_version 1": a list for messages.
+[[nodiscard]] FL_API std::string to_string(const ResultsVersions& versions);
+
+// Says in a sentence why runs of other numbers were left out, and what to do. Returns "" when there are none.
+[[nodiscard]] FL_API std::string note_of_other_results(const ResultsVersions& versions);
+
+}  // namespace fl

@@ -1,0 +1,54 @@
+// The table [sweep] of a scenario file as written: axes, exclusions, tuning. sweep.cpp makes the cells of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scenarios/file/config_tree.hpp"
+#include "scenarios/file/tune_settings.hpp"
+
+namespace fl {
+
+inline constexpr std::size_t kMostCells = 100'000;  // of a sweep; an axis has at most as many values
+
+struct AxisValue {
+  std::string label;
+  Node node;
+  std::string match_bits_of = {}, match_key = "threshold";
+  Place match_place = {}, match_key_place = {};
+};
+
+struct Axis {
+  std::string key;
+  Place key_place;
+  std::vector<AxisValue> values;
+  std::string zip;  // "" = moves alone
+};
+
+// Combinations that are left out: those that carry, on each of these axes, one of the labels.
+
+struct Exclusion {
+  std::map<std::size_t, std::set<std::string>> labels;  // by axis
+};
+
+struct Sweep {
+  std::int64_t seeds = 1;
+  Place place, seeds_place, exclude_place;
+  std::vector<Axis> axes;
+  std::vector<Exclusion> exclusions;
+  std::optional<TuneTable> tune;
+  std::string to_bits_of;  // label whose bits every run of the study goes on to; "" = the scenario's rounds
+  Place to_bits_place;
+};
+
+// Returns true if `path` is `inner` or a table around it: "compressor.up" holds "compressor.up.k".
+[[nodiscard]] bool holds(const std::string& path, const std::string& inner);
+
+// Takes [sweep] out of the tree.
+[[nodiscard]] Sweep take_sweep(Node& root, ProblemList& problems);
+
+}  // namespace fl

@@ -1,0 +1,22 @@
+// Writes a run into the tables of a store.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/results/run_record.hpp"
+#include "scenarios/results/sqlite.hpp"
+
+namespace fl::store {
+
+// Returns the number that a run has, as either list of runs knows it.
+[[nodiscard]] std::optional<std::uint64_t> number_of(sqlite::Database& database, const std::string& run);
+
+// Writes a run and its checksums in place of what is stored under its hash, whose number it takes (`number`); a new run takes the next one.
+// Call within a transaction.
+void write_run(sqlite::Database& database, const std::optional<std::uint64_t>& number, const RunRecord& record,
+               const std::vector<RoundRow>& rows);
+
+}  // namespace fl::store

@@ -1,0 +1,46 @@
+#include "scenarios/sweep/measured_threshold.hpp"
+
+#include "fl_core/config/error.hpp"
+
+namespace fl {
+namespace {
+
+// A short run that measures nothing but bits.
+Cell short_run(const Cell& cell, const std::string& compressor, std::int64_t rounds) {
+  Cell changed = cell;
+  Scenario& scenario = changed.scenario;
+  scenario.up[""].part = default_part("compressor", compressor);
+  scenario.rounds = rounds;
+  scenario.stop = {};
+  scenario.evaluate = {};
+  scenario.evaluate.every = rounds;
+  scenario.evaluate.train_loss = false;
+  scenario.evaluate.gradient = EvaluateOptions::Gradient::never;
+  scenario.evaluate.optimum.is_used = false;
+  changed.match.reset();
+  changed.resolved_toml = to_toml(scenario);
+  return changed;
+}
+
+double bits_of(const Cell& cell, CellRunner& runner) {
+  const RunRecord record = runner.run(cell, {}).record;
+  if (record.status == RunStatus::failed)
+    throw ConfigError("the short run with " + cell.scenario.compressor_up("").part.kind + " failed: " + record.message);
+  return static_cast<double>(record.bits_up);
+}
+
+}  // namespace
+
+MeasuredThreshold measure_threshold(const Cell& cell, CellRunner& runner, std::int64_t k, std::int64_t rounds) {
+  const double target = bits_of(with_option(short_run(cell, "top_k", rounds), "compressor.up.k", {k}), runner);
+  if (!(target > 0)) throw ConfigError("Top-k sent nothing in " + std::to_string(rounds) + " rounds: there is nothing to match");
+  const Cell hard = with_option(short_run(cell, "hard_threshold", rounds), "compressor.up.rule", {std::string("lambda")});
+  BitSearch search({target});
+  MeasuredThreshold found{.rounds = static_cast<std::uint64_t>(rounds), .bits_up = target};
+  for (; search.goes_on(); ++found.runs) search.hear({bits_of(with_option(hard, "compressor.up.threshold", {search.value()}), runner)});
+  found.lambda = search.value();
+  found.matched = search.matched();
+  return found;
+}
+
+}  // namespace fl

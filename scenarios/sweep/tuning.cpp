@@ -1,0 +1,405 @@
+#include "scenarios/sweep/tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "fl_core/config/key_error.hpp"
+#include "scenarios/file/key_places.hpp"
+#include "scenarios/file/scenario_reader.hpp"
+#include "scenarios/sweep/tuning_grid.hpp"
+#include "scenarios/sweep/tuning_runs.hpp"
+
+namespace fl {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// One combination with one value of each tuned key.
+struct Candidate {
+  std::vector<std::size_t> at;   // places in the method's grids
+  Cell cell;                     // first seed, the scenario's rounds
+  std::optional<Value> matched;  // of the option that matches bits
+  MatchedBits match{};
+  TuningOutcome outcome{};
+};
+
+// A combination that is tuned, or whose bits others are to match.
+struct Method {
+  Cell cell;  // first seed, as in the file
+  std::vector<TuningGrid> grids;
+  std::deque<Candidate> candidates;
+  Candidate* best = nullptr;
+  double budget = kInfinity;
+};
+
+// Labels of the combinations whose bits others are to match.
+std::set<AxisLabels> references_of(const std::vector<Cell>& cells) {
+  std::set<AxisLabels> references;
+  for (const Cell& cell : cells)
+    if (cell.match) references.insert(cell.reference_labels());
+  return references;
+}
+
+bool any_needs_tuning(const std::vector<Cell>& cells) {
+  return std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
+}
+
+TuneSettings settings_of(const std::vector<Cell>& cells) { return cells.front().tune ? *cells.front().tune : TuneSettings{}; }
+
+std::string describe(const AxisLabels& labels) {
+  std::string text;
+  for (const auto& [key, label] : labels) text += (text.empty() ? "" : ", ") + key + " = " + label;
+  return text.empty() ? "the scenario" : text;
+}
+
+ConfigError error_at(const Place& place, const std::string& message) {
+  ProblemList problems;
+  problems.add(place, message);
+  return problems.error();
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+class Tuner {
+ public:
+  Tuner(std::vector<Cell>& cells, const DataCatalog* catalog, const TuningMachine& machine)
+      : cells_(cells), machine_(machine), settings_(settings_of(cells)), runs_(catalog, machine, settings_.seeds) {}
+
+  std::vector<TunedOption> run() {
+    find_budgets();
+    make_methods();
+    tune([](const Cell& cell) { return !cell.match; });
+    tune([](const Cell& cell) { return cell.match.has_value(); });
+    apply();
+    return found_;
+  }
+
+ private:
+  // What the reference of each panel sends in the scenario's rounds, with the file's own values.
+  void find_budgets() {
+    std::map<AxisLabels, const Cell*> references;
+    for (const Cell& cell : cells_)
+      if (!cell.budget_labels.empty()) references[cell.budget_labels] = nullptr;
+    for (auto cell = cells_.rbegin(); cell != cells_.rend(); ++cell)  // the first seed last
+      if (const auto reference = references.find(cell->axis_labels); reference != references.end()) reference->second = &*cell;
+    std::vector<Cell> runs;
+    for (const auto& [_, cell] : references) runs.push_back(*cell);
+    runs_.ensure(runs);
+    for (const auto& [labels, cell] : references) {
+      for (const RunRecord& record : runs_.records(*cell))
+        if (record.status != RunStatus::done)
+          throw error_at(settings_.budget_place, "sweep.tune.budget_of: " + describe(labels) + " " + to_string(record.status) +
+                                                     " with the file's own values, so its bits are no budget" +
+                                                     (record.message.empty() ? "" : " (" + record.message + ")"));
+      budgets_[labels] = mean_of(runs_.bits(*cell, settings_.budget_bits));
+      if (budgets_[labels] <= 0) throw error_at(settings_.budget_place, "sweep.tune.budget_of: " + describe(labels) + " sends no bits");
+    }
+  }
+
+  // Combinations that are tuned or matched, and those that are references, with every value of the tuned keys.
+  void make_methods() {
+    const std::set<AxisLabels> references = references_of(cells_);
+    for (const Cell& cell : cells_) {
+      const bool is_tuned = cell.match || !cell.tuned_keys.empty();
+      if (methods_.contains(cell.axis_labels) || (!is_tuned && !references.contains(cell.axis_labels))) continue;
+      Method& method = methods_[cell.axis_labels];
+      method.cell = cell;
+      if (!cell.budget_labels.empty()) method.budget = budgets_.at(cell.budget_labels);
+      for (const std::size_t k : cell.tuned_keys)
+        method.grids.emplace_back(settings_.keys[k], *type_of_key(cell.scenario, settings_.keys[k].key));
+      (void)add_candidates(method);
+    }
+  }
+
+  // Returns the place of the values of a method's grid.
+  [[nodiscard]] const Place& place_of(const Method& method, std::size_t grid) const {
+    return settings_.keys[method.cell.tuned_keys[grid]].place;
+  }
+
+  // Makes the candidates that the method's grids have and the method has not.
+  std::vector<Candidate*> add_candidates(Method& method) {
+    std::vector<Candidate*> added;
+    std::vector<std::size_t> at(method.grids.size(), 0);
+    for (bool goes_on = true; goes_on;) {
+      const auto same = [&at](const Candidate& candidate) { return candidate.at == at; };
+      if (std::none_of(method.candidates.begin(), method.candidates.end(), same)) {
+        Cell cell = method.cell;
+        for (std::size_t d = 0; d < at.size(); ++d)
+          cell = with_option(cell, method.grids[d].key(), method.grids[d].values()[at[d]], place_of(method, d));
+        added.push_back(&method.candidates.emplace_back(Candidate{.at = at, .cell = std::move(cell), .matched = {}}));
+      }
+      goes_on = false;
+      for (std::size_t d = at.size(); d-- > 0 && !goes_on;) {
+        goes_on = ++at[d] < method.grids[d].values().size();
+        if (!goes_on) at[d] = 0;
+      }
+    }
+    return added;
+  }
+
+  // Finds the best candidate of every method that is to be matched, or of every other one. All of them go step by step together, so that
+  // workers have enough to do.
+  template <class Which>
+  void tune(const Which& which) {
+    std::vector<Method*> methods;
+    std::vector<std::pair<Method*, Candidate*>> fresh;
+    for (auto& [_, method] : methods_) {
+      if (!which(method.cell)) continue;
+      methods.push_back(&method);
+      for (Candidate& candidate : method.candidates) fresh.emplace_back(&method, &candidate);
+    }
+    for (int extension = 0;; ++extension) {
+      const auto refusal = extension == 0 ? TuningRuns::Refusal::is_an_error : TuningRuns::Refusal::is_a_bad_value;
+      match(fresh, refusal);
+      judge(fresh, refusal);
+      for (Method* method : methods) choose(*method);
+      if (extension == kMostExtensions) break;
+      fresh.clear();
+      for (Method* method : methods)
+        for (Candidate* candidate : extend(*method)) fresh.emplace_back(method, candidate);
+      if (fresh.empty()) break;
+      say("extending grids, step " + std::to_string(extension + 1) + ": " + std::to_string(fresh.size()) + " more candidates");
+    }
+    for (const Method* method : methods) tell(*method);
+  }
+
+  [[nodiscard]] Cell judged_cell(const Method& method, const Candidate& candidate) const {
+    return std::isinf(method.budget) ? candidate.cell : with_budget(candidate.cell, settings_.budget_bits, method.budget);
+  }
+  void judge(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal) {
+    std::vector<Cell> runs;
+    for (const auto& [method, candidate] : fresh)
+      if (!method->grids.empty()) runs.push_back(judged_cell(*method, *candidate));
+    runs_.ensure(runs, refusal);
+    auto run = runs.begin();
+    for (const auto& [method, candidate] : fresh)
+      if (!method->grids.empty()) {
+        const Against against = std::isinf(method->budget) ? Against::round : settings_.budget_bits;
+        candidate->outcome = runs_.outcome(*run++, settings_.measure, against, method->budget);
+      }
+  }
+  // Where all candidates diverge, the one of the least values: smaller ones may do.
+  static void choose(Method& method) {
+    method.best = &*std::min_element(method.candidates.begin(), method.candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tie(a.outcome.measure, a.at) < std::tie(b.outcome.measure, b.at);
+    });
+  }
+  // Extends every grid whose best candidate is its first or its last value.
+  std::vector<Candidate*> extend(Method& method) {
+    bool is_extended = false;
+    for (std::size_t d = 0; d < method.grids.size(); ++d) {
+      TuningGrid& grid = method.grids[d];
+      const auto side = grid.end_at(method.best->at[d]);
+      const auto accepts = [&](const Value& value) {
+        try {
+          (void)with_option(method.cell, grid.key(), value);
+          return true;
+        } catch (const ConfigError&) {
+          return false;
+        }
+      };
+      if (!side || !grid.extend(*side, accepts)) continue;
+      is_extended = true;
+      if (*side == TuningGrid::Side::low)
+        for (Candidate& candidate : method.candidates) ++candidate.at[d];
+    }
+    return is_extended ? add_candidates(method) : std::vector<Candidate*>{};
+  }
+
+  // Bits of the best candidate of a candidate's reference in the scenario's rounds, per seed.
+  std::vector<double> target_of(const Candidate& candidate) {
+    const auto reference = methods_.find(candidate.cell.reference_labels());
+    if (reference == methods_.end())
+      throw with_places(
+          key_error(candidate.cell.match->option, "match_bits_of: " + describe(candidate.cell.axis_labels) + " is to match " +
+                                                      describe(candidate.cell.reference_labels()) + ", which the sweep excludes"),
+          candidate.cell);
+    runs_.ensure({reference->second.best->cell});
+    return runs_.bits(reference->second.best->cell, Against::bits_up);
+  }
+  void match(const std::vector<std::pair<Method*, Candidate*>>& fresh, TuningRuns::Refusal refusal) {
+    std::vector<std::pair<Candidate*, BitSearch>> searches;
+    for (const auto& [_, candidate] : fresh)
+      if (candidate->cell.match) searches.emplace_back(candidate, BitSearch(target_of(*candidate)));
+    for (int step = 1;; ++step) {
+      std::vector<Cell> runs;
+      for (auto& [candidate, search] : searches)
+        if (search.goes_on() && try_value(*candidate, search)) runs.push_back(candidate->cell);
+      if (runs.empty()) break;
+      say("matching bits, step " + std::to_string(step) + ": " + std::to_string(runs.size()) + " to find");
+      runs_.ensure(runs, refusal);
+      for (auto& [candidate, search] : searches) {
+        if (!search.goes_on()) continue;
+        if (runs_.has_failed(candidate->cell))
+          search.stop();
+        else
+          search.hear(runs_.bits(candidate->cell, Against::bits_up));
+      }
+    }
+    for (auto& [candidate, search] : searches) {
+      (void)try_value(*candidate, search);
+      candidate->match = search.matched();
+    }
+  }
+  // Sets the option that matches bits. Ends the search at a value that the option does not take.
+  static bool try_value(Candidate& candidate, BitSearch& search) {
+    const std::string option = candidate.cell.match->option;
+    try {
+      const Value value{search.value()};
+      candidate.cell = with_option(candidate.cell, option, value);
+      candidate.matched = value;
+      return true;
+    } catch (const ConfigError&) {
+      if (!search.has_heard()) throw;
+      search.stop();
+      return false;
+    }
+  }
+
+  // Tells what was found for a method.
+  void tell(const Method& method) {
+    const Candidate& best = *method.best;
+    TunedOption common{.axis_labels = method.cell.axis_labels, .option = "", .value = {}};
+    common.candidates = method.candidates.size();
+    if (!method.grids.empty()) {
+      if (std::isinf(best.outcome.measure))
+        throw error_at(settings_.place, "sweep.tune: every value of " + keys_of(method) + " made a run of " + describe(common.axis_labels) +
+                                            " diverge or fail; with the first of them it " + best.outcome.why);
+      common.measure = best.outcome.measure;
+      common.bits = best.outcome.bits_up;
+      common.evaluations = best.outcome.evaluations;
+      common.budget_bits = std::isinf(method.budget) ? 0 : method.budget;
+    }
+    for (std::size_t d = 0; d < method.grids.size(); ++d) {
+      const TuningGrid& grid = method.grids[d];
+      TunedOption tuned = common;
+      tuned.option = grid.key();
+      tuned.value = grid.values()[best.at[d]];
+      if (const auto side = grid.end_at(best.at[d])) {
+        tuned.at_edge = !grid.is_at_bound(*side);
+        tuned.note = grid.why_ended(*side);
+      }
+      found_.push_back(std::move(tuned));
+    }
+    if (best.cell.match) {
+      TunedOption tuned = common;
+      tuned.option = best.cell.match->option;
+      tuned.value = *best.matched;
+      tuned.match = best.match;
+      tuned.bits = mean_of(runs_.bits(best.cell, Against::bits_up));
+      tuned.target_bits = mean_of(target_of(best));
+      found_.push_back(std::move(tuned));
+    }
+  }
+  static std::string keys_of(const Method& method) {
+    std::string text;
+    for (const TuningGrid& grid : method.grids) text += (text.empty() ? "" : " and ") + grid.key();
+    return text;
+  }
+
+  void apply() {
+    std::map<AxisLabels, std::vector<const TunedOption*>> options;
+    for (const TunedOption& tuned : found_) options[tuned.axis_labels].push_back(&tuned);
+    for (Cell& cell : cells_) {
+      if (!cell.needs_tuning()) continue;
+      for (const TunedOption* tuned : options[cell.axis_labels]) {
+        cell = with_option(cell, tuned->option, tuned->value);
+        record(*tuned, cell.found);
+      }
+      if (cell.goes_to_budget) {
+        const double budget = budgets_.at(cell.budget_labels);
+        cell = with_budget(cell, settings_.budget_bits, budget);
+        cell.found.push_back({"budget_bits", budget});
+      }
+      cell.match.reset();
+      cell.tune.reset();
+      cell.tuned_keys.clear();
+      cell.budget_labels.clear();
+      cell.goes_to_budget = false;
+    }
+  }
+  // What a reader of the study has to know of its values.
+  static void record(const TunedOption& tuned, std::vector<ResolvedConstant>& found) {
+    if (tuned.target_bits > 0) {
+      found.push_back({"matched_bits_key:" + tuned.option, 1});
+      found.push_back({"matched_bits_deviation", tuned.match.deviation});
+      found.push_back({"matched_bits_tolerance", tuned.match.tolerance});
+      return;
+    }
+    found.push_back({"tuning_candidates:" + tuned.option, static_cast<double>(tuned.candidates)});
+    if (tuned.at_edge) found.push_back({"tuned_at_edge:" + tuned.option, 1});
+  }
+
+  void say(const std::string& line) const {
+    if (machine_.note) machine_.note(line);
+  }
+
+  std::vector<Cell>& cells_;
+  const TuningMachine& machine_;
+  const TuneSettings settings_;
+  TuningRuns runs_;
+  std::map<AxisLabels, double> budgets_;
+  std::map<AxisLabels, Method> methods_;
+  std::vector<TunedOption> found_;
+};
+
+}  // namespace
+
+std::vector<TunedOption> tune_cells(std::vector<Cell>& cells, const DataCatalog& catalog, const TuningMachine& machine) {
+  if (!any_needs_tuning(cells)) return {};
+  try {
+    return Tuner(cells, &catalog, machine).run();
+  } catch (const TuningInterrupted&) {
+    return {};
+  }
+}
+
+std::vector<TunedOption> recall_tuning(std::vector<Cell>& cells, const std::filesystem::path& store) {
+  std::error_code ignored;
+  if (!any_needs_tuning(cells) || !std::filesystem::exists(store / RunStore::kFileName, ignored)) return {};
+  TuningMachine machine;
+  machine.store = store;
+  try {
+    return Tuner(cells, nullptr, machine).run();
+  } catch (const TuningNotStored&) {
+    return {};
+  }
+}
+
+std::vector<TuningEffort> expected_tuning(const std::vector<Cell>& cells) {
+  std::vector<TuningEffort> efforts;
+  if (!any_needs_tuning(cells)) return efforts;
+  const std::set<AxisLabels> references = references_of(cells);
+  std::set<AxisLabels> budgets;
+  for (const Cell& cell : cells)
+    if (!cell.budget_labels.empty()) budgets.insert(cell.budget_labels);
+  const TuneSettings settings = settings_of(cells);
+  const auto seeds = static_cast<double>(settings.seeds);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    if (i > 0 && cell.axis_labels == cells[i - 1].axis_labels) continue;
+    TuningEffort effort{.cell = i};
+    for (const std::size_t k : cell.tuned_keys) effort.candidates *= settings.keys[k].values.size();
+    const double runs = static_cast<double>(effort.candidates) * seeds;
+    const bool has_budget = !cell.budget_labels.empty() && !cell.tuned_keys.empty(), is_reference = references.contains(cell.axis_labels);
+    if (has_budget) effort.budget_runs = runs;
+    if (cell.match) effort.runs += runs * kExpectedSteps;
+    if (!cell.match && !has_budget && (!cell.tuned_keys.empty() || is_reference)) effort.runs += runs;
+    if (has_budget && is_reference) effort.runs += seeds;  // of the best value, whose bits are matched
+    if (budgets.contains(cell.axis_labels)) effort.runs += seeds;
+    if (effort.runs + effort.budget_runs > 0) efforts.push_back(effort);
+  }
+  return efforts;
+}
+
+}  // namespace fl

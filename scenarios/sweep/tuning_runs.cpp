@@ -1,0 +1,135 @@
+#include "scenarios/sweep/tuning_runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "fl_core/config/error.hpp"
+#include "fl_core/state/checksum.hpp"
+#include "scenarios/results/end_point.hpp"
+
+namespace fl {
+
+TuningRuns::TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds)
+    : catalog_(catalog), machine_(machine), seeds_(seeds) {
+  std::error_code ignored;
+  if (catalog == nullptr || std::filesystem::exists(machine.store / RunStore::kFileName, ignored))
+    store_ = RunStore::open(machine.store, catalog != nullptr ? RunStore::Mode::create : RunStore::Mode::read);
+  if (store_ && store_->rescue() && machine.note)
+    machine.note(store_->file().string() + " is damaged (" + store_->rescue()->why + "): its " +
+                 std::to_string(store_->rescue()->num_whole) + " whole runs are kept in a new file, the others are repeated");
+}
+
+RunStore& TuningRuns::store() {
+  if (!store_) store_ = RunStore::open(machine_.store, RunStore::Mode::create);
+  return *store_;
+}
+
+Cell TuningRuns::seeded(const Cell& cell, std::int64_t seed) const {
+  return with_later_seeds(cell, kTuningSeeds + static_cast<std::uint64_t>(seed));
+}
+
+// A run that failed is tried again where runs may begin.
+bool TuningRuns::is_stored(const Cell& cell) const {
+  const std::string run = to_hex(cell.hash);
+  if (!store_) return false;
+  if (store_->has_finished(run)) return true;
+  if (const std::optional<DamagedRun> damaged = store_->damage_of(run)) {
+    if (machine_.note) machine_.note(store_->file().string() + ": " + to_string(*damaged) + "; it is repeated");
+    return false;
+  }
+  return catalog_ == nullptr && store_->holds(run);
+}
+
+void TuningRuns::ensure(const std::vector<Cell>& cells, Refusal refusal) {
+  std::vector<Cell> runs;
+  for (const Cell& cell : cells)
+    for (std::int64_t s = 0; s < seeds_; ++s) runs.push_back(seeded(cell, s));
+  std::vector<std::size_t> pending;
+  std::set<std::uint64_t> met;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (met.insert(runs[i].hash).second && !is_stored(runs[i])) pending.push_back(i);
+  if (!pending.empty()) run(runs, std::move(pending), refusal);
+}
+
+void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pending, Refusal refusal) {
+  if (catalog_ == nullptr) throw TuningNotStored();
+  SweepSettings settings;
+  settings.workers = machine_.workers;
+  settings.threads = machine_.threads;
+  settings.paging = machine_.paging;
+  SweepRunner runner(runs, *catalog_, settings);
+  store_unusable(runner, pending, refusal);
+  if (pending.empty()) return;
+  if (machine_.memory_bytes > 0) runner.fit(machine_.memory_bytes);
+  SweepEvents events;
+  events.signal = machine_.signal;
+  runner.run(pending, store(), events);
+  if (machine_.signal && machine_.signal() != 0) throw TuningInterrupted();
+}
+
+// A value that a part refuses when it meets the problem (a step beyond what its theory allows) is a bad value and no end of the study.
+void TuningRuns::store_unusable(SweepRunner& runner, std::vector<std::size_t>& pending, Refusal refusal) {
+  std::map<std::size_t, std::optional<ConfigError>> reasons;  // by cell; nothing = can run
+  for (const std::size_t i : pending) {
+    const auto [reason, is_new] = reasons.try_emplace(i / static_cast<std::size_t>(seeds_));
+    if (is_new) try {
+        runner.check({i});
+      } catch (const ConfigError& error) {
+        reason->second = error;
+      }
+  }
+  const auto reason_of = [&](std::size_t i) -> const std::optional<ConfigError>& {
+    return reasons.at(i / static_cast<std::size_t>(seeds_));
+  };
+  std::set<AxisLabels> can_run;
+  for (const Cell& cell : runner.cells())
+    if (is_stored(cell)) can_run.insert(cell.axis_labels);
+  for (const std::size_t i : pending)
+    if (!reason_of(i)) can_run.insert(runner.cells()[i].axis_labels);
+  for (const std::size_t i : pending)
+    if (refusal == Refusal::is_an_error && !can_run.contains(runner.cells()[i].axis_labels)) throw *reason_of(i);
+  for (const std::size_t i : pending)
+    if (reason_of(i)) store().append(failed_record(runner.cells()[i], reason_of(i)->what()), {});
+  std::erase_if(pending, [&](std::size_t i) { return reason_of(i).has_value(); });
+}
+
+bool TuningRuns::has_failed(const Cell& cell) const {
+  return std::ranges::any_of(records(cell), [](const RunRecord& record) { return record.status == RunStatus::failed; });
+}
+
+std::vector<RunRecord> TuningRuns::records(const Cell& cell) const {
+  std::vector<RunRecord> records;
+  for (std::int64_t s = 0; s < seeds_; ++s) records.push_back(store_->record(to_hex(seeded(cell, s).hash)));
+  return records;
+}
+
+std::vector<double> TuningRuns::bits(const Cell& cell, Against which) const {
+  std::vector<double> bits;
+  for (const RunRecord& record : records(cell))
+    bits.push_back(static_cast<double>(record.bits_up) + (which == Against::bits_both ? static_cast<double>(record.bits_down) : 0));
+  return bits;
+}
+
+TuningOutcome TuningRuns::outcome(const Cell& cell, const std::string& measure, Against against, double budget) const {
+  TuningOutcome outcome{.evaluations = std::numeric_limits<std::size_t>::max()};
+  const double share = 1 / static_cast<double>(seeds_), factor = cell.scenario.evaluate.divergence_factor.value_or(kDivergenceFactor);
+  for (const RunRecord& record : records(cell)) {
+    outcome.bits_up += share * static_cast<double>(record.bits_up);
+    const RunTrace trace = make_trace(store_->rows(record.run), measure, factor);
+    const EndPoint end = end_point(trace, against, std::min(budget, trace.end_of(against)));
+    const bool is_good = record.status == RunStatus::done && std::isfinite(end.value) && !end.diverges;
+    outcome.measure += is_good ? share * end.value : std::numeric_limits<double>::infinity();
+    outcome.evaluations = std::min(outcome.evaluations, end.num_evaluations);
+    if (!is_good && outcome.why.empty())
+      outcome.why = !record.message.empty()                                ? record.message
+                    : record.status == RunStatus::diverged || end.diverges ? "diverged"
+                                                                           : "has no value of " + measure + " at the end";
+  }
+  return outcome;
+}
+
+}  // namespace fl

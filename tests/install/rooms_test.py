@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Files of fl_core/ and scenarios/ include their own room and those above it in the table of the folder's README.
+
+usage: rooms_test.py SOURCE_FOLDER
+"""
+
+import pathlib
+import re
+import sys
+
+# A buffer on a GPU is allocated by the GPU's half of the operations.
+ALLOWED = {("fl_core/memory/buffer.cpp", "ops")}
+SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
+
+
+def rooms_of(folder):
+    """Returns the rooms in the order of the table in the folder's README."""
+    return re.findall(r"^\| `(\w+)/` \|", (folder / "README.md").read_text(), re.MULTILINE)
+
+
+def problems_of(source, name):
+    rooms = rooms_of(source / name)
+    problems = []
+    for path in sorted((source / name).rglob("*")):
+        if path.suffix not in SOURCES:
+            continue
+        file = path.relative_to(source).as_posix()
+        room = path.relative_to(source / name).parts[0]
+        if room not in rooms:
+            problems.append(f"{file} lies in no room of {name}/README.md")
+            continue
+        for other in re.findall(rf'#include "{name}/(\w+)/', path.read_text()):
+            if other not in rooms:
+                problems.append(f"{file} includes {name}/{other}, which {name}/README.md does not list")
+            elif rooms.index(other) > rooms.index(room) and (file, other) not in ALLOWED:
+                problems.append(f"{file} includes {name}/{other}, which stands below {room} in {name}/README.md")
+    return problems
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    problems = problems_of(source, "fl_core") + problems_of(source, "scenarios")
+    print("\n".join(problems) or "every file includes its own room and those above it")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
