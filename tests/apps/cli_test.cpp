@@ -225,7 +225,7 @@ std::vector<Refusal> refusals() {
       {"DriftOfBiasedOperator",
        {top + "5}", "feedback.up={kind='three_pc', variant='v2'}"},
        "three_pc needs an unbiased operator for its channel \"drift\""},
-      {"LazyGradientsCompressed", {top + "5}", "feedback.up={kind='three_pc', variant='lag'}"}, "use \"identity\", or variant \"clag\""},
+      {"LazyGradientsCompressed", {top + "5}", "feedback.up={kind='three_pc', variant='lag'}"}, "sends messages of 'identity' alone, not of 'top_k': its variant \"clag\" compresses them"},
       {"MarinaWithoutDifferences", {"feedback.up.kind=marina"}, "needs local kind \"gradient_difference\""},
       {"ScaffoldWithoutFeedback", {"local.kind=scaffold"}, "needs feedback \"scaffold\""},
       {"UnitOfAnotherUpdate", {"compressor.up.unit=update"}, "compressor.up.unit"},
