@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compressors/contract.hpp"
 #include "fl_core/message/payload.hpp"
 
 namespace fl {

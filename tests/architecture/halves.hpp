@@ -7,6 +7,8 @@
 // Whatever has not travelled is NaN in the clients' replica, so that a client that reads it too early, or at all, spoils the run.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <limits>
 #include <memory>
 #include <span>
