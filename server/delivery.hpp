@@ -22,7 +22,7 @@ class Delivery {
     refused_ = 0;
   }
   // A round without clients passes.
-  void skip() { refused_ = 0; }
+  void skip() { open(0); }
 
   // Takes the messages [M] of a phase, and moves the cohort's weights [M] from those that do not count to those that do.
   template <class T>

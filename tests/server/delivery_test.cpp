@@ -45,6 +45,17 @@ TEST(Delivery, WhoIsRefusedOnceIsNotHeardInLaterPhases) {
   EXPECT_EQ(delivery.refused(), 1U);
 }
 
+// What was delivered in the round before says nothing about a round without clients.
+TEST(Delivery, ASkippedRoundHasNoMarks) {
+  Delivery delivery;
+  delivery.open(2);
+  std::vector<double> weights = {0.5, 0.5};
+  delivery.take<double>(with_refused({true, false}), weights);
+  delivery.skip();
+  EXPECT_THAT(delivery.delivered(), ElementsAre());
+  EXPECT_EQ(delivery.refused(), 0U);
+}
+
 TEST(Delivery, OfNobodyLeavesNoWeight) {
   Delivery delivery;
   delivery.open(2);
