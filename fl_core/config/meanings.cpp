@@ -9,7 +9,7 @@ namespace fl {
 namespace {
 
 // "Batch-Size" and "batch_size" differ in habit, not in meaning.
-std::string folded(const std::string& word) {
+std::string folded_word(const std::string& word) {
   std::string result;
   for (const char c : word)
     if (c != '-' && c != '_' && c != ' ') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -86,10 +86,10 @@ std::vector<Meaning> meanings_of(const std::string& word) {
   constexpr std::size_t kLongestWord = 100;
   std::vector<Meaning> found;
   if (word.empty() || word.size() > kLongestWord) return found;
-  const std::string wanted = folded(word);
+  const std::string wanted = folded_word(word);
   for (const FieldWord& line : field_words())
     for (const std::string& one : split_at_commas(line.words))
-      if (folded(one) == wanted) {
+      if (folded_word(one) == wanted) {
         found.push_back(meaning_of(line));
         break;
       }

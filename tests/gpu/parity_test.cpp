@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -397,8 +399,10 @@ class GpuMatrices : public testing::TestWithParam<Case> {
   // The signs of factors are arbitrary, their product is not.
   template <class T>
   static std::vector<T> products(const Payload<T>& message, const Scope& wanted) {
-    Scope matrices = wanted;
-    std::erase_if(matrices.segments, [](const Segment& segment) { return segment.cols == 1; });
+    Scope matrices = wanted;  // vectors travel beside them
+    const auto is_vector = [](const Segment& segment) { return segment.cols == 1; };
+    std::ranges::copy_if(matrices.segments, std::back_inserter(matrices.excluded), is_vector);
+    std::erase_if(matrices.segments, is_vector);
     std::vector<T> dense(wanted.P);
     write_dense(message, matrices, dense.data());
     return dense;
