@@ -33,7 +33,7 @@ namespace fl {
 
 struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
-  bool materialise = false;  // messages are bytes, which whoever receives them decodes
+  bool materialise = false;  // messages are encoded, and their receiver decodes the bytes
   PublishedMetrics published_metrics = PublishedMetrics::none;
   Device device = Device::cpu;                     // where clients train and operators run that can
   Device memory = Device::managed;                 // with a GPU: of vectors, state and messages; cuda: the host follows no pointer to them

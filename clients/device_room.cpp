@@ -63,7 +63,7 @@ std::size_t entries_in_parts(std::size_t m, std::size_t n, std::size_t d) {
   return parts < 2 ? 0 : m * n * parts;
 }
 
-// Of the largest product in parts, for a client with so many examples: forward, by weights and by input.
+// Returns the numbers of the largest product in parts, for a client with `examples` examples: forward, by weights and by input.
 std::size_t partial_entries(const NetworkForm& form, std::size_t examples) {
   std::size_t most = 0;
   for (const NetworkForm::Layer& layer : form.layers) {

@@ -30,7 +30,7 @@ template <class T>
 inline constexpr std::size_t kMostLaidOutBytes = std::size_t{256} << 20;
 // Long sums of products are taken in parts of kSumPart terms, side by side where there are few; these take so many bytes at the most.
 inline constexpr std::size_t kSumPart = 512, kMostPartialBytes = std::size_t{64} << 20;
-// Both for so many clients with so many examples each, of numbers of so many bytes.
+// Both are for a number of clients, of examples of each client, and of bytes of a number.
 [[nodiscard]] std::uint64_t product_bytes(const NetworkForm& form, std::size_t clients, std::size_t examples, std::size_t number);
 
 // Of a data set on a GPU; 0 where it has no form there.

@@ -42,7 +42,7 @@ struct FL_API LayerForm {
   LayerMemory memory;
   std::vector<NetworkForm> networks;  // inside of the layer, on the same input, each with its parameters after those of the one before
 
-  // Return a number of that name. Throw Error where there is none, and size() also where it is no whole number.
+  // Return the number of that name. Throw Error if there is no such number; size() also throws if it is not whole.
   [[nodiscard]] double number(const std::string& of) const;
   [[nodiscard]] std::size_t size(const std::string& of) const;
 };

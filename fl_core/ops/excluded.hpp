@@ -1,4 +1,4 @@
-// The tensors that no operator compresses, on whichever device the messages are made: the operation send_excluded for whoever drives
+// The tensors that no operator compresses, on the device where the messages are made: the operation send_excluded for code that drives
 // operators.
 #pragma once
 

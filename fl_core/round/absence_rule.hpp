@@ -27,7 +27,7 @@ struct AbsenceRule {
 
   // Whether the server's mean takes the place of memory.
   [[nodiscard]] bool replaces() const { return state == AbsentState::server; }
-  // Returns the share of its memory that a client keeps over so many missed rounds.
+  // Returns the share of its memory that a client keeps when it misses `missed` rounds.
   [[nodiscard]] double factor(std::uint32_t missed) const {
     switch (state) {
       case AbsentState::keep: return 1;

@@ -62,7 +62,7 @@ class ClientSide {
   [[nodiscard]] WholeMinibatch whole_minibatch() const { return largest_minibatch(*oracle_, place_.measures_gradients); }
   [[nodiscard]] std::uint64_t most_bytes_on_device() const { return runner_->most_bytes_on_device(run_.P); }
   [[nodiscard]] std::uint64_t most_pinned_bytes() const { return runner_->most_pinned_bytes(); }
-  // Bytes that the state of clients takes which have not been met, if a run goes on until it meets so many draws of them.
+  // Returns the bytes of state that clients who have not taken part yet will need when the run has drawn `draws` clients.
   [[nodiscard]] std::uint64_t growth_bytes(double draws) const;
 
   // For tests and tools.

@@ -67,7 +67,7 @@ class Experiment {
   // Throws StoreError when a checkpoint cannot be written or used.
   RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
 
-  // Plays rounds for about so many seconds, one of each kind at least (scenarios/experiment/calibration.cpp). The experiment is of no other
+  // Plays rounds for about `seconds`, and at least one of each kind (scenarios/experiment/calibration.cpp). The experiment is of no other
   // use afterwards.
   [[nodiscard]] Calibration calibrate(double seconds);
 

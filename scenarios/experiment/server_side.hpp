@@ -1,4 +1,4 @@
-// The server side of a run: what the process that leads it assembles around a CohortRunner, whoever the clients behind that are.
+// The server side of a run: what the process that leads it assembles around a CohortRunner. It does not know which clients are behind that.
 #pragma once
 
 #include <memory>

@@ -88,7 +88,7 @@ class MeasureSet {
 
  private:
   struct Due {
-    std::int64_t every = 0;      // rounds between two measurements, of which one is in the last round; 0 = not so
+    std::int64_t every = 0;      // rounds between two measurements, the last round is always measured; 0: no such rhythm
     bool in_round_0 = false;     // before the first round
     bool in_last_round = false;  // there alone
   };

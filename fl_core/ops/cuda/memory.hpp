@@ -24,7 +24,7 @@ namespace fl::cuda {
 [[nodiscard]] FL_API std::uint64_t free_bytes_of_device(Device kind = Device::cuda);
 
 // The share of what the card has free for this process that may be managed memory: a card on which all of it is managed moves pages to and
-// fro, and may come to a stop.
+// fro, and can stall.
 inline constexpr double kMostManagedShare = 0.8;
 
 // Bytes of the GPU's second-level cache.
