@@ -27,6 +27,8 @@ void add_model_command(CLI::App& app, const Guard& guard);
 void add_list_command(CLI::App& app, const Guard& guard);
 void add_data_command(CLI::App& app, const Guard& guard);
 void add_check_command(CLI::App& app, const Guard& guard);
+void add_serve_command(CLI::App& app, const Guard& guard);
+void add_join_command(CLI::App& app, const Guard& guard);
 void add_completion_command(CLI::App& app, const Guard& guard);  // describes the commands that are there by then
 
 // What people call a role, and its name in the registry: the lists of `fedbits list`.

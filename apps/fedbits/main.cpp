@@ -81,6 +81,10 @@ int main(int argc, char** argv) {
   fl::add_list_command(app, run);
   fl::add_data_command(app, run);
   fl::add_check_command(app, run);
+#ifdef FL_WITH_NET
+  fl::add_serve_command(app, run);
+  fl::add_join_command(app, run);
+#endif
   fl::add_completion_command(app, run);
   fl::name_values(app);
   try {

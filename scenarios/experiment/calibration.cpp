@@ -153,7 +153,7 @@ Calibration Experiment<T>::calibrate(double seconds) {
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
-  return clients_->growth_bytes(static_cast<double>(total) * static_cast<double>(server_.round->plan().cohort.size())) +
+  return simulated_->growth_bytes(static_cast<double>(total) * static_cast<double>(server_.round->plan().cohort.size())) +
          3 * total * (sizeof(RoundRow) + measure_set_.columns().size() * sizeof(double));
 }
 

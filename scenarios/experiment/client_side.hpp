@@ -11,6 +11,7 @@
 #include "clients/minibatches.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/experiment/run_clients.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/scenario.hpp"
 
@@ -30,33 +31,21 @@ struct ClientPlace {
   RoundTimes* times = nullptr;
 };
 
-// How many clients a round has.
-struct CohortSizes {
-  std::size_t most = 0, likely = 0;
-};
-
 template <class T>
-class ClientSide {
+class ClientSide final : public RunClients<T> {
  public:
   // What is named outlives it; `shared` is the replica of the shared state in this process. Throws ConfigError for data that the local
   // update cannot draw its minibatches from.
   ClientSide(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method, const RunSettings& run,
              const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
 
-  // Lets the local update begin at x* [P], where it needs that.
-  void prepare(std::span<const double> x_star);
-
-  [[nodiscard]] CohortRunner<T>& clients() { return *host_; }
-  // What measures ask of clients that are simulated in this process.
-  [[nodiscard]] ClientProbe<T>& probe() { return *host_; }
-  // Where the rows of minibatches are recorded; null: nowhere.
-  void record_into(SampleRecorder* samples) { oracle_->record_into(samples); }
-
-  // The file of client state that a checkpoint speaks of, "" without one; and that the checkpoint is on disk.
-  [[nodiscard]] std::string page_file() { return state_->page_file(); }
-  void commit_checkpoint() { state_->commit_checkpoint(); }
-  // Throws ArchiveError where a client remembers a later round.
-  void require_nothing_after(std::uint64_t round) const;
+  [[nodiscard]] CohortRunner<T>& clients() override { return *host_; }
+  [[nodiscard]] ClientProbe<T>& probe() override { return *host_; }
+  void prepare(std::span<const double> x_star) override;
+  void record_into(SampleRecorder* samples) override { oracle_->record_into(samples); }
+  [[nodiscard]] std::string page_file() override { return state_->page_file(); }
+  void commit_checkpoint() override { state_->commit_checkpoint(); }
+  void require_nothing_after(std::uint64_t round) const override;
 
   [[nodiscard]] std::size_t size_bytes() const { return state_->size_bytes() + host_->size_bytes() + runner_->size_bytes(); }
   [[nodiscard]] WholeMinibatch whole_minibatch() const { return largest_minibatch(*oracle_, place_.measures_gradients); }

@@ -45,24 +45,35 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
   shared_ = std::make_unique<SharedState<T>>(run_.P, memory_ == Device::cuda ? Device::pinned : memory_);
   declare_slots<T>(method_, run_, {.shared = shared_.get()});
-  const bool gradients = measure_set_.ever_needs(&MeasureCost::gradients);
   const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N)};
-  clients_ = std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *shared_, cohort,
-                                             ClientPlace{.block = machine_.block,
-                                                         .materialise = machine_.materialise,
-                                                         .device = machine_.device,
-                                                         .memory = memory_,
-                                                         .trains_on_cpu = machine_.trains_on_cpu,
-                                                         .paging = machine_.paging,
-                                                         .device_bytes = machine_.device_bytes,
-                                                         .others_bytes = evaluator_.most_bytes_on_device(gradients),
-                                                         .measures_gradients = gradients,
-                                                         .times = machine_.times},
-                                             pool_);
+  if (machine_.source != nullptr) {
+    clients_ = machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *shared_, measure_set_, cohort, pool_});
+  } else {
+    std::unique_ptr<ClientSide<T>> simulated = simulate_clients(cohort);
+    simulated_ = simulated.get();
+    clients_ = std::move(simulated);
+  }
   server_ = make_server_side<T>(
       scenario_, problem_.layers(), std::move(parts), method_, run_, *shared_, {clients_->clients(), &clients_->probe()},
       {.step_size = step_size_, .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned, .times = machine_.times},
       model_.span(), pool_);
+}
+
+template <class T>
+std::unique_ptr<ClientSide<T>> Experiment<T>::simulate_clients(CohortSizes cohort) {
+  const bool gradients = measure_set_.ever_needs(&MeasureCost::gradients);
+  return std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *shared_, cohort,
+                                         ClientPlace{.block = machine_.block,
+                                                     .materialise = machine_.materialise,
+                                                     .device = machine_.device,
+                                                     .memory = memory_,
+                                                     .trains_on_cpu = machine_.trains_on_cpu,
+                                                     .paging = machine_.paging,
+                                                     .device_bytes = machine_.device_bytes,
+                                                     .others_bytes = evaluator_.most_bytes_on_device(gradients),
+                                                     .measures_gradients = gradients,
+                                                     .times = machine_.times},
+                                         pool_);
 }
 
 template <class T>

@@ -21,6 +21,7 @@
 #include "scenarios/experiment/model_average.hpp"
 #include "scenarios/experiment/model_file.hpp"
 #include "scenarios/experiment/record.hpp"
+#include "scenarios/experiment/run_clients.hpp"
 #include "scenarios/experiment/run_measures.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/experiment/server_side.hpp"
@@ -47,6 +48,7 @@ struct MachineOptions {
   ModelOutput models{};             // where the final model goes
   std::filesystem::path samples{};  // folder where the rows of all minibatches go, as HASH.csv; "" = nowhere
   RoundTimes* times = nullptr;      // where the seconds of rounds are added up, if anywhere
+  ClientSource* source = nullptr;   // of clients that are not simulated in this process
   bool looks_for_errors = false;    // it never runs, and computes no optimum
 };
 
@@ -71,12 +73,12 @@ class Experiment {
   // use afterwards.
   [[nodiscard]] Calibration calibrate(double seconds);
 
-  // For tests and tools: the pieces of a run.
-  [[nodiscard]] ClientState<T>& clients() { return clients_->state(); }
+  // For tests and tools: the pieces of a run whose clients are simulated.
+  [[nodiscard]] ClientState<T>& clients() { return simulated_->state(); }
   [[nodiscard]] SharedState<T>& shared() { return *shared_; }
   [[nodiscard]] ServerState<T>& state() { return *server_.state; }
-  [[nodiscard]] BlockRunner<T>& runner() { return clients_->runner(); }
-  [[nodiscard]] ClientHost<T>& host() { return clients_->host(); }
+  [[nodiscard]] BlockRunner<T>& runner() { return simulated_->runner(); }
+  [[nodiscard]] ClientHost<T>& host() { return simulated_->host(); }
   [[nodiscard]] Round<T>& round() { return *server_.round; }
   [[nodiscard]] const Downlink<T>& downlink() const { return *server_.downlink; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
@@ -93,6 +95,7 @@ class Experiment {
  private:
   void choose_memory();
   void assemble(ServerParts<T> parts);
+  [[nodiscard]] std::unique_ptr<ClientSide<T>> simulate_clients(CohortSizes cohort);
   void start();
   void start_average(const std::vector<double>& x_star);
   [[nodiscard]] std::uint64_t round_bytes_on_device() const;
@@ -124,7 +127,8 @@ class Experiment {
   Device memory_ = Device::cpu;          // of these
   double step_size_ = 1;
   std::unique_ptr<SharedState<T>> shared_;  // the replica of this process, which both sides have
-  std::unique_ptr<ClientSide<T>> clients_;
+  std::unique_ptr<RunClients<T>> clients_;
+  ClientSide<T>* simulated_ = nullptr;  // the same, where they are simulated in this process
   ServerSide<T> server_;
   Buffer<T> model_;  // x [P]
   double f_star_ = kNotMeasured;

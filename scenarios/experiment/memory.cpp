@@ -23,7 +23,7 @@ void Experiment<T>::choose_memory() {
 
 template <class T>
 std::uint64_t Experiment<T>::round_bytes_on_device() const {
-  return clients_->most_bytes_on_device() + evaluator_.most_bytes_on_device(measure_set_.ever_needs(&MeasureCost::gradients));
+  return simulated_->most_bytes_on_device() + evaluator_.most_bytes_on_device(measure_set_.ever_needs(&MeasureCost::gradients));
 }
 
 template <class T>
@@ -34,10 +34,10 @@ DeviceNeed Experiment<T>::device_need() const {
   need.data_bytes = device_data_bytes(*train);
   if (test != nullptr && test != train) need.data_bytes += device_data_bytes(*test);
   need.round_bytes = round_bytes_on_device() + shared_->size_bytes();
-  need.state_bytes = clients_->state().whole_bytes();
-  need.least_state_bytes = clients_->state().least_bytes();
+  need.state_bytes = simulated_->state().whole_bytes();
+  need.least_state_bytes = simulated_->state().least_bytes();
   // Counts of messages, and the server's sums of them by both kinds of weights.
-  need.pinned_bytes = clients_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
+  need.pinned_bytes = simulated_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
   need.needs_managed = host_needs_;
   if (host_needs_.empty()) need.pinned_bytes += shared_->size_bytes();  // kernels are given copies, which count among those of rounds
   return need;
@@ -47,12 +47,13 @@ template <class T>
 std::size_t Experiment<T>::size_bytes() const {
   const std::size_t gradients = static_cast<std::size_t>(pool_.num_threads()) * whole_minibatch().bytes;
   const std::size_t working = machine_.device == Device::cpu ? gradients : round_bytes_on_device();
-  return clients_->size_bytes() + shared_->size_bytes() + server_.state->size_bytes() + working;
+  const std::size_t of_clients = simulated_ == nullptr ? 0 : simulated_->size_bytes();
+  return of_clients + shared_->size_bytes() + server_.state->size_bytes() + working;
 }
 
 template <class T>
 WholeMinibatch Experiment<T>::whole_minibatch() const {
-  return clients_->whole_minibatch();
+  return simulated_ == nullptr ? WholeMinibatch{} : simulated_->whole_minibatch();
 }
 
 // The members of this file; the others are instantiated in theirs.

@@ -28,6 +28,7 @@ std::string text_of(const MeasureCost& cost) {
   add(cost.rows, "a pass over rows");
   add(cost.gradients, "gradients of all rows");
   add(cost.messages, "norms of the round's messages");
+  add(cost.memories, "the error memories of all clients");
   add(cost.updates, "a copy of the cohort's updates");
   return text.empty() ? "little" : text;
 }

@@ -144,6 +144,7 @@ struct MeasureCost {
   bool rows = false;       // passes over all rows (losses)
   bool gradients = false;  // gradients of all rows
   bool messages = false;   // norms of each message: MeasureView::messages
+  bool memories = false;   // the error memories of all clients: ModelEvaluation::mean_memory
   bool updates = false;    // the cohort's vectors before compression: MeasureView::updates, M x P numbers
 };
 // Returns "a pass over all rows and the norms of messages", or "little".

@@ -19,6 +19,8 @@ class VirtualDrift final : public Measure<T> {
              .is_compared = false}};
   }
 
+  [[nodiscard]] MeasureCost cost() const override { return {.memories = true}; }
+
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const std::vector<double> mean = view.evaluation.mean_memory();
     if (!mean.empty()) row.set("virtual_drift", std::sqrt(sum_of_squares(mean.data(), mean.size())));

@@ -1,0 +1,68 @@
+// `fedbits join HOST:PORT --clients 0-4`: hosts clients of a run whose server is another process (`fedbits serve`).
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <thread>
+
+#include "apps/fedbits/address.hpp"
+#include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/run_support.hpp"
+#include "net/join_session.hpp"
+#include "scenarios/plugins/plugins.hpp"
+
+namespace fl {
+
+namespace {
+
+struct JoinArguments {
+  std::string server, clients, data, state_memory, state_folder;
+  std::vector<std::string> plugins;
+  int threads = 1;
+  double patience_s = 10;
+  bool insecure = false, quiet = false;
+  int verbose = 0;
+};
+
+int join(const JoinArguments& arguments) {
+  choose_log_level(arguments.quiet, arguments.verbose);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  const Address address = parse_address("HOST:PORT", arguments.server);
+  require_loopback(address, arguments.insecure);
+  catch_signals();
+  const net::JoinOptions options{
+      .host = address.host,
+      .port = address.port,
+      .clients = net::parse_client_ranges(arguments.clients),
+      .machine = {.data = arguments.data, .threads = arguments.threads, .paging = paging_of(arguments.state_memory, arguments.state_folder)},
+      .patience_s = arguments.patience_s};
+  const net::JoinResult result = net::join_server(options, {.say = [](const std::string& text) { spdlog::info("{}", text); },
+                                                            .goes_on = [] { return caught_signal() == 0; }});
+  if (result.was_stopped) return exit_code_of(caught_signal());
+  if (!arguments.quiet)
+    std::cout << result.runs << (result.runs == 1 ? " run, " : " runs, ") << result.rounds << " rounds, " << result.bytes_in
+              << " bytes in, " << result.bytes_out << " bytes out" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+void add_join_command(CLI::App& app, const Guard& guard) {
+  auto arguments = std::make_shared<JoinArguments>();
+  CLI::App* command = app.add_subcommand("join", "host clients of a run that `fedbits serve` plays");
+  command->add_option("server", arguments->server, "HOST:PORT")->required();
+  command->add_option("--clients", arguments->clients, "ids that this process hosts: 0-4,7")->required();
+  command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody on the network can read and change");
+  command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
+  command->add_option("--plugin", arguments->plugins, "shared library with further parts");
+  command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));
+  add_state_memory_option(*command, arguments->state_memory);
+  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the temporary folder)");
+  command->add_option("--patience", arguments->patience_s, "seconds for which the server is tried")->check(CLI::Range(0.0, 1e6));
+  command->add_flag("-q,--quiet", arguments->quiet, "errors only");
+  command->add_flag("-v,--verbose", arguments->verbose, "say more");
+  command->footer("Example: fedbits join 127.0.0.1:7000 --clients 0-4 --insecure");
+  command->callback([arguments, guard] { guard([&] { return join(*arguments); }); });
+}
+
+}  // namespace fl

@@ -1,0 +1,19 @@
+# Server and clients as processes (net/): Boost.Asio carries frames, Protocol Buffers say what their headers mean.
+find_package(Boost 1.81 REQUIRED)
+find_package(Protobuf REQUIRED)
+
+set(wire ${CMAKE_BINARY_DIR}/wire)
+file(MAKE_DIRECTORY ${wire})
+add_custom_command(OUTPUT ${wire}/wire.pb.cc ${wire}/wire.pb.h
+  COMMAND protobuf::protoc --cpp_out=${wire} --proto_path=${CMAKE_CURRENT_SOURCE_DIR}/net/proto wire.proto
+  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/net/proto/wire.proto VERBATIM)
+add_library(wire OBJECT ${wire}/wire.pb.cc)
+target_include_directories(wire SYSTEM PUBLIC ${wire})
+target_link_libraries(wire PUBLIC protobuf::libprotobuf-lite)
+
+fedbits_part(net)
+target_link_libraries(net PUBLIC wire)
+target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
+target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
+target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
+set(FL_NET_PARTS net wire)

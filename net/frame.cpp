@@ -1,0 +1,43 @@
+#include "net/frame.hpp"
+
+namespace fl::net {
+
+FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, std::uint64_t most_payload) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < kPrefixBytes; ++i) word |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
+  const FrameSizes sizes{static_cast<std::size_t>(word & 0xffffffu), static_cast<std::size_t>(word >> 24)};
+  if (sizes.header > kMostHeaderBytes)
+    throw ProtocolError("a header announces " + std::to_string(sizes.header) + " bytes; at most " + std::to_string(kMostHeaderBytes) +
+                        " are accepted");
+  if (sizes.payload > most_payload)
+    throw ProtocolError("a frame announces " + std::to_string(sizes.payload) + " bytes; at most " + std::to_string(most_payload) +
+                        " are accepted here");
+  return sizes;
+}
+
+wire::Header parse_header(std::span<const std::byte> bytes) {
+  wire::Header header;
+  if (!header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) throw ProtocolError("a header cannot be read");
+  if (header.kind_case() == wire::Header::KIND_NOT_SET) throw ProtocolError("a header is of no known kind");
+  return header;
+}
+
+std::size_t OutgoingFrame::payload_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& piece : payload) bytes += piece->size();
+  return bytes;
+}
+
+OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload) {
+  OutgoingFrame frame{.head = {}, .payload = std::move(payload)};
+  const std::size_t header_bytes = header.ByteSizeLong();
+  if (header_bytes > kMostHeaderBytes)
+    throw ProtocolError("a header of " + std::to_string(header_bytes) + " bytes is longer than a frame can say");
+  const std::uint64_t word = header_bytes | static_cast<std::uint64_t>(frame.payload_bytes()) << 24;
+  frame.head.resize(kPrefixBytes + header_bytes);
+  for (std::size_t i = 0; i < kPrefixBytes; ++i) frame.head[i] = static_cast<std::byte>(word >> (8 * i) & 0xffu);
+  header.SerializeToArray(frame.head.data() + kPrefixBytes, static_cast<int>(header_bytes));
+  return frame;
+}
+
+}  // namespace fl::net

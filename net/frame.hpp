@@ -1,0 +1,66 @@
+// Frames: how a header and a payload lie in a stream of bytes.
+//
+//   8 bytes   little endian: bytes of the header (24 bits), bytes of the payload (40 bits)
+//   header    a wire::Header (net/proto/wire.proto)
+//   payload   raw bytes; the header says what they are
+// A reader knows how large a frame may be before it reads one, and refuses a larger one by its first 8 bytes. It takes memory as bytes
+// arrive, so that an announcement costs nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fl_core/config/device.hpp"
+#include "wire.pb.h"
+
+namespace fl::net {
+
+namespace wire = ::fedbits::wire;
+
+inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::size_t kPrefixBytes = 8;
+inline constexpr std::size_t kMostHeaderBytes = 1 << 20;
+
+using Bytes = std::vector<std::byte>;
+
+// A peer said something that the protocol does not allow. what() names the rule.
+class FL_API ProtocolError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct FrameSizes {
+  std::size_t header = 0, payload = 0;
+};
+
+// Returns the sizes that a frame's first bytes announce. Throws ProtocolError where a header of more than kMostHeaderBytes, or a payload of
+// more than `most_payload` bytes is announced.
+[[nodiscard]] FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, std::uint64_t most_payload);
+
+// Returns the header. Throws ProtocolError for bytes that are none, or of an unknown kind.
+[[nodiscard]] wire::Header parse_header(std::span<const std::byte> bytes);
+
+// A frame that was received.
+struct Frame {
+  wire::Header header;
+  Bytes payload;
+};
+
+// A frame that is ready to be sent: prefix and header, and the payload in one or more pieces, which several frames may share.
+struct OutgoingFrame {
+  Bytes head;
+  std::vector<std::shared_ptr<const Bytes>> payload;
+
+  [[nodiscard]] std::size_t payload_bytes() const;
+};
+
+// Throws ProtocolError for a header of more than kMostHeaderBytes.
+[[nodiscard]] OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload = {});
+
+}  // namespace fl::net

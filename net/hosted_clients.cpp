@@ -1,0 +1,181 @@
+#include "net/hosted_clients.hpp"
+
+#include <algorithm>
+
+#include "net/raw_values.hpp"
+#include "scenarios/experiment/client_side.hpp"
+#include "scenarios/file/sweep.hpp"
+
+namespace fl::net {
+
+namespace {
+
+template <class T>
+class Hosted final : public HostedClients {
+ public:
+  Hosted(Cell cell, const std::vector<ClientRange>& clients, const HostOptions& options)
+      : cell_(std::move(cell)),
+        hosted_(clients),
+        pool_(options.threads),
+        cache_(DataCatalog(options.data)),
+        problem_(cell_.scenario, cache_, pool_, cell_.folder),
+        method_(make_method<T>(cell_.scenario, problem_.layers(), Device::cpu)),
+        run_(run_settings(cell_.scenario, method_, problem_)),
+        shared_(run_.P) {
+    declare_slots<T>(method_, run_, {.shared = &shared_});
+    const std::size_t hosted = num_clients(hosted_);
+    side_ = std::make_unique<ClientSide<T>>(cell_.scenario, problem_, method_, run_, shared_, CohortSizes{hosted, hosted},
+                                            ClientPlace{.materialise = true, .paging = options.paging}, pool_);
+    if (method_.local->needs_optimum()) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
+    reference_.resize(run_.P);
+  }
+
+  [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }
+
+  void open(const Frame& frame) override {
+    const wire::Open& open = frame.header.open();
+    if (open.round() <= order_.round) throw ProtocolError("a round opens that was played already");
+    order_ = {.round = open.round(),
+              .step_size = open.step_size(),
+              .server_step = open.server_step(),
+              .coin = open.coin(),
+              .measure = open.measure(),
+              .cohort = {open.cohort().begin(), open.cohort().end()}};
+    require_hosted(order_.cohort);
+    RawReader payload(frame.payload);
+    payload.read(std::span(reference_));
+    if (open.has_initial_slots()) read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; });
+    if (open.has_missed_slots()) {
+      read_slots(payload, [](const SlotSpec& slot) {
+        return (slot.sync == SlotSync::derived || slot.sync == SlotSync::last_model) && !slot.derive_alone_reads_it;
+      });
+    }
+    read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; });
+    std::vector<T> replacement(open.has_replacement() ? run_.P : 0);
+    payload.read(std::span(replacement));
+    payload.finish();
+    if (!open.has_missed_slots()) method_.feedback->derive(view(), shared_);
+    side_->clients().open_round(view(), replacement, {});
+    phase_ = 0;
+  }
+
+  [[nodiscard]] std::vector<OutgoingFrame> exchange() override {
+    std::vector<OutgoingFrame> frames;
+    for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase_)) frames.push_back(frame_of(message));
+    if (order_.measure && phase_ == method_.exchange.num_phases() - 1)
+      for (std::size_t i = 0; i < order_.cohort.size(); ++i) frames.push_back(norms_of(i));
+    means_ = 0;
+    return frames;
+  }
+
+  [[nodiscard]] bool learn_mean(const Frame& frame) override {
+    const wire::Mean& mean = frame.header.mean();
+    const std::size_t c = mean.channel();
+    const bool fits = mean.round() == order_.round && static_cast<int>(mean.phase()) == phase_ && c < method_.exchange.channels.size() &&
+                      phase_ + 1 < method_.exchange.channels[c].num_phases();
+    if (!fits) throw ProtocolError("the mean of a phase that nobody waits for");
+    const ExchangeChannel<T>& channel = method_.exchange.channels[c];
+    std::vector<T> values(channel.length(phase_)), estimate(run_.P);
+    RawReader payload(frame.payload);
+    payload.read(std::span(values));
+    payload.finish();
+    channel.compressor->absorb_mean(phase_, channel.scope, values, shared_.slot(channel.shared_slot).data(), estimate.data());
+    const auto goes_on = [this](const ExchangeChannel<T>& one) { return phase_ + 1 < one.num_phases(); };
+    if (++means_ < std::ranges::count_if(method_.exchange.channels, goes_on)) return false;
+    ++phase_;
+    return true;
+  }
+
+  [[nodiscard]] std::vector<OutgoingFrame> close(const Frame& frame) override {
+    const wire::Close& close = frame.header.close();
+    if (close.round() != order_.round || close.delivered().size() != order_.cohort.size())
+      throw ProtocolError("a round closes that is not the one that is open");
+    RawReader payload(frame.payload);
+    read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
+    payload.finish();
+    const std::vector<std::uint8_t> delivered(close.delivered().begin(), close.delivered().end());
+    shared_.keep_model(reference_);
+    side_->clients().close_round(view(), delivered);
+    std::vector<OutgoingFrame> frames;
+    for (std::uint32_t i = 0; close.wants_memory() && i < order_.cohort.size(); ++i) {
+      wire::Header header;
+      header.mutable_memory()->set_round(order_.round);
+      header.mutable_memory()->set_client(order_.cohort[i]);
+      frames.push_back(make_frame(header, {raw_bytes(side_->clients().error_memory(i))}));
+    }
+    return frames;
+  }
+
+ private:
+  [[nodiscard]] RoundView<T> view() const { return {run_, order_, reference_}; }
+
+  void require_hosted(const std::vector<std::uint32_t>& cohort) const {
+    if (std::ranges::adjacent_find(cohort, std::ranges::greater_equal()) != cohort.end())
+      throw ProtocolError("the clients of a cohort do not ascend");
+    for (const std::uint32_t client : cohort)
+      if (std::ranges::none_of(hosted_, [client](const ClientRange& range) { return range.first <= client && client <= range.last; }))
+        throw ProtocolError("client " + std::to_string(client) + " is in the cohort and not hosted here");
+  }
+
+  template <class Which>
+  void read_slots(RawReader& payload, const Which& which) {
+    for (const SlotSpec& slot : shared_.specs())
+      if (which(slot)) payload.read(shared_.slot(slot.name));
+  }
+
+  [[nodiscard]] OutgoingFrame frame_of(const ClientMessage<T>& message) const {
+    wire::Header header;
+    wire::Update& update = *header.mutable_update();
+    update.set_round(order_.round);
+    update.set_phase(static_cast<std::uint32_t>(phase_));
+    update.set_client(message.client);
+    update.set_refused(message.refused);
+    update.set_work_less_one(message.work - 1);
+    if (message.refused) return make_frame(header);
+    update.set_elements(message.bits.elements);
+    update.set_published(message.bits.published);
+    update.set_entropy(message.bits.entropy);
+    for (const std::uint64_t bits : message.channel_bits) update.add_channel_bits(bits);
+    update.set_statistics_bits(message.statistics_bits);
+    return make_frame(header, {std::make_shared<const Bytes>(message.encoded.begin(), message.encoded.end())});
+  }
+
+  [[nodiscard]] OutgoingFrame norms_of(std::size_t position) const {
+    const ClientMeasures& measured = side_->probe().measures()[position];
+    const OperatorError& error = side_->probe().operator_errors()[position];
+    wire::Header header;
+    wire::Norms& norms = *header.mutable_norms();
+    norms.set_round(order_.round);
+    norms.set_client(order_.cohort[position]);
+    for (const double value : {measured.error, measured.input, measured.compensated, measured.compression_error, error.input, error.error})
+      norms.add_values(value);
+    return make_frame(header);
+  }
+
+  const Cell cell_;
+  const std::vector<ClientRange> hosted_;
+  ThreadPool pool_;
+  ProblemCache cache_;
+  FederatedProblem<T> problem_;
+  RunMethod<T> method_;
+  RunSettings run_;
+  SharedState<T> shared_;
+  std::unique_ptr<ClientSide<T>> side_;
+  RoundOrder order_;  // of the round that is open, or was last
+  std::vector<T> reference_;
+  int phase_ = 0;
+  std::ptrdiff_t means_ = 0;  // of this phase, that have arrived
+};
+
+}  // namespace
+
+std::unique_ptr<HostedClients> host_clients(const std::string& scenario, std::uint64_t run, const std::vector<ClientRange>& clients,
+                                            const HostOptions& options) {
+  std::vector<Cell> cells = parse_cells(scenario, "the server's scenario");
+  if (cells.size() != 1 || cells.front().hash != run) throw ProtocolError("the scenario that was sent is not the one that was named");
+  Cell& cell = cells.front();
+  if (cell.scenario.precision == Precision::float32) return std::make_unique<Hosted<float>>(std::move(cell), clients, options);
+  return std::make_unique<Hosted<double>>(std::move(cell), clients, options);
+}
+
+}  // namespace fl::net
