@@ -14,7 +14,7 @@ struct JoinOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
-  HostOptions machine;
+  HostOptions machine{};
   double patience_s = 10;  // for how long it tries to reach the server
 };
 

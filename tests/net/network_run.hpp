@@ -1,0 +1,86 @@
+// A run over sockets of this machine: the server and each peer in a thread of its own, with nothing in common but the connection.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fl_core/state/archive.hpp"
+#include "net/join_session.hpp"
+#include "net/peer_hub.hpp"
+#include "net/remote_clients.hpp"
+#include "scenarios/experiment/record.hpp"
+#include "scenarios/file/measure_set.hpp"
+#include "scenarios/file/sweep.hpp"
+#include "scenarios/sweep/cell_runner.hpp"
+
+namespace fl::test {
+
+inline Cell cell_of(const std::string& text) { return parse_cells(text, "test.toml").at(0); }
+
+inline RunResult run_simulated(const std::string& text) {
+  CellRunner runner(DataCatalog(""), {.threads = 1});
+  return runner.run(cell_of(text), [](const RoundRow&) { return true; });
+}
+
+// What a run over the network came to.
+struct NetworkRun {
+  RunResult result;
+  std::string error;                    // of the server; "" = none
+  std::vector<std::string> peer_errors;  // of the peers, "" = none
+  net::WireCounts counts;
+};
+
+// Plays the scenario with one peer for each text of ids, which join in this order or all at once.
+inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted, bool is_one_after_another = false) {
+  NetworkRun run;
+  run.peer_errors.resize(hosted.size());
+  std::vector<std::thread> peers;
+  std::atomic<bool> has_failed = false;  // a peer: nobody has to wait for it
+  {
+    net::PeerHub hub({});
+    net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });
+    for (std::size_t i = 0; i < hosted.size(); ++i) {
+      peers.emplace_back([&, i] {
+        if (is_one_after_another) std::this_thread::sleep_for(std::chrono::milliseconds(20 * i));
+        try {
+          static_cast<void>(net::join_server({.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])}, {}));
+        } catch (const std::exception& error) {
+          run.peer_errors[i] = error.what();
+          has_failed = true;
+        }
+      });
+    }
+    try {
+      CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients});
+      run.result = runner.run(cell_of(text), [](const RoundRow&) { return true; });
+    } catch (const std::exception& error) {
+      run.error = error.what();
+    }
+    run.counts = hub.counts();
+  }
+  for (std::thread& peer : peers) peer.join();
+  return run;
+}
+
+// Every value of every row, as bytes.
+inline std::vector<std::byte> bytes_of_rows(const std::string& text, std::vector<RoundRow> rows) {
+  Archive archive;
+  persist(archive, rows, columns_of_measures(cell_of(text).scenario.evaluate.measures).size());
+  return archive.bytes();
+}
+
+inline void expect_same_run(const std::string& text, const RunResult& simulated, const NetworkRun& network) {
+  ASSERT_EQ(network.error, "");
+  for (const std::string& error : network.peer_errors) EXPECT_EQ(error, "");
+  EXPECT_EQ(simulated.record.checksum, network.result.record.checksum);
+  ASSERT_EQ(simulated.rows.size(), network.result.rows.size());
+  EXPECT_TRUE(bytes_of_rows(text, simulated.rows) == bytes_of_rows(text, network.result.rows));
+}
+
+}  // namespace fl::test
