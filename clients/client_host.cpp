@@ -18,11 +18,11 @@ ClientHost<T>::ClientHost(const RunSettings& run, AbsenceRule absence, bool runs
       memory_sum_(absence_, run.weights, runs_memory_sum, state, pool) {}
 
 template <class T>
-void ClientHost<T>::open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) {
+void ClientHost<T>::open_round(const RoundView<T>& round, const RoundOpening<T>& opening) {
   cohort_ = round.order.cohort;
-  state_.open_round(cohort_, next_cohort);
+  state_.open_round(cohort_, opening.next_cohort);
   memory_sum_.begin_round(round.order.round, cohort_);
-  absence_.settle(round.order.round, cohort_, replacement, state_);
+  absence_.settle(round.order.round, cohort_, opening.replacement, state_);
 }
 
 template <class T>

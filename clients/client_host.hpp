@@ -24,7 +24,7 @@ class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
   ClientHost(const RunSettings& run, AbsenceRule absence, bool runs_memory_sum, ClientState<T>& state, const SharedState<T>& shared,
              BlockRunner<T>& runner, ThreadPool& pool);
 
-  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) override;
+  void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override;
   void skip_round(std::uint32_t round) override;
   [[nodiscard]] bool reads_ahead() const override { return state_.reads_ahead(); }
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override { return runner_.exchange(round, phase); }

@@ -30,8 +30,7 @@ std::vector<ClientRange> parse_client_ranges(const std::string& text) {
     const std::uint32_t first = number_in(part.substr(0, dash), text);
     const std::uint32_t last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1), text);
     if (last < first) throw key_error(kKey, "has a range that descends: '" + std::string(part) + "'");
-    if (!ranges.empty() && first <= ranges.back().last)
-      throw key_error(kKey, "must ascend without an id twice, is '" + text + "'");
+    if (!ranges.empty() && first <= ranges.back().last) throw key_error(kKey, "must ascend without an id twice, is '" + text + "'");
     ranges.push_back({first, last});
     at = comma + 1;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clients/model_reader.hpp"
 #include "net/raw_values.hpp"
 #include "scenarios/experiment/client_side.hpp"
 #include "scenarios/file/sweep.hpp"
@@ -27,7 +28,8 @@ class Hosted final : public HostedClients {
     side_ = std::make_unique<ClientSide<T>>(cell_.scenario, problem_, method_, run_, shared_, CohortSizes{hosted, hosted},
                                             ClientPlace{.materialise = true, .paging = options.paging}, pool_);
     if (method_.local->needs_optimum()) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
-    reference_.resize(run_.P);
+    reader_ = std::make_unique<ModelReader<T>>(
+        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, Device::cpu), run_.P);
   }
 
   [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }
@@ -43,7 +45,7 @@ class Hosted final : public HostedClients {
               .cohort = {open.cohort().begin(), open.cohort().end()}};
     require_hosted(order_.cohort);
     RawReader payload(frame.payload);
-    payload.read(std::span(reference_));
+    read_model(open, payload);
     if (open.has_initial_slots()) read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; });
     if (open.has_missed_slots()) {
       read_slots(payload, [](const SlotSpec& slot) {
@@ -52,10 +54,10 @@ class Hosted final : public HostedClients {
     }
     read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; });
     std::vector<T> replacement(open.has_replacement() ? run_.P : 0);
-    payload.read(std::span(replacement));
+    if (open.has_replacement()) payload.read_weights(std::span(replacement), run_.statistics);
     payload.finish();
     if (!open.has_missed_slots()) method_.feedback->derive(view(), shared_);
-    side_->clients().open_round(view(), replacement, {});
+    side_->clients().open_round(view(), {.replacement = replacement});
     phase_ = 0;
   }
 
@@ -76,9 +78,7 @@ class Hosted final : public HostedClients {
     if (!fits) throw ProtocolError("the mean of a phase that nobody waits for");
     const ExchangeChannel<T>& channel = method_.exchange.channels[c];
     std::vector<T> values(channel.length(phase_)), estimate(run_.P);
-    RawReader payload(frame.payload);
-    payload.read(std::span(values));
-    payload.finish();
+    read_dense_message<T>(frame.payload, values);
     channel.compressor->absorb_mean(phase_, channel.scope, values, shared_.slot(channel.shared_slot).data(), estimate.data());
     const auto goes_on = [this](const ExchangeChannel<T>& one) { return phase_ + 1 < one.num_phases(); };
     if (++means_ < std::ranges::count_if(method_.exchange.channels, goes_on)) return false;
@@ -94,20 +94,45 @@ class Hosted final : public HostedClients {
     read_slots(payload, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close; });
     payload.finish();
     const std::vector<std::uint8_t> delivered(close.delivered().begin(), close.delivered().end());
-    shared_.keep_model(reference_);
+    shared_.keep_model(reader_->reference());
     side_->clients().close_round(view(), delivered);
     std::vector<OutgoingFrame> frames;
     for (std::uint32_t i = 0; close.wants_memory() && i < order_.cohort.size(); ++i) {
       wire::Header header;
       header.mutable_memory()->set_round(order_.round);
       header.mutable_memory()->set_client(order_.cohort[i]);
-      frames.push_back(make_frame(header, {raw_bytes(side_->clients().error_memory(i))}));
+      frames.push_back(make_frame(header, {weights_of(side_->clients().error_memory(i))}));
     }
     return frames;
   }
 
  private:
-  [[nodiscard]] RoundView<T> view() const { return {run_, order_, reference_}; }
+  [[nodiscard]] RoundView<T> view() const { return {run_, order_, reader_->reference()}; }
+
+  // Reads the model as it is sent to the client that was here last: the one whose message says the least.
+  void read_model(const wire::Open& open, RawReader& payload) {
+    DownMessage latest;
+    std::uint64_t receivers = 0;
+    for (const wire::Model& model : open.models()) {
+      if (model.form() >= kNumDownForms) throw ProtocolError("a model of unknown form");
+      DownMessage message{.form = static_cast<DownForm>(model.form()),
+                          .since = model.since(),
+                          .parts = {},
+                          .rounds = {model.rounds().begin(), model.rounds().end()}};
+      for (const std::uint64_t bytes : model.bytes()) message.parts.push_back(std::make_shared<const Bytes>(payload.take(bytes)));
+      receivers += model.num_clients();
+      if (latest.parts.empty() || message.since > latest.since) latest = std::move(message);
+    }
+    if (receivers != order_.cohort.size()) throw ProtocolError("the models are not for as many clients as the cohort has");
+    const std::string error = reader_->read(order_.round, latest);
+    if (!error.empty()) throw ProtocolError("the model of round " + std::to_string(order_.round) + " cannot be read: " + error);
+  }
+
+  [[nodiscard]] std::shared_ptr<const Bytes> weights_of(std::span<const T> vector) const {
+    Bytes bytes;
+    append_weights(bytes, vector, run_.statistics);
+    return std::make_shared<const Bytes>(std::move(bytes));
+  }
 
   void require_hosted(const std::vector<std::uint32_t>& cohort) const {
     if (std::ranges::adjacent_find(cohort, std::ranges::greater_equal()) != cohort.end())
@@ -120,7 +145,9 @@ class Hosted final : public HostedClients {
   template <class Which>
   void read_slots(RawReader& payload, const Which& which) {
     for (const SlotSpec& slot : shared_.specs())
-      if (which(slot)) payload.read(shared_.slot(slot.name));
+      if (which(slot))
+        payload.read_weights(shared_.slot(slot.name),
+                             slot.length == 0 ? std::span<const Statistic>(run_.statistics) : std::span<const Statistic>());
   }
 
   [[nodiscard]] OutgoingFrame frame_of(const ClientMessage<T>& message) const {
@@ -162,7 +189,7 @@ class Hosted final : public HostedClients {
   SharedState<T> shared_;
   std::unique_ptr<ClientSide<T>> side_;
   RoundOrder order_;  // of the round that is open, or was last
-  std::vector<T> reference_;
+  std::unique_ptr<ModelReader<T>> reader_;
   int phase_ = 0;
   std::ptrdiff_t means_ = 0;  // of this phase, that have arrived
 };

@@ -83,8 +83,8 @@ class Session {
     auto pause = 50ms;
     for (;;) {
       boost::system::error_code error;
-      const auto found = co_await resolver.async_resolve(options_.host, std::to_string(options_.port),
-                                                         asio::redirect_error(asio::use_awaitable, error));
+      const auto found =
+          co_await resolver.async_resolve(options_.host, std::to_string(options_.port), asio::redirect_error(asio::use_awaitable, error));
       if (!error) co_await asio::async_connect(socket_, found, asio::redirect_error(asio::use_awaitable, error));
       if (!error) break;
       if (std::chrono::steady_clock::now() > until) throw Error("cannot reach " + name() + ": " + error.message());

@@ -64,7 +64,8 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     boost::system::error_code error;
     const asio::ip::address address = asio::ip::make_address(options.host, error);
     const auto check = [&](const char* step) {
-      if (error) throw Error("cannot listen at " + options.host + ":" + std::to_string(options.port) + ": " + step + ": " + error.message());
+      if (error)
+        throw Error("cannot listen at " + options.host + ":" + std::to_string(options.port) + ": " + step + ": " + error.message());
     };
     check("the address has to be numbers, as 127.0.0.1");
     const tcp::endpoint endpoint(address, options.port);
@@ -279,8 +280,10 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     const std::lock_guard lock(mutex);
     peer.is_gone = true;
     peer.wake.cancel();
-    if (peer.said_hello) news.push_back(peer.name() + " has left: " + why);
-    else news.push_back("a peer was turned away: " + why);
+    if (peer.said_hello)
+      news.push_back(peer.name() + " has left: " + why);
+    else
+      news.push_back("a peer was turned away: " + why);
     for (PeerId& host : host_of)
       if (host == peer.id) host = kNobody;
     peers.erase(peer.id);
@@ -297,7 +300,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
   PeerId last_id = kNobody;
   RunOffer offer;
   bool is_playing = false;
-  std::vector<PeerId> host_of;  // [N] of peers that are ready
+  std::vector<PeerId> host_of;              // [N] of peers that are ready
   std::vector<Expected> asked;              // in the order of expect()
   std::map<Expected, std::size_t> awaited;  // of these, what is not there yet, and its place among the answers
   std::vector<Frame> answers;

@@ -31,10 +31,10 @@ struct HubOptions {
 
 // A run as peers are told of it.
 struct RunOffer {
-  std::uint64_t run = 0, split = 0;           // hashes of the resolved scenario and of the rows of every client
-  std::shared_ptr<const Bytes> scenario;      // its text
-  std::uint32_t num_clients = 0;              // N
-  std::uint64_t most_message_bytes = 1 << 20; // of one client's message
+  std::uint64_t run = 0, split = 0;            // hashes of the resolved scenario and of the rows of every client
+  std::shared_ptr<const Bytes> scenario;       // its text
+  std::uint32_t num_clients = 0;               // N
+  std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
 };
 
 // One frame that the server waits for.
@@ -55,7 +55,7 @@ struct WireCounts {
   std::uint64_t bytes_in = 0, bytes_out = 0;                  // all of it
   std::uint64_t payload_bytes_in = 0, payload_bytes_out = 0;  // of these, payloads
   std::uint64_t frames_in = 0, frames_out = 0;
-  std::map<std::string, std::uint64_t> refused;               // by reason
+  std::map<std::string, std::uint64_t> refused;  // by reason
 };
 
 class FL_API PeerHub {

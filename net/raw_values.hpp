@@ -1,14 +1,23 @@
 // Raw values in payloads: floating-point numbers as they lie in memory, little endian, which both ends share (Hello.build).
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "compressors/codec/codec.hpp"
+#include "fl_core/message/layer_table.hpp"
+#include "fl_core/message/payload_ops.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
+
+// The scope of a vector as one segment.
+[[nodiscard]] inline Scope whole_vector(std::size_t length) {
+  return {.kind = ScopeKind::model, .segments = {{.begin = 0, .end = length, .rows = length, .cols = 1}}, .excluded = {}, .P = length};
+}
 
 template <class T>
 void append(Bytes& bytes, std::span<const T> values) {
@@ -16,10 +25,45 @@ void append(Bytes& bytes, std::span<const T> values) {
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 
+// The same without the entries of running statistics, which are 0 in all vectors but models.
+template <class T>
+void append_weights(Bytes& bytes, std::span<const T> values, std::span<const Statistic> statistics) {
+  for_each_run_of_weights(statistics, 0, values.size(),
+                          [&](std::size_t begin, std::size_t end) { append(bytes, values.subspan(begin, end - begin)); });
+}
+
 template <class T>
 [[nodiscard]] std::shared_ptr<const Bytes> raw_bytes(std::span<const T> values) {
   const std::span<const std::byte> raw = std::as_bytes(values);
   return std::make_shared<const Bytes>(raw.begin(), raw.end());
+}
+
+// A vector as a message of the codec: 1 byte and its values.
+template <class T>
+[[nodiscard]] std::shared_ptr<const Bytes> dense_message(std::span<const T> values) {
+  const Scope scope = whole_vector(values.size());
+  Payload<T> payload;
+  payload.clear(values.size());
+  payload.num_sent = values.size();
+  payload.value.resize_discard(values.size());
+  std::ranges::copy(values, payload.value.begin());
+  const codec::Channel<T> channel{&payload, &scope};
+  Bytes bytes;
+  codec::encode<T>(std::span(&channel, 1), bytes);
+  return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+// Reads it. Throws ProtocolError for other bytes.
+template <class T>
+void read_dense_message(std::span<const std::byte> bytes, std::span<T> values) {
+  const Scope scope = whole_vector(values.size());
+  const Scope* scopes[] = {&scope};
+  const std::size_t lengths[] = {values.size()};
+  Payload<T> payload;
+  Payload<T>* targets[] = {&payload};
+  const Result<std::uint64_t> read = codec::decode<T>(bytes, scopes, lengths, targets);
+  if (!read.ok()) throw ProtocolError("a vector cannot be read: " + read.error().reason);
+  write_dense(payload, scope, values.data());
 }
 
 // Reads values one array after another.
@@ -34,6 +78,20 @@ class RawReader {
       throw ProtocolError("a payload ends " + std::to_string(values.size_bytes() - rest_.size()) + " bytes too early");
     if (!values.empty()) std::memcpy(values.data(), rest_.data(), values.size_bytes());
     rest_ = rest_.subspan(values.size_bytes());
+  }
+  // Fills all but the entries of running statistics, which become 0.
+  template <class T>
+  void read_weights(std::span<T> values, std::span<const Statistic> statistics) {
+    clear_statistics(statistics, values.data());
+    for_each_run_of_weights(statistics, 0, values.size(),
+                            [&](std::size_t begin, std::size_t end) { read(values.subspan(begin, end - begin)); });
+  }
+  // Returns the next bytes as they are.
+  [[nodiscard]] Bytes take(std::size_t size) {
+    Bytes bytes(std::min(size, rest_.size()));
+    read(std::span(bytes));
+    if (bytes.size() < size) throw ProtocolError("a payload ends " + std::to_string(size - bytes.size()) + " bytes too early");
+    return bytes;
   }
   [[nodiscard]] std::size_t left() const { return rest_.size(); }
   // Throws ProtocolError where bytes are left.

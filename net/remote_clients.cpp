@@ -29,10 +29,10 @@ std::shared_ptr<const Bytes> bytes_of(const std::string& text) {
 
 // Shared slots that travel in one way, one after another.
 template <class T, class Which>
-std::shared_ptr<const Bytes> slot_bytes(const SharedState<T>& shared, const Which& which) {
+std::shared_ptr<const Bytes> slot_bytes(const SharedState<T>& shared, std::span<const Statistic> statistics, const Which& which) {
   Bytes bytes;
   for (const SlotSpec& slot : shared.specs())
-    if (which(slot)) append(bytes, shared.slot(slot.name));
+    if (which(slot)) append_weights(bytes, shared.slot(slot.name), slot.length == 0 ? statistics : std::span<const Statistic>());
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
@@ -58,13 +58,15 @@ RemoteClients<T>::Memories::Memories(const AbsenceRule& rule, const ClientReques
 }
 
 template <class T>
-RemoteClients<T>::RemoteClients(PeerHub& hub, const ClientRequest<T>& request, std::function<bool()> goes_on)
+RemoteClients<T>::RemoteClients(PeerHub& hub, const ClientRequest<T>& request, std::function<bool()> goes_on, Traffic& traffic)
     : hub_(hub),
       goes_on_(std::move(goes_on)),
       method_(request.method),
       run_(request.run),
       shared_(request.shared),
-      rule_(absence_rule(request.cell.scenario, request.method, request.run)) {
+      rule_(absence_rule(request.cell.scenario, request.method, request.run)),
+      traffic_(traffic),
+      last_heard_(request.run.num_clients) {
   if (run_.local_statistics)
     throw key_error("server.statistics", "statistics that stay with the clients cannot be measured over a network");
   if (request.measures.ever_needs(&MeasureCost::updates))
@@ -84,33 +86,27 @@ RemoteClients<T>::~RemoteClients() {
   hub_.end_run();
 }
 
+// Tells each peer of its members of the cohort, and sends it what they miss.
 template <class T>
-void RemoteClients<T>::send_to_hosts(const wire::Header& header, const std::vector<std::shared_ptr<const Bytes>>& payload) const {
-  for (const PeerId host : hosts_) hub_.send(host, make_frame(header, payload));
-}
-
-// Groups the cohort by the peers that host it, and tells each of them of its members.
-template <class T>
-void RemoteClients<T>::open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t>) {
+void RemoteClients<T>::open_round(const RoundView<T>& round, const RoundOpening<T>& opening) {
   const RoundOrder& order = round.order;
-  const std::uint32_t before = round_;
+  before_ = round_;
   round_ = order.round;
   is_measured_ = order.measure;
   cohort_ = order.cohort;
   if (mirror_ != nullptr) {
     mirror_->state.open_round(cohort_);
     mirror_->sum.begin_round(round_, cohort_);
-    mirror_->absence.settle(round_, cohort_, replacement, mirror_->state);
+    mirror_->absence.settle(round_, cohort_, opening.replacement, mirror_->state);
   }
   find_hosts();
   expect_phase(0);
-  const auto model = raw_bytes(round.reference);
-  const auto first = slot_bytes(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; });
-  const auto missed = slot_bytes(shared_, is_sent_after_absence);
-  const auto slots = slot_bytes(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; });
-  const auto memory = raw_bytes(replacement);
+  const Sections sections{
+      .initial = slot_bytes(shared_, run_.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; }),
+      .missed = slot_bytes(shared_, run_.statistics, is_sent_after_absence),
+      .broadcast = slot_bytes(shared_, run_.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast; }),
+      .replacement = weights_of(opening.replacement)};
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
-    std::uint32_t& last = last_round_[hosts_[h]];
     wire::Header header;
     wire::Open& open = *header.mutable_open();
     open.set_round(round_);
@@ -119,17 +115,60 @@ void RemoteClients<T>::open_round(const RoundView<T>& round, std::span<const T> 
     open.set_coin(order.coin);
     open.set_measure(order.measure);
     for (const std::uint32_t position : positions_[h]) open.add_cohort(cohort_[position]);
-    open.set_has_initial_slots(last == 0);
-    open.set_has_missed_slots(last != before);
-    open.set_has_replacement(!replacement.empty());
-    std::vector<std::shared_ptr<const Bytes>> payload{model};
-    if (last == 0) payload.push_back(first);
-    if (last != before) payload.push_back(missed);
-    payload.push_back(slots);
-    if (!replacement.empty()) payload.push_back(memory);
+    std::vector<std::shared_ptr<const Bytes>> payload;
+    add_models(positions_[h], *opening.model, open, payload);
+    add_sections(positions_[h], *opening.model, !opening.replacement.empty(), sections, open, payload);
     hub_.send(hosts_[h], make_frame(header, std::move(payload)));
-    last = round_;
   }
+}
+
+// Clients that held the model of the same round are sent the same bytes, once for each peer.
+template <class T>
+void RemoteClients<T>::add_models(const std::vector<std::uint32_t>& positions, ModelWriter& writer, wire::Open& open,
+                                  std::vector<std::shared_ptr<const Bytes>>& payload) {
+  std::map<const DownMessage*, wire::Model*> known;
+  for (const std::uint32_t position : positions) {
+    const DownMessage& message = writer.model_for(position);
+    traffic_.down_bytes += message.bits() / 8;
+    const auto [found, is_new] = known.try_emplace(&message, nullptr);
+    if (is_new) {
+      wire::Model& model = *(found->second = open.add_models());
+      model.set_form(static_cast<std::uint32_t>(message.form));
+      model.set_since(message.since);
+      for (const std::uint32_t part : message.rounds) model.add_rounds(part);
+      for (const auto& part : message.parts) {
+        model.add_bytes(part->size());
+        payload.push_back(part);
+      }
+    }
+    found->second->set_num_clients(found->second->num_clients() + 1);
+  }
+}
+
+// Slots, and the memory that takes the place of that of clients who come back.
+template <class T>
+void RemoteClients<T>::add_sections(const std::vector<std::uint32_t>& positions, const ModelWriter& writer, bool replaces,
+                                    const Sections& sections, wire::Open& open, std::vector<std::shared_ptr<const Bytes>>& payload) {
+  const auto count = [&](const auto& which) { return static_cast<std::uint64_t>(std::ranges::count_if(positions, which)); };
+  const auto add = [&](const std::shared_ptr<const Bytes>& bytes, std::uint64_t receivers) {
+    if (receivers == 0) return false;
+    payload.push_back(bytes);
+    traffic_.down_bytes += bytes->size() * receivers;
+    return true;
+  };
+  open.set_has_initial_slots(add(sections.initial, count([&](std::uint32_t p) { return writer.held_by(p) == 0; })));
+  open.set_has_missed_slots(add(sections.missed, count([&](std::uint32_t p) { return writer.held_by(p) != before_; })));
+  add(sections.broadcast, positions.size());
+  if (!replaces) return;
+  const auto comes_back = [&](std::uint32_t p) { return missed_rounds(round_, last_heard_[cohort_[p]]) > 0; };
+  open.set_has_replacement(add(sections.replacement, count(comes_back)));
+}
+
+template <class T>
+std::shared_ptr<const Bytes> RemoteClients<T>::weights_of(std::span<const T> vector) const {
+  Bytes bytes;
+  append_weights(bytes, vector, run_.statistics);
+  return std::make_shared<const Bytes>(std::move(bytes));
 }
 
 template <class T>
@@ -168,7 +207,10 @@ std::span<const ClientMessage<T>> RemoteClients<T>::exchange(const RoundView<T>&
   if (awaited_phase_ != phase) expect_phase(phase);
   frames_ = hub_.collect(goes_on_);
   messages_.assign(cohort_.size(), {});
-  for (std::size_t i = 0; i < cohort_.size(); ++i) read_update(frames_[i], messages_[i]);
+  for (std::size_t i = 0; i < cohort_.size(); ++i) {
+    read_update(frames_[i], messages_[i]);
+    traffic_.up_bytes += frames_[i].payload.size();
+  }
   if (frames_.size() == cohort_.size()) return messages_;
   norms_.assign(cohort_.size(), {});
   operator_errors_.assign(cohort_.size(), {});
@@ -184,7 +226,8 @@ void RemoteClients<T>::read_update(const Frame& frame, ClientMessage<T>& message
   message.work = 1 + update.work_less_one();
   if (message.refused) return;
   message.encoded = frame.payload;
-  message.bits = {.elements = update.elements(), .published = update.published(), .entropy = update.entropy(), .bits = 8 * frame.payload.size()};
+  message.bits = {
+      .elements = update.elements(), .published = update.published(), .entropy = update.entropy(), .bits = 8 * frame.payload.size()};
   message.statistics_bits = update.statistics_bits();
   for (std::size_t c = 0; c < kMostCountedChannels && c < static_cast<std::size_t>(update.channel_bits_size()); ++c)
     message.channel_bits[c] = update.channel_bits(static_cast<int>(c));
@@ -216,13 +259,16 @@ void RemoteClients<T>::learn_mean(std::size_t channel, int phase, std::span<cons
   header.mutable_mean()->set_round(round_);
   header.mutable_mean()->set_phase(static_cast<std::uint32_t>(phase));
   header.mutable_mean()->set_channel(static_cast<std::uint32_t>(channel));
-  send_to_hosts(header, {raw_bytes(mean)});
+  const auto bytes = dense_message(mean);
+  traffic_.down_bytes += bytes->size() * cohort_.size();
+  for (const PeerId host : hosts_) hub_.send(host, make_frame(header, {bytes}));
 }
 
 template <class T>
 void RemoteClients<T>::close_round(const RoundView<T>&, std::span<const std::uint8_t> delivered) {
   if (asks_for_memories_) hub_.expect(each(Kind::memory, round_, 0, cohort_));
-  const auto slots = slot_bytes(shared_, kAtClose);
+  const auto slots = slot_bytes(shared_, run_.statistics, kAtClose);
+  traffic_.down_bytes += slots->size() * cohort_.size();
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     std::string marks;
     for (const std::uint32_t position : positions_[h]) marks.push_back(static_cast<char>(delivered[position]));
@@ -233,14 +279,17 @@ void RemoteClients<T>::close_round(const RoundView<T>&, std::span<const std::uin
     hub_.send(hosts_[h], make_frame(header, {slots}));
   }
   awaited_phase_ = kNoPhase;
+  for (std::size_t i = 0; i < cohort_.size(); ++i)
+    if (delivered[i] != 0) last_heard_[cohort_[i]] = round_;
   if (!asks_for_memories_) return;
   const std::vector<Frame> frames = hub_.collect(goes_on_);
   memories_.resize(cohort_.size());
   for (std::size_t i = 0; i < cohort_.size(); ++i) {
     memories_[i].resize(run_.P);
     RawReader reader(frames[i].payload);
-    reader.read(std::span(memories_[i]));
+    reader.read_weights(std::span(memories_[i]), run_.statistics);
     reader.finish();
+    (rule_.replaces() ? traffic_.up_bytes : traffic_.measured_bytes) += frames[i].payload.size();
   }
   if (mirror_ == nullptr) return;
   for (std::uint32_t i = 0; i < cohort_.size(); ++i) {
@@ -272,11 +321,11 @@ template class RemoteClients<double>;
 RemoteSource::RemoteSource(PeerHub& hub, std::function<bool()> goes_on) : hub_(hub), goes_on_(std::move(goes_on)) {}
 
 std::unique_ptr<RunClients<float>> RemoteSource::clients_of(const ClientRequest<float>& request) {
-  return std::make_unique<RemoteClients<float>>(hub_, request, goes_on_);
+  return std::make_unique<RemoteClients<float>>(hub_, request, goes_on_, traffic_);
 }
 
 std::unique_ptr<RunClients<double>> RemoteSource::clients_of(const ClientRequest<double>& request) {
-  return std::make_unique<RemoteClients<double>>(hub_, request, goes_on_);
+  return std::make_unique<RemoteClients<double>>(hub_, request, goes_on_, traffic_);
 }
 
 }  // namespace fl::net

@@ -14,12 +14,18 @@
 
 namespace fl::net {
 
+// Bytes of payloads as the ledger counts them: what is sent to several clients of a peer at once counts for each of them.
+struct Traffic {
+  std::uint64_t up_bytes = 0, down_bytes = 0;
+  std::uint64_t measured_bytes = 0;  // upwards, for measures alone: nobody is charged for them
+};
+
 template <class T>
 class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public ClientProbe<T> {
  public:
   // Offers the run to the hub's peers and waits until they host all clients. The hub outlives it. Throws ConfigError for measures that only
   // a process with simulated clients can take, and Interrupted when goes_on() returns false.
-  RemoteClients(PeerHub& hub, const ClientRequest<T>& request, std::function<bool()> goes_on);
+  RemoteClients(PeerHub& hub, const ClientRequest<T>& request, std::function<bool()> goes_on, Traffic& traffic);
   ~RemoteClients() override;
 
   // RunClients
@@ -32,7 +38,7 @@ class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public
   void require_nothing_after(std::uint64_t) const override {}
 
   // CohortRunner
-  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) override;
+  void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override;
   void skip_round(std::uint32_t round) override;
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override;
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
@@ -62,7 +68,15 @@ class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public
 
   void find_hosts();
   void expect_phase(int phase);
-  void send_to_hosts(const wire::Header& header, const std::vector<std::shared_ptr<const Bytes>>& payload) const;
+  // What a round opens with beside models, as bytes.
+  struct Sections {
+    std::shared_ptr<const Bytes> initial, missed, broadcast, replacement;
+  };
+  void add_models(const std::vector<std::uint32_t>& positions, ModelWriter& writer, wire::Open& open,
+                  std::vector<std::shared_ptr<const Bytes>>& payload);
+  void add_sections(const std::vector<std::uint32_t>& positions, const ModelWriter& writer, bool replaces, const Sections& sections,
+                    wire::Open& open, std::vector<std::shared_ptr<const Bytes>>& payload);
+  [[nodiscard]] std::shared_ptr<const Bytes> weights_of(std::span<const T> vector) const;
   void read_update(const Frame& frame, ClientMessage<T>& message) const;
   void read_norms(const Frame& frame, std::size_t position);
 
@@ -77,11 +91,12 @@ class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public
 
   static constexpr int kNoPhase = -1;
 
-  std::uint32_t round_ = 0;  // that is open, or was last; 0 = none yet
+  Traffic& traffic_;
+  std::vector<std::uint32_t> last_heard_;  // [N] round of each client's last message that counted; 0 = none
+  std::uint32_t round_ = 0, before_ = 0;   // that is open, or was last; 0 = none yet. And the one before that
   int awaited_phase_ = kNoPhase;
   bool is_measured_ = false;
   std::vector<std::uint32_t> cohort_;
-  std::map<PeerId, std::uint32_t> last_round_;         // that a peer was told of
   std::vector<PeerId> hosts_;                          // of the cohort, each once
   std::vector<std::vector<std::uint32_t>> positions_;  // in the cohort, of each host's clients
   std::vector<Frame> frames_;                          // [M] of the phase
@@ -100,10 +115,12 @@ class FL_API RemoteSource final : public ClientSource {
   RemoteSource(PeerHub& hub, std::function<bool()> goes_on);
   [[nodiscard]] std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) override;
   [[nodiscard]] std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) override;
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
  private:
   PeerHub& hub_;
   std::function<bool()> goes_on_;
+  Traffic traffic_;
 };
 
 }  // namespace fl::net

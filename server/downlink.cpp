@@ -6,6 +6,7 @@
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
+#include "fl_core/memory/workspace.hpp"
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/message/payload_segments.hpp"
 
@@ -89,7 +90,8 @@ std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::
   Conversation<T> talk(*channel_.compressor, channel_.scope, channel_.random_key, {});
   talk.open(round);
   talk.speak(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
-  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope, {}, talk.known_levels()};
+  known_ = talk.known_levels();
+  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope, {}, known_};
   return codec::encoded_bits<T>(std::span(&spoken, 1), {}, sent_statistics_);
 }
 
@@ -246,7 +248,13 @@ void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T>
   present_bits_ = bits_since(round_before);
   since_.clear();
   since_.emplace(round_before, present_bits_);
+  model_ = model;
+  round_ = round;
+  held_.clear();
+  written_.clear();
+  if (keeps_messages_ && sends_ == DownSends::difference && round_before > 0) keep_message(round, model);
   for (const std::uint32_t client : cohort) {
+    held_.push_back(last_round_[client]);
     const auto [found, is_new] = since_.try_emplace(last_round_[client], 0);
     if (is_new) found->second = bits_since(last_round_[client]);
     charge(client, found->second, round_before, ledger);
@@ -260,6 +268,85 @@ template <class T>
 void Downlink<T>::charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const {
   const std::uint64_t bits = dense_message_bits<T>(length);
   for (const std::uint32_t client : cohort) ledger.count_down(client, bits, DownCause::phase_means);
+}
+
+template <class T>
+const DownMessage& Downlink<T>::model_for(std::uint32_t position) {
+  const auto [found, is_new] = written_.try_emplace(held_.at(position));
+  if (is_new) found->second = write_since(found->first);
+  return found->second;
+}
+
+// What bits_since() counts, as bytes.
+template <class T>
+DownMessage Downlink<T>::write_since(std::uint32_t last) {
+  const bool is_difference = sends_ == DownSends::difference;
+  if (last == 0) return is_difference || dense_bits_ <= model_bits_ ? write_dense_model() : write_model();
+  if (sends_ == DownSends::changes) {
+    const Payload<T>* changes = changes_since(last);
+    if (changes == nullptr) return write_model();
+    const codec::Channel<T> channel{changes, &change_scope_};
+    std::vector<std::byte> bytes;
+    codec::encode<T>(std::span(&channel, 1), bytes);
+    return {.form = DownForm::changes,
+            .since = last,
+            .parts = {std::make_shared<const std::vector<std::byte>>(std::move(bytes))},
+            .rounds = {}};
+  }
+  if (!is_difference) return write_model();
+  if (bits_until_.back() - bits_until_[last] > dense_bits_) return write_dense_model();
+  DownMessage missed{.form = DownForm::differences, .since = last, .parts = {}, .rounds = {}};
+  for (const auto& [round, bytes] : differences_) {
+    if (round <= last) continue;
+    missed.parts.push_back(bytes);
+    missed.rounds.push_back(round);
+  }
+  return missed;
+}
+
+template <class T>
+DownMessage Downlink<T>::write_dense_model() const {
+  Payload<T> payload;
+  payload.clear(reference().size());
+  payload.num_sent = reference().size();
+  payload.value.resize_discard(reference().size());
+  std::ranges::copy(reference(), payload.value.begin());
+  const codec::Channel<T> channel{&payload, &change_scope_};
+  std::vector<std::byte> bytes;
+  codec::encode<T>(std::span(&channel, 1), bytes);
+  return {.form = DownForm::dense, .since = 0, .parts = {std::make_shared<const std::vector<std::byte>>(std::move(bytes))}, .rounds = {}};
+}
+
+// An exact w is compressed once, for its length; here for its content.
+template <class T>
+DownMessage Downlink<T>::write_model() {
+  Workspace workspace;
+  if (is_exact_) static_cast<void>(compress(Exec{.workspace = &workspace}, round_, model_));
+  return {.form = DownForm::message, .since = 0, .parts = {bytes_of_message(model_)}, .rounds = {}};
+}
+
+// message_, and the statistics of the model behind it.
+template <class T>
+std::shared_ptr<const std::vector<std::byte>> Downlink<T>::bytes_of_message(std::span<const T> model) const {
+  std::vector<T> statistics;
+  for (const Segment& statistic : channel_.scope.statistics)
+    statistics.insert(statistics.end(), model.begin() + static_cast<std::ptrdiff_t>(statistic.begin),
+                      model.begin() + static_cast<std::ptrdiff_t>(statistic.end));
+  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, known_};
+  std::vector<std::byte> bytes;
+  codec::encode<T>(std::span(&channel, 1), bytes, std::span<const T>(statistics).first(sent_statistics_));
+  return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
+
+template <class T>
+void Downlink<T>::keep_message(std::uint32_t round, std::span<const T> model) {
+  differences_.emplace_back(round, bytes_of_message(model));
+  std::uint64_t bits = 0;
+  for (const auto& [kept, bytes] : differences_) bits += 8 * bytes->size();
+  while (bits > dense_bits_ && differences_.size() > 1) {
+    bits -= 8 * differences_.front().second->size();
+    differences_.pop_front();
+  }
 }
 
 template class Downlink<float>;

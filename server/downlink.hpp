@@ -19,19 +19,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "compressors/exchange.hpp"
 #include "fl_core/memory/exec.hpp"
+#include "fl_core/message/down_message.hpp"
 #include "fl_core/message/ledger.hpp"
 #include "fl_core/state/shared_state.hpp"
 
 namespace fl {
 
 template <class T>
-class Downlink {
+class Downlink final : public ModelWriter {
  public:
   // `channel` compresses what is sent down (name "down"): an identity, unless a difference is sent. Statistics that stay with the clients
   // go down once, with the first model that a client is sent.
@@ -40,6 +43,10 @@ class Downlink {
   // Moves w towards the server's model and charges every member of the cohort. The first call sends the initial model.
   void send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
             const SharedState<T>& shared, Ledger& ledger);
+  // The same as bytes, for clients that are elsewhere. keeps_messages() comes before the first round; model_for() may be asked between two.
+  void keep_messages() { keeps_messages_ = true; }
+  [[nodiscard]] const DownMessage& model_for(std::uint32_t position) override;
+  [[nodiscard]] std::uint32_t held_by(std::uint32_t position) const override { return held_.at(position); }
   // Bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
@@ -76,6 +83,11 @@ class Downlink {
   std::uint64_t list_changes(std::uint32_t last, std::size_t n);
   [[nodiscard]] std::uint64_t change_bits(std::uint32_t last);
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
+  [[nodiscard]] DownMessage write_since(std::uint32_t last);
+  [[nodiscard]] DownMessage write_dense_model() const;
+  [[nodiscard]] DownMessage write_model();
+  [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> bytes_of_message(std::span<const T> model) const;
+  void keep_message(std::uint32_t round, std::span<const T> model);
   void charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger);
   // Returns the bits of the shared slots that every member is sent, or of those that members are sent who missed the round before.
   [[nodiscard]] std::uint64_t broadcast_bits(const SharedState<T>& shared) const;
@@ -97,9 +109,17 @@ class Downlink {
   std::vector<std::uint32_t> last_round_;               // [N] last round in which the client held w; 0 = never
   std::map<std::uint32_t, std::uint64_t> since_;        // bits of this round's messages, by the last round of their receivers
   std::map<std::size_t, std::uint64_t> bits_of_count_;  // the same, by the number of coordinates that changed since
-  std::uint64_t present_bits_ = 0;                      // of this round's message to those who held w of the round before
-  std::uint64_t dense_bits_ = 0;                        // of w in the run's precision
-  std::uint64_t model_bits_ = 0;                        // of w as the operator sends it; 0 = none was sent yet
+  bool keeps_messages_ = false;
+  std::vector<std::uint32_t> held_;               // [M] last round in which each member of the cohort held w, before this one
+  std::map<std::uint32_t, DownMessage> written_;  // this round's, by that round
+  // Compressed differences of the last rounds: as many as are shorter than w together.
+  std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences_;
+  MessageLevels known_;             // what the receiver of message_ knows of its levels
+  std::span<const T> model_;        // x [P] of this round
+  std::uint32_t round_ = 0;         // that was sent last
+  std::uint64_t present_bits_ = 0;  // of this round's message to those who held w of the round before
+  std::uint64_t dense_bits_ = 0;    // of w in the run's precision
+  std::uint64_t model_bits_ = 0;    // of w as the operator sends it; 0 = none was sent yet
 };
 
 extern template class Downlink<float>;

@@ -162,8 +162,10 @@ void Round<T>::open(std::uint32_t round, bool measure) {
             .measure = measure,
             .cohort = plan_.cohort};
   parts_.feedback.derive(view(), parts_.shared);
-  parts_.runner.open_round(view(), absence_.replacement(parts_.state),
-                           next_round_ != 0 ? std::span<const std::uint32_t>(next_plan_.cohort) : std::span<const std::uint32_t>());
+  const std::vector<T> replacement = absence_.replacement(parts_.state);
+  RoundOpening<T> opening{.replacement = replacement, .model = &parts_.downlink};
+  if (next_round_ != 0) opening.next_cohort = next_plan_.cohort;
+  parts_.runner.open_round(view(), opening);
 }
 
 // One phase: messages from every client, their bits, their weighted sums.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "fl_core/message/down_message.hpp"
 #include "fl_core/message/ledger.hpp"
 #include "fl_core/message/payload.hpp"
 #include "fl_core/round/client_measures.hpp"
@@ -27,15 +28,21 @@ struct ClientMessage {
   std::span<const std::byte> encoded;
 };
 
+// What the server says when a round opens, beside the order and the model.
+template <class T>
+struct RoundOpening {
+  std::span<const T> replacement{};              // [P] takes the place of the error memory of those who come back; empty: the rule has none
+  std::span<const std::uint32_t> next_cohort{};  // that of the round after, where it is known
+  ModelWriter* model = nullptr;                  // writes the model for clients elsewhere; null: they share the server's process
+};
+
 template <class T>
 class CohortRunner {
  public:
   virtual ~CohortRunner() = default;
 
   // A round opens for its cohort: clients learn the order, the model and what is shared, and those who come back settle their error memory.
-  // `replacement` [P] takes its place where the rule of absence says so, and is empty elsewhere; `next_cohort` is that of the round after,
-  // where it is known.
-  virtual void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) = 0;
+  virtual void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) = 0;
   // A round without clients passes.
   virtual void skip_round(std::uint32_t round) = 0;
   // Whether it is of use to say who comes next.

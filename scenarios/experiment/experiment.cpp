@@ -53,10 +53,13 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
     simulated_ = simulated.get();
     clients_ = std::move(simulated);
   }
-  server_ = make_server_side<T>(
-      scenario_, problem_.layers(), std::move(parts), method_, run_, *shared_, {clients_->clients(), &clients_->probe()},
-      {.step_size = step_size_, .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned, .times = machine_.times},
-      model_.span(), pool_);
+  server_ = make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *shared_,
+                                {clients_->clients(), &clients_->probe()},
+                                {.step_size = step_size_,
+                                 .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
+                                 .times = machine_.times,
+                                 .keeps_messages = machine_.source != nullptr},
+                                model_.span(), pool_);
 }
 
 template <class T>

@@ -33,6 +33,7 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
   if (absence.replaces()) side.state->declare({.name = kAbsentMean, .owner = SlotOwner::server});
   side.downlink = std::make_unique<Downlink<T>>(make_channel<T>(scenario, layers, "down", scenario.down, 0xD0, Device::cpu),
                                                 scenario.down.sends(), run.num_clients, run.P, run.local_statistics);
+  if (place.keeps_messages) side.downlink->keep_messages();
   side.round =
       std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, clients.runner,
                                                clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},

@@ -27,6 +27,7 @@ struct ServerPlace {
   double step_size = 1;       // gamma
   Device sums = Device::cpu;  // the memory of sums of messages: pinned where a GPU adds them up
   RoundTimes* times = nullptr;
+  bool keeps_messages = false;  // of the downlink, for clients in other processes
 };
 
 // The clients of a run as the server has them.

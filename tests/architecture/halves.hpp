@@ -74,7 +74,7 @@ class ClientHalf {
     archive.list(replacement);
     archive.finish();
     method_.feedback->derive(view(), shared_);
-    side_->clients().open_round(view(), replacement, {});
+    side_->clients().open_round(view(), {.replacement = replacement});
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
@@ -146,8 +146,8 @@ class Wire final : public CohortRunner<T> {
   // `shared` is the server's.
   Wire(ClientHalf<T>& clients, SharedState<T>& shared) : clients_(clients), shared_(shared) {}
 
-  void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t>) override {
-    clients_.open(opening(round, replacement));
+  void open_round(const RoundView<T>& round, const RoundOpening<T>& known) override {
+    clients_.open(opening(round, known.replacement));
   }
   void skip_round(std::uint32_t round) override { clients_.skip(round); }
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {

@@ -31,9 +31,10 @@ inline RunResult run_simulated(const std::string& text) {
 // What a run over the network came to.
 struct NetworkRun {
   RunResult result;
-  std::string error;                    // of the server; "" = none
+  std::string error;                     // of the server; "" = none
   std::vector<std::string> peer_errors;  // of the peers, "" = none
   net::WireCounts counts;
+  net::Traffic traffic;
 };
 
 // Plays the scenario with one peer for each text of ids, which join in this order or all at once.
@@ -63,6 +64,7 @@ inline NetworkRun run_over_network(const std::string& text, const std::vector<st
       run.error = error.what();
     }
     run.counts = hub.counts();
+    run.traffic = clients.traffic();
   }
   for (std::thread& peer : peers) peer.join();
   return run;
@@ -81,6 +83,10 @@ inline void expect_same_run(const std::string& text, const RunResult& simulated,
   EXPECT_EQ(simulated.record.checksum, network.result.record.checksum);
   ASSERT_EQ(simulated.rows.size(), network.result.rows.size());
   EXPECT_TRUE(bytes_of_rows(text, simulated.rows) == bytes_of_rows(text, network.result.rows));
+  std::uint64_t up = 0, down = 0;
+  for (const RoundRow& row : simulated.rows) up += row.bits_up, down += row.bits_down;
+  EXPECT_EQ(8 * network.traffic.up_bytes, up) << "bits of the ledger, and bytes of payloads on sockets";
+  EXPECT_EQ(8 * network.traffic.down_bytes, down) << "bits of the ledger, and bytes of payloads on sockets";
 }
 
 }  // namespace fl::test

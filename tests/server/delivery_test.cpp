@@ -70,7 +70,7 @@ TEST(Delivery, OfNobodyLeavesNoWeight) {
 // Clients whose messages are bytes alone.
 class Far final : public CohortRunner<double> {
  public:
-  void open_round(const RoundView<double>&, std::span<const double>, std::span<const std::uint32_t>) override {}
+  void open_round(const RoundView<double>&, const RoundOpening<double>&) override {}
   void skip_round(std::uint32_t) override {}
   std::span<const ClientMessage<double>> exchange(const RoundView<double>&, int) override { return {}; }
   [[nodiscard]] const Payload<double>* payload(std::size_t, std::uint32_t) const override { return nullptr; }

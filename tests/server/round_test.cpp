@@ -191,7 +191,7 @@ class FourClients final : public CohortRunner<double> {
   }
   [[nodiscard]] double first(std::uint32_t i) { return clients.of_client("error", i)[0]; }
 
-  void open_round(const RoundView<double>&, std::span<const double>, std::span<const std::uint32_t>) override {}
+  void open_round(const RoundView<double>&, const RoundOpening<double>&) override {}
   void skip_round(std::uint32_t) override {}
   std::span<const ClientMessage<double>> exchange(const RoundView<double>&, int) override { return {}; }
   [[nodiscard]] const Payload<double>* payload(std::size_t, std::uint32_t) const override { return nullptr; }

@@ -1,0 +1,44 @@
+// The clients' end of the downlink: the model w as it arrives in bytes (fl_core/message/down_message.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "compressors/exchange.hpp"
+#include "fl_core/memory/workspace.hpp"
+#include "fl_core/message/down_message.hpp"
+
+namespace fl {
+
+template <class T>
+class ModelReader {
+ public:
+  // `channel` is the downlink's (name "down"), for models of P entries.
+  ModelReader(ExchangeChannel<T> channel, std::size_t P);
+
+  // Moves w to that of `round`. The message may tell of rounds whose w is here already: these are left out. Returns why the bytes are no
+  // such message, or "".
+  [[nodiscard]] std::string read(std::uint32_t round, const DownMessage& message);
+  // w [P] of the round that was read last; zeros before the first.
+  [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
+  // That round; 0 = none.
+  [[nodiscard]] std::uint32_t round() const { return round_; }
+
+ private:
+  [[nodiscard]] std::string read_whole(std::span<const std::byte> bytes, const Scope& scope);
+  [[nodiscard]] std::string read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference);
+
+  ExchangeChannel<T> channel_;
+  Scope whole_;  // the model as one vector
+  Buffer<T> reference_;
+  Payload<T> message_;
+  std::uint32_t round_ = 0;
+  Workspace workspace_;
+};
+
+extern template class ModelReader<float>;
+extern template class ModelReader<double>;
+
+}  // namespace fl
