@@ -92,11 +92,11 @@ class Clients {
     for (std::size_t j = 0; j < n; ++j) e[j] += g[j];
   }
   // All phases of one round, in which the first client's message stands for the mean.
-  void compress(Conversation<T>& talk) {
-    for (talk.open(round_++);;) {
-      talk.speak(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
-      if (talk.is_last()) return;
-      talk.hear({messages_[0].value.data(), messages_[0].num_sent}, {});
+  void compress(Conversation<T>& conversation) {
+    for (conversation.open(round_++);;) {
+      conversation.speak(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
+      if (conversation.is_last()) return;
+      conversation.hear({messages_[0].value.data(), messages_[0].num_sent}, {});
     }
   }
   [[nodiscard]] std::size_t sent() const { return messages_[0].num_sent; }

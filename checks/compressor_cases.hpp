@@ -150,18 +150,18 @@ class Sender {
     outcome.memory.assign(memory_.size(), T(-77));
     outcome.state.assign(block.K * block.P, T(-77));
     outcome.shared = shared_;
-    Conversation<T> talk(compressor_, scope_, kKey, outcome.shared);
-    talk.open(round_);
-    Said<T> said = talk.hold(exec_,
-                             {.clients = block.ids,
-                              .input = block.input(),
-                              .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
-                              .remembered = rows_view<const T>(memory_.data(), block.K, L),
-                              .remember = rows_view(outcome.memory.data(), block.K, L)},
-                             block_size, [](const Payload<T>& message, const Scope& scope) {
-                               demand_well_formed(message, scope);
-                               demand_well_formed(message.on_wire(), scope);
-                             });
+    Conversation<T> conversation(compressor_, scope_, kKey, outcome.shared);
+    conversation.open(round_);
+    Said<T> said = conversation.hold(exec_,
+                                     {.clients = block.ids,
+                                      .input = block.input(),
+                                      .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
+                                      .remembered = rows_view<const T>(memory_.data(), block.K, L),
+                                      .remember = rows_view(outcome.memory.data(), block.K, L)},
+                                     block_size, [](const Payload<T>& message, const Scope& scope) {
+                                       demand_well_formed(message, scope);
+                                       demand_well_formed(message.on_wire(), scope);
+                                     });
     outcome.messages = std::move(said.messages);
     outcome.c = std::move(said.alone);
     if (state_in_place) outcome.state = block.e;
@@ -174,15 +174,15 @@ class Sender {
   void set_shared(std::vector<T> shared) { shared_ = std::move(shared); }
   // What the receiver makes of the decoded message of client k of a block.
   void receive(const Block<T>& block, std::size_t k, Payload<T>& decoded) {
-    Conversation<T> talk(compressor_, scope_, kKey, {});
-    talk.open(round_);
+    Conversation<T> conversation(compressor_, scope_, kKey, {});
+    conversation.open(round_);
     Payload<T>* message = &decoded;
-    talk.reconstruct(exec_, std::span(block.ids).subspan(k, 1), std::span<Payload<T>* const>(&message, 1));
+    conversation.reconstruct(exec_, std::span(block.ids).subspan(k, 1), std::span<Payload<T>* const>(&message, 1));
   }
   [[nodiscard]] MessageLevels known_levels() const {
-    Conversation<T> talk(compressor_, scope_, kKey, {});
-    talk.open(round_);
-    return talk.known_levels();
+    Conversation<T> conversation(compressor_, scope_, kKey, {});
+    conversation.open(round_);
+    return conversation.known_levels();
   }
 
   static constexpr std::uint64_t kKey = 0x1234567;

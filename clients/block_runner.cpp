@@ -133,10 +133,10 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
     const ClientBlock<T> block = open_block(exec, round, index);
     RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)].times;
     if (phase == 0) {
-      const Lap lap(lap_of(times, &RoundTimes::train_s));
+      const ScopedTimer timer(seconds_in(times, &RoundTimes::train_s));
       train(exec, round, block);
     }
-    const Lap lap(lap_of(times, &RoundTimes::compress_s));
+    const ScopedTimer timer(seconds_in(times, &RoundTimes::compress_s));
     if (phase == 0 && keeps_updates_)
       on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
     send_block(exec, round, block, phase);
@@ -311,9 +311,10 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
                               const Send<T>& send) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const CompressContext<T> known = channel.context(round, phase, block.clients);
-  Conversation<T> talk(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
-  if (!channel.shared_slot.empty()) talk.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
-  talk.open(known.round, known.step_size, phase);
+  Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
+  if (!channel.shared_slot.empty())
+    conversation.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
+  conversation.open(known.round, known.step_size, phase);
   Speakers<T> speakers{.clients = block.clients, .input = send.input, .state = send.state};
   open_memory(exec, round, block, channel.client_slot, !send.dense, speakers);
   if (send.dense || channel.device == exec.device) {
@@ -322,12 +323,12 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
     speakers.state = reachable(exec, speakers.state, frame);
     speakers.remembered = reachable(exec, speakers.remembered, frame);
     speakers.remember = reachable(exec, speakers.remember, frame);
-    talk.speak(exec, speakers, block.messages[c]);
+    conversation.speak(exec, speakers, block.messages[c]);
     synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
-    talk.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
+    conversation.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
   });
 }
 

@@ -170,14 +170,14 @@ void Round<T>::open(std::uint32_t round, bool measure) {
 template <class T>
 void Round<T>::collect(int phase) {
   const std::span<const ClientMessage<T>> messages = [&] {
-    const Lap lap(lap_of(settings_.times, &RoundTimes::exchange_s));
+    const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::exchange_s));
     return parts_.runner.exchange(view(), phase);
   }();
   for (const ClientMessage<T>& message : messages)
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
   delivery_.take(messages, plan_.cohort_weight);
   {
-    const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+    const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
     reader_.read(view(), phase, messages, parts_.runner);
   }
   work_.clear();
@@ -203,7 +203,7 @@ void Round<T>::average_statistics() {
 
 template <class T>
 void Round<T>::aggregate(int phase, std::size_t c) {
-  const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+  const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   std::vector<const Payload<T>*>& arrived = arrived_[c];

@@ -183,14 +183,14 @@ template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundTimes* times = machine_.times;
   if (times != nullptr) ++times->rounds;
-  const Lap whole(lap_of(times, &RoundTimes::total_s));
+  const ScopedTimer timer(seconds_in(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
   if (average_) average_->add<T>(model_.span());
   measure_set_.before_round(r, model_.span());
   clients_->probe().keep_updates(measure_set_.needs(due, &MeasureCost::updates));
   server_.round->play(r, measure_set_.needs(due, &MeasureCost::messages));
-  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+  const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
   if (measure_set_.is_due("messages", due)) watch_contract(r);
   measures_->measure(row, due);
   return row;

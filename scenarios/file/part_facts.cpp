@@ -81,11 +81,11 @@ std::string messages_of(Compressor<float>& op, const Scope& scope) {
                           .remembered = rows_view<const float>(before.data(), 1, before.size()),
                           .remember = rows_view(after.data(), 1, after.size())};
   speaker.input.add(1.0f, rows_view<const float>(x.data(), 1, x.size()));
-  Conversation<float> talk(op, scope, 1);
-  talk.open(1);
-  const MessageLevels known = talk.known_levels();
+  Conversation<float> conversation(op, scope, 1);
+  conversation.open(1);
+  const MessageLevels known = conversation.known_levels();
   std::string text;
-  (void)talk.hold(exec, speaker, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
+  (void)conversation.hold(exec, speaker, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
     const codec::Channel<float> channel{&message.on_wire(), &vector, {}, known};
     const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
     text += (text.empty() ? "" : ", then ") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";

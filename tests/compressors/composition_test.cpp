@@ -230,9 +230,9 @@ TEST(SketchedSgd, FindsTheHeavyEntriesOfTheMean) {
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
-  Conversation<double> talk(*op, scope, 7);
-  talk.open(0);
-  const Said<double> said = talk.hold(exec, speakers);
+  Conversation<double> conversation(*op, scope, 7);
+  conversation.open(0);
+  const Said<double> said = conversation.hold(exec, speakers);
   for (std::size_t j = 0; j < kSize; ++j) {
     const bool is_heavy = j == 5 || j == 122 || j == 300;
     EXPECT_NEAR(said.mean[j], is_heavy ? (x[0][j] + x[1][j] + x[2][j]) / 3 : 0.0, 1e-15) << j;

@@ -59,16 +59,16 @@ TEST(Conversation, MovesTheSharedStateBetweenPhases) {
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
-  Conversation<double> talk(op, scope, 9);
-  talk.open(1);
-  const Said<double> said = talk.hold(exec, speakers, 1);
+  Conversation<double> conversation(op, scope, 9);
+  conversation.open(1);
+  const Said<double> said = conversation.hold(exec, speakers, 1);
   EXPECT_EQ(op.heard, (Vector{9, 9, 2, 2})) << "the key's state, and then the mean of the halves";
   EXPECT_FALSE(op.wrote_state) << "state is written in the last phase";
   EXPECT_EQ(said.messages.size(), 2u);
   EXPECT_EQ(said.messages[0][1].length, 2u);
   EXPECT_EQ(said.alone, (Vector{4, 0, 2, 12, 8, 6}));
   EXPECT_EQ(said.mean, (Vector{8, 4, 4}));
-  EXPECT_TRUE(talk.is_over());
+  EXPECT_TRUE(conversation.is_over());
 
   Vector kept = {5, 5};  // of someone else, who has it afterwards
   Conversation<double> other(op, scope, 9, kept);

@@ -54,9 +54,9 @@ Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x,
                       .remembered = rows_view<const T>(memory.data(), 1, memory.size()),
                       .remember = rows_view(sent.memory.data(), 1, memory.size())};
   speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
-  Conversation<T> talk(op, scope, 42);
-  talk.open(round, step_size);
-  Said<T> said = talk.hold(exec, speaker);
+  Conversation<T> conversation(op, scope, 42);
+  conversation.open(round, step_size);
+  Said<T> said = conversation.hold(exec, speaker);
   sent.message = std::move(said.messages.back()[0]);
   sent.dense = std::move(said.alone);
   return sent;

@@ -43,14 +43,14 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   const std::size_t L = op->client_state_size(scope);
   const std::vector<T> before(K * L, T(0));
   std::vector<T> after(K * L);
-  Conversation<T> talk(*op, scope, 42);
-  talk.open(3);
-  talk.speak(block.exec,
-             {.clients = clients,
-              .input = block.input(2),
-              .remembered = rows_view<const T>(before.data(), K, L),
-              .remember = rows_view(after.data(), K, L)},
-             block.out());
+  Conversation<T> conversation(*op, scope, 42);
+  conversation.open(3);
+  conversation.speak(block.exec,
+                     {.clients = clients,
+                      .input = block.input(2),
+                      .remembered = rows_view<const T>(before.data(), K, L),
+                      .remember = rows_view(after.data(), K, L)},
+                     block.out());
   return std::move(block.payloads);
 }
 

@@ -131,26 +131,26 @@ Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, S
   const std::size_t L = op->client_state_size(scope);
   Buffer<T> before(block.K * L, device), after(block.K * L, device);
   std::vector<T> estimate(block.P);
-  Conversation<T> talk(*op, scope, 42);
+  Conversation<T> conversation(*op, scope, 42);
 
   Outcome<T> outcome;
   std::vector<Payload<T>> messages(block.K);
   std::vector<Payload<T>*> pointers;
   for (Payload<T>& message : messages) pointers.push_back(&message);
   for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
-    for (talk.open(round); !talk.is_over();) {
-      talk.speak(exec,
-                 {.clients = block.clients,
-                  .input = input,
-                  .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
-                  .remembered = {before.data(), rows.data(), block.K, L, L},
-                  .remember = {after.data(), rows.data(), block.K, L, L}},
-                 pointers);
+    for (conversation.open(round); !conversation.is_over();) {
+      conversation.speak(exec,
+                         {.clients = block.clients,
+                          .input = input,
+                          .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
+                          .remembered = {before.data(), rows.data(), block.K, L, L},
+                          .remember = {after.data(), rows.data(), block.K, L, L}},
+                         pointers);
       for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
       const Payload<T>& first = *(outcome.messages.end() - block.K);
       std::vector<T> mean(first.length);
-      if (talk.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
-      talk.hear(mean, estimate);
+      if (conversation.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
+      conversation.hear(mean, estimate);
     }
     before.swap(after);
   }
