@@ -94,9 +94,9 @@ class Clients {
   // All phases of one round, in which the first client's message stands for the mean.
   void compress(Conversation<T>& conversation) {
     for (conversation.open(round_++);;) {
-      conversation.speak(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
+      conversation.send(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
       if (conversation.is_last()) return;
-      conversation.hear({messages_[0].value.data(), messages_[0].num_sent}, {});
+      conversation.receive({messages_[0].value.data(), messages_[0].num_sent}, {});
     }
   }
   [[nodiscard]] std::size_t sent() const { return messages_[0].num_sent; }
@@ -155,20 +155,20 @@ class Contender {
     }
     op_ = make_part<Compressor<T>>("compressor", work.kind, options, Device::cpu, kPrecisionOf<T>);
     scope_ = op_->adapt(scope_);
-    talk_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
+    conversation_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
   }
   void run() {
-    if (talk_ == nullptr)
+    if (conversation_ == nullptr)
       clients_.add_in_place();
     else
-      clients_.compress(*talk_);
+      clients_.compress(*conversation_);
   }
 
  private:
   Clients<T>& clients_;
   Scope scope_;
   std::unique_ptr<Compressor<T>> op_;
-  std::unique_ptr<Conversation<T>> talk_;
+  std::unique_ptr<Conversation<T>> conversation_;
 };
 
 // Times each work once, starting from the same error vectors, `repeats` times over. `inner` calls make one measurement. Seconds of the

@@ -152,18 +152,19 @@ class Sender {
     outcome.shared = shared_;
     Conversation<T> conversation(compressor_, scope_, kKey, outcome.shared);
     conversation.open(round_);
-    Said<T> said = conversation.hold(exec_,
-                                     {.clients = block.ids,
-                                      .input = block.input(),
-                                      .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
-                                      .remembered = rows_view<const T>(memory_.data(), block.K, L),
-                                      .remember = rows_view(outcome.memory.data(), block.K, L)},
-                                     block_size, [](const Payload<T>& message, const Scope& scope) {
-                                       demand_well_formed(message, scope);
-                                       demand_well_formed(message.on_wire(), scope);
-                                     });
-    outcome.messages = std::move(said.messages);
-    outcome.c = std::move(said.alone);
+    Transcript<T> transcript =
+        conversation.hold(exec_,
+                          {.clients = block.ids,
+                           .input = block.input(),
+                           .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
+                           .remembered = rows_view<const T>(memory_.data(), block.K, L),
+                           .remember = rows_view(outcome.memory.data(), block.K, L)},
+                          block_size, [](const Payload<T>& message, const Scope& scope) {
+                            demand_well_formed(message, scope);
+                            demand_well_formed(message.on_wire(), scope);
+                          });
+    outcome.messages = std::move(transcript.messages);
+    outcome.c = std::move(transcript.alone);
     if (state_in_place) outcome.state = block.e;
     return outcome;
   }

@@ -117,7 +117,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
-    channels_[c].speaks = exchange_.channels[c].speaks(round.order.round, phase);
+    channels_[c].is_active = exchange_.channels[c].is_active_in(round.order.round, phase);
   }
   writer_.open_phase(round, phase, block_size_);
   if (exchange_.num_phases() > 1 && phase == 0)
@@ -257,7 +257,7 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
+    if (channels_[c].is_active) send_channel(exec, round, block, phase, c);
   writer_.inspect(exec, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, refused_); });
 }
@@ -295,14 +295,14 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
 // What the operator remembers of the block's clients. One that does not run, as everything is sent, remembers what it remembered.
 template <class T>
 void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot,
-                                 bool runs, Speakers<T>& speakers) {
+                                 bool runs, Senders<T>& senders) {
   if (slot.empty()) return;
-  speakers.remembered = block.stored(round.state, slot);
-  speakers.remember = block.shadow(round.state, slot);
+  senders.remembered = block.stored(round.state, slot);
+  senders.remember = block.shadow(round.state, slot);
   if (runs) return;
   const Exec& where = is_plain() ? exec : host_exec(exec);
   Workspace::Frame frame(*where.workspace);
-  copy_rows(where, reachable(where, speakers.remembered, frame), reachable(where, speakers.remember, frame));
+  copy_rows(where, reachable(where, senders.remembered, frame), reachable(where, senders.remember, frame));
 }
 
 // The operator runs with the block, or on the CPU's threads.
@@ -315,26 +315,26 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
   if (!channel.shared_slot.empty())
     conversation.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
   conversation.open(known.round, known.step_size, phase);
-  Speakers<T> speakers{.clients = block.clients, .input = send.input, .state = send.state};
-  open_memory(exec, round, block, channel.client_slot, !send.dense, speakers);
+  Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
+  open_memory(exec, round, block, channel.client_slot, !send.dense, senders);
   if (send.dense || channel.device == exec.device) {
     Workspace::Frame frame(*exec.workspace);
-    speakers.input = reachable(exec, speakers.input, frame);
-    speakers.state = reachable(exec, speakers.state, frame);
-    speakers.remembered = reachable(exec, speakers.remembered, frame);
-    speakers.remember = reachable(exec, speakers.remember, frame);
-    conversation.speak(exec, speakers, block.messages[c]);
+    senders.input = reachable(exec, senders.input, frame);
+    senders.state = reachable(exec, senders.state, frame);
+    senders.remembered = reachable(exec, senders.remembered, frame);
+    senders.remember = reachable(exec, senders.remember, frame);
+    conversation.send(exec, senders, block.messages[c]);
     synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
-    conversation.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
+    conversation.send(host, senders.slice(part.first - block.first, part.K), part.messages[c]);
   });
 }
 
 template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
-  return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
+  return channels_[channel].is_active ? &channels_[channel].payloads[position] : nullptr;
 }
 
 template <class T>

@@ -85,7 +85,7 @@ class BlockRunner final {
     std::vector<Payload<T>> payloads;   // [M]
     std::vector<Payload<T>*> pointers;  // [M]
     bool takes_part = true;             // in this round
-    bool speaks = true;                 // in the current phase
+    bool is_active = true;              // in the current phase
   };
 
   template <class Work>
@@ -104,7 +104,7 @@ class BlockRunner final {
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot, bool runs,
-                   Speakers<T>& speakers);
+                   Senders<T>& senders);
   void compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
                 const Send<T>& send);
   void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,

@@ -256,7 +256,7 @@ class Training final : public DeviceTraining<T> {
     return round.run.normalises() ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
-  // The choice hears of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
+  // The choice is told the times of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
   // one piece, at other addresses; so the third records the steps and the fourth repeats them.
   void note_time(double seconds_per_row) {
     if (std::exchange(way_before_, wave_choice_.way()) == wave_choice_.way()) wave_choice_.took(seconds_per_row);

@@ -91,9 +91,9 @@ class FL_API ClientState {
   [[nodiscard]] std::size_t P() const { return P_; }
 
   // Client state that is all zero, as that of clients that never took part, takes a byte each. Where there is a page file that may be
-  // kept, a checkpoint speaks of its places instead of repeating it; either kind is read with any memory.
+  // kept, a checkpoint refers to its places instead of repeating it; either kind is read with any memory.
   void persist(Archive& archive);
-  // The name of the page file that persist() will speak of, "" = none.
+  // The name of the page file that persist() will refer to, "" = none.
   [[nodiscard]] std::string page_file();
   // The checkpoint that persist() was written to is on disk.
   void commit_checkpoint();

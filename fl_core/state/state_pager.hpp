@@ -8,7 +8,7 @@
 // Frames in memory that a GPU shares are read and written by copies on a stream of the pager's own, from and to a pinned record, so that
 // the host touches none of their pages.
 //
-// Checkpoints are made by copy on write. The places that the last one speaks of are never overwritten: a client that changed since is
+// Checkpoints are made by copy on write. The places that the last one refers to are never overwritten: a client that changed since is
 // written to a new place, and its old one is given out again only when the next checkpoint is on disk (`commit`). So a checkpoint costs
 // what changed since the one before, and the one before stays whole until then.
 //

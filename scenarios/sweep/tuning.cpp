@@ -243,7 +243,7 @@ class Tuner {
         if (runs_.has_failed(candidate->cell))
           search.stop();
         else
-          search.hear(runs_.bits(candidate->cell, Against::bits_up));
+          search.observe(runs_.bits(candidate->cell, Against::bits_up));
       }
     }
     for (auto& [candidate, search] : searches) {
@@ -260,7 +260,7 @@ class Tuner {
       candidate.matched = value;
       return true;
     } catch (const ConfigError&) {
-      if (!search.has_heard()) throw;
+      if (!search.has_observed()) throw;
       search.stop();
       return false;
     }

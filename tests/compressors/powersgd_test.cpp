@@ -29,12 +29,12 @@ struct Workers {
   }
 
   void round(const std::vector<double>& x, std::uint32_t number) {
-    Speakers<double> speakers{.clients = ids, .state = {StateRule::residual, rows_view(residual.data(), n, kP)}};
-    speakers.input.add(1.0, rows_view<const double>(x.data(), n, kP));
+    Senders<double> senders{.clients = ids, .state = {StateRule::residual, rows_view(residual.data(), n, kP)}};
+    senders.input.add(1.0, rows_view<const double>(x.data(), n, kP));
     conversation.open(number);
-    const Said<double> said = conversation.hold(exec, speakers);
-    estimate = said.mean;
-    for (const auto& messages : said.messages) elements += messages[0].length;
+    const Transcript<double> transcript = conversation.hold(exec, senders);
+    estimate = transcript.mean;
+    for (const auto& messages : transcript.messages) elements += messages[0].length;
   }
 
   // |estimate - mean x|^2 over the matrix

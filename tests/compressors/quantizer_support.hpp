@@ -34,13 +34,13 @@ struct Sent {
     Workspace workspace;
     Exec exec;
     exec.workspace = &workspace;
-    Speakers<T> speaker{.clients = {&client, 1}};
-    speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+    Senders<T> sender{.clients = {&client, 1}};
+    sender.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
     Conversation<T> conversation(op, scope, 99);
     conversation.open(round);
-    Said<T> said = conversation.hold(exec, speaker);
-    message = std::move(said.messages.back()[0]);
-    c = std::move(said.alone);
+    Transcript<T> transcript = conversation.hold(exec, sender);
+    message = std::move(transcript.messages.back()[0]);
+    c = std::move(transcript.alone);
   }
   Payload<T> message;
   std::vector<T> c;

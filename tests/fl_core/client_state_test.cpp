@@ -197,7 +197,7 @@ TEST_F(ClientStateTest, GoesOnFromACheckpointWithAnyMemory) {
         EXPECT_EQ(first->page_file().empty(), !from_little);
         first->commit_checkpoint();
       }
-      EXPECT_EQ(files().size(), from_little ? 1u : 0u) << "kept, because the checkpoint speaks of it";
+      EXPECT_EQ(files().size(), from_little ? 1u : 0u) << "kept, because the checkpoint refers to it";
       const auto second = to_little ? paged(kCohort + 1) : whole();
       load(*second, bytes);
       expect_same(*second, *expected);

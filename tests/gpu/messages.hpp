@@ -45,12 +45,12 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   std::vector<T> after(K * L);
   Conversation<T> conversation(*op, scope, 42);
   conversation.open(3);
-  conversation.speak(block.exec,
-                     {.clients = clients,
-                      .input = block.input(2),
-                      .remembered = rows_view<const T>(before.data(), K, L),
-                      .remember = rows_view(after.data(), K, L)},
-                     block.out());
+  conversation.send(block.exec,
+                    {.clients = clients,
+                     .input = block.input(2),
+                     .remembered = rows_view<const T>(before.data(), K, L),
+                     .remember = rows_view(after.data(), K, L)},
+                    block.out());
   return std::move(block.payloads);
 }
 

@@ -139,18 +139,18 @@ Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, S
   for (Payload<T>& message : messages) pointers.push_back(&message);
   for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
     for (conversation.open(round); !conversation.is_over();) {
-      conversation.speak(exec,
-                         {.clients = block.clients,
-                          .input = input,
-                          .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
-                          .remembered = {before.data(), rows.data(), block.K, L, L},
-                          .remember = {after.data(), rows.data(), block.K, L, L}},
-                         pointers);
+      conversation.send(exec,
+                        {.clients = block.clients,
+                         .input = input,
+                         .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
+                         .remembered = {before.data(), rows.data(), block.K, L, L},
+                         .remember = {after.data(), rows.data(), block.K, L, L}},
+                        pointers);
       for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
       const Payload<T>& first = *(outcome.messages.end() - block.K);
       std::vector<T> mean(first.length);
       if (conversation.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
-      conversation.hear(mean, estimate);
+      conversation.receive(mean, estimate);
     }
     before.swap(after);
   }
