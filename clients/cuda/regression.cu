@@ -69,7 +69,7 @@ __device__ T largest_of_lanes(T x) {
 
 // One client's parameters, and its minibatch's rows and slopes by the outputs, in the block's memory.
 template <class T>
-struct Place {
+struct ClientScratch {
   RegressionForm form;
   T* y;                // [P]
   T* d;                // [rows,outputs]
@@ -88,7 +88,8 @@ __device__ void for_classes(std::uint32_t classes, const Use& use) {
 
 // Outputs of kRowsAtOnce rows from `first` on into place.d; a warp. kClasses of them at a time.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, unsigned lane) {
+__device__ void outputs_of_rows(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+                                unsigned lane) {
   const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
   const std::uint32_t here = B - first < kRowsAtOnce ? B - first : kRowsAtOnce;
   using Row = Features<T, kPixels>;
@@ -134,7 +135,8 @@ __device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data
 
 // Replaces outputs by slopes of each row's loss; a warp.
 template <class T>
-__device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, unsigned lane) {
+__device__ void slopes_of_rows(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+                               unsigned lane) {
   const auto C = static_cast<std::uint32_t>(place.form.outputs);
   const std::uint32_t end = B - first < kRowsAtOnce ? B : first + kRowsAtOnce;
   if (place.form.loss != NetworkForm::Loss::softmax) {
@@ -165,7 +167,7 @@ __device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data,
 // Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU; a thread
 // has the columns of some features, kThreads apart.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void move(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
+__device__ void move(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
                      const Regulariser& regulariser, T* v) {
   constexpr unsigned kOwn = kFeaturesAtOnce<T>;
   const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
             DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
   FL_BLOCK_MEMORY(T, memory);
   const std::size_t P = form.size();
-  const Place<T> place{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
+  const ClientScratch<T> place{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (std::size_t k = blockIdx.x; k < clients; k += gridDim.x) {
     for (std::size_t j = threadIdx.x; j < P; j += kThreads) place.y[j] = step.w[j];

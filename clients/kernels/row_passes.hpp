@@ -31,7 +31,7 @@ template <class Source>
 // Margins of a block; columns up to padded(count) become zero. kAdd: block_add of the same block follows.
 template <bool kAdd, class Source, class X>
 [[gnu::always_inline]] inline void block_margins(const Source& source, const LinearShape& shape, const X* x,
-                                                 const typename Source::Block& block, double* z) {
+                                                 const typename Source::RowBlock& block, double* z) {
   constexpr std::size_t stride = kStride<Source>;
   source.template margins<kAdd>(block, x, shape.O, stride, z);
   for (std::size_t o = 0; o < shape.O; ++o, z += stride) {
@@ -44,7 +44,7 @@ template <bool kAdd, class Source, class X>
 // acc += sum_r z[r] (row r, 1).
 template <class Source>
 [[gnu::always_inline]] inline void block_add(const Source& source, const LinearShape& shape, const double* z,
-                                             const typename Source::Block& block, double* acc) {
+                                             const typename Source::RowBlock& block, double* acc) {
   constexpr std::size_t stride = kStride<Source>;
   source.add(block, z, shape.O, stride, acc);
   if (!shape.bias) return;
@@ -78,7 +78,7 @@ template <class Source, class X, class Link>
                                                   std::span<const std::uint32_t> after = {}) {
   constexpr int stride = kStride<Source>;
   double total = 0;
-  for_each_block(source, set, after, [&](const typename Source::Block& block, const double* weight) {
+  for_each_block(source, set, after, [&](const typename Source::RowBlock& block, const double* weight) {
     alignas(64) double loss[stride];
     block_margins<true>(source, shape, x, block, z);
     link.derivative(block.rows, block.count, stride, z, losses ? loss : nullptr);
@@ -116,7 +116,7 @@ double sum_losses(const Source& source, const LinearShape& shape, const Link& li
                   std::uint64_t* correct) {
   constexpr int stride = kStride<Source>;
   double total = 0;
-  for_each_block(source, set, {}, [&](const typename Source::Block& block, const double*) {
+  for_each_block(source, set, {}, [&](const typename Source::RowBlock& block, const double*) {
     alignas(64) double loss[stride];
     block_margins<false>(source, shape, x, block, z);
     if (correct != nullptr)
@@ -134,7 +134,7 @@ template <class Source, class Link>
 void add_hessian_times(const Source& source, const LinearShape& shape, const Link& link, const double* x, const RowSet& set,
                        const double* v, double* acc, double* z, double* u) {
   constexpr int stride = kStride<Source>;
-  for_each_block(source, set, {}, [&](const typename Source::Block& block, const double* weight) {
+  for_each_block(source, set, {}, [&](const typename Source::RowBlock& block, const double* weight) {
     block_margins<true>(source, shape, x, block, z);
     block_margins<true>(source, shape, v, block, u);
     link.curvature_times(block.count, stride, z, u);

@@ -60,7 +60,7 @@ std::string describe(const AxisLabels& labels) {
   return text.empty() ? "the scenario" : text;
 }
 
-ConfigError error_at(const Place& place, const std::string& message) {
+ConfigError error_at(const SourceLocation& place, const std::string& message) {
   ProblemList problems;
   problems.add(place, message);
   return problems.error();
@@ -122,7 +122,7 @@ class Tuner {
   }
 
   // Returns the place of the values of a method's grid.
-  [[nodiscard]] const Place& place_of(const Method& method, std::size_t grid) const {
+  [[nodiscard]] const SourceLocation& place_of(const Method& method, std::size_t grid) const {
     return settings_.keys[method.cell.tuned_keys[grid]].place;
   }
 

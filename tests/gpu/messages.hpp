@@ -11,7 +11,7 @@
 #include "compressors/conversation.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/ops/cuda/memory.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
 #endif
@@ -37,7 +37,7 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   const std::unique_ptr<Compressor<T>> op =
       make_part<Compressor<T>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu, kPrecisionOf<T>);
   scope = op->adapt(scope);
-  Block<T> block(K, scope.P, pattern);
+  TestBlock<T> block(K, scope.P, pattern);
   std::vector<std::uint32_t> clients(K);
   for (std::uint32_t k = 0; k < K; ++k) clients[k] = 10 + 3 * k;
   const std::size_t L = op->client_state_size(scope);
