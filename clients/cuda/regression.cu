@@ -86,20 +86,20 @@ __device__ void for_classes(std::uint32_t classes, const Use& use) {
     use([=](unsigned c) { return c < classes; });
 }
 
-// Outputs of kRowsAtOnce rows from `first` on into place.d; a warp. kClasses of them at a time.
+// Outputs of kRowsAtOnce rows from `first` on into scratch.d; a warp. kClasses of them at a time.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void outputs_of_rows(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+__device__ void outputs_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
                                 unsigned lane) {
-  const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
   const std::uint32_t here = B - first < kRowsAtOnce ? B - first : kRowsAtOnce;
   using Row = Features<T, kPixels>;
-  const auto features = [&](unsigned i) { return Row(data, place.row[i < here ? first + i : first]); };
+  const auto features = [&](unsigned i) { return Row(data, scratch.row[i < here ? first + i : first]); };
   const Row of_row[kRowsAtOnce] = {features(0), features(1), features(2), features(3)};
   static_assert(kRowsAtOnce == 4);
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     T sum[kRowsAtOnce][kClasses] = {};
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
-    const T* W = place.y + std::size_t{from} * D;
+    const T* W = scratch.y + std::size_t{from} * D;
     // Entries are on their way while those before them are used; the last ones twice.
     typename Row::Entry next[kRowsAtOnce];
     const auto load = [&](std::uint32_t j) {
@@ -128,38 +128,38 @@ __device__ void outputs_of_rows(const ClientScratch<T>& place, const DeviceRows<
     for (unsigned c = 0; c < kClasses; ++c) {
       const T z = sum_of_lanes(sum[i][c]);
       if (lane == 0 && i < here && c < classes)
-        place.d[std::size_t{first + i} * C + from + c] = place.form.bias ? z + place.bias()[from + c] : z;
+        scratch.d[std::size_t{first + i} * C + from + c] = scratch.form.bias ? z + scratch.bias()[from + c] : z;
     }
   }
 }
 
 // Replaces outputs by slopes of each row's loss; a warp.
 template <class T>
-__device__ void slopes_of_rows(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+__device__ void slopes_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
                                unsigned lane) {
-  const auto C = static_cast<std::uint32_t>(place.form.outputs);
+  const auto C = static_cast<std::uint32_t>(scratch.form.outputs);
   const std::uint32_t end = B - first < kRowsAtOnce ? B : first + kRowsAtOnce;
-  if (place.form.loss != NetworkForm::Loss::softmax) {
+  if (scratch.form.loss != NetworkForm::Loss::softmax) {
     for (std::uint32_t at = first * C + lane; at < end * C; at += kWarp) {
-      const std::uint32_t r = place.row[at / C];
-      const double z = static_cast<double>(place.d[at]),
+      const std::uint32_t r = scratch.row[at / C];
+      const double z = static_cast<double>(scratch.d[at]),
                    target = data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
-      const double of_loss = place.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
-                             : place.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
+      const double of_loss = scratch.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
+                             : scratch.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
                                                                              : (z - target) / C;
-      place.d[at] = static_cast<T>(of_loss);
+      scratch.d[at] = static_cast<T>(of_loss);
     }
     return;
   }
   for (std::uint32_t b = first; b < end; ++b) {
-    T* z = place.d + std::size_t{b} * C;
+    T* z = scratch.d + std::size_t{b} * C;
     T largest = z[0];
     for (std::uint32_t c = lane; c < C; c += kWarp) largest = z[c] > largest ? z[c] : largest;
     largest = largest_of_lanes(largest);
     double sum = 0;
     for (std::uint32_t c = lane; c < C; c += kWarp) sum += static_cast<double>(exp(z[c] - largest));
     const T factor = static_cast<T>(1 / sum_of_lanes(sum));
-    const auto right = static_cast<std::uint32_t>(data.label[place.row[b]]);
+    const auto right = static_cast<std::uint32_t>(data.label[scratch.row[b]]);
     for (std::uint32_t c = lane; c < C; c += kWarp) z[c] = exp(z[c] - largest) * factor - (c == right ? T(1) : T(0));
   }
 }
@@ -167,14 +167,14 @@ __device__ void slopes_of_rows(const ClientScratch<T>& place, const DeviceRows<T
 // Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU; a thread
 // has the columns of some features, kThreads apart.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void move(const ClientScratch<T>& place, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
+__device__ void move(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
                      const Regulariser& regulariser, T* v) {
   constexpr unsigned kOwn = kFeaturesAtOnce<T>;
-  const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
   const T share = B > 0 ? T(1) / static_cast<T>(B) : T(0);
   const auto take = [&](std::size_t at, T sum) {
     T g = sum * share;
-    T& y = place.y[at];
+    T& y = scratch.y[at];
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0) g += static_cast<T>(regulariser.derivative(static_cast<double>(y)));
     y = step.taken(at, g, y, v == nullptr ? nullptr : v + at);
   };
@@ -190,7 +190,7 @@ __device__ void move(const ClientScratch<T>& place, const DeviceRows<T>& data, s
       T g[kOwn][kClasses] = {};
       typename Row::Entry next[kOwn];
       const auto load = [&](std::uint32_t b) {
-        const Row row(data, place.row[b < B ? b : B - 1]);
+        const Row row(data, scratch.row[b < B ? b : B - 1]);
         FL_UNROLL
         for (unsigned i = 0; i < kOwn; ++i) next[i] = row.entry[some(i)];
       };
@@ -201,7 +201,7 @@ __device__ void move(const ClientScratch<T>& place, const DeviceRows<T>& data, s
           FL_UNROLL
           for (unsigned i = 0; i < kOwn; ++i) x[i] = shade[i].of(next[i]);
           load(b + 1);
-          const T* d = place.d + std::size_t{b} * C + from;
+          const T* d = scratch.d + std::size_t{b} * C + from;
           FL_UNROLL
           for (unsigned c = 0; c < kClasses; ++c)
             if (is_one(c)) {
@@ -224,10 +224,10 @@ __device__ void move(const ClientScratch<T>& place, const DeviceRows<T>& data, s
       }
     }
   }
-  if (!place.form.bias) return;
+  if (!scratch.form.bias) return;
   for (std::uint32_t c = threadIdx.x; c < C; c += kThreads) {
     T g = T(0);
-    for (std::uint32_t b = 0; b < B; ++b) g += place.d[std::size_t{b} * C + c];
+    for (std::uint32_t b = 0; b < B; ++b) g += scratch.d[std::size_t{b} * C + c];
     take(std::size_t{C} * D + c, g);
   }
 }
@@ -239,10 +239,10 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
             DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
   FL_BLOCK_MEMORY(T, memory);
   const std::size_t P = form.size();
-  const ClientScratch<T> place{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
+  const ClientScratch<T> scratch{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (std::size_t k = blockIdx.x; k < clients; k += gridDim.x) {
-    for (std::size_t j = threadIdx.x; j < P; j += kThreads) place.y[j] = step.w[j];
+    for (std::size_t j = threadIdx.x; j < P; j += kThreads) scratch.y[j] = step.w[j];
     // A thread brings one row's number of each minibatch, a step ahead.
     std::uint32_t next_rows = 0, next_row = 0;
     const auto load = [&](std::uint32_t t) {
@@ -254,21 +254,21 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     load(0);
     for (std::uint32_t t = 0; t < batches.count[k]; ++t) {
       const std::uint32_t B = next_rows;
-      if (threadIdx.x < B) place.row[threadIdx.x] = next_row;
+      if (threadIdx.x < B) scratch.row[threadIdx.x] = next_row;
       __syncthreads();
       load(t + 1);
       for (std::uint32_t first = warp * kRowsAtOnce; first < B; first += kWarps * kRowsAtOnce) {
-        outputs_of_rows<T, kClasses, kPixels>(place, data, B, first, lane);
+        outputs_of_rows<T, kClasses, kPixels>(scratch, data, B, first, lane);
         __syncwarp();
-        slopes_of_rows(place, data, B, first, lane);
+        slopes_of_rows(scratch, data, B, first, lane);
         __syncwarp();
       }
       __syncthreads();
-      move<T, kClasses, kPixels>(place, data, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
+      move<T, kClasses, kPixels>(scratch, data, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
       __syncthreads();
     }
     __syncthreads();
-    for (std::size_t j = threadIdx.x; j < P; j += kThreads) y[k * P + j] = place.y[j];
+    for (std::size_t j = threadIdx.x; j < P; j += kThreads) y[k * P + j] = scratch.y[j];
     __syncthreads();
   }
 }
