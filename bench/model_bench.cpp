@@ -1,9 +1,9 @@
-// Gradients of logistic regression, one thread, float64 unless said: each row beside its floor or rival of the same process.
+// Gradients of logistic regression, one thread, float64 unless said: each row beside its floor or baseline of the same process.
 //
 //   full gradient, dense    floor: reading A once (the sum of all elements by wide vectors)
-//   full gradient, CSR      rival: plain CSR loops with a value array, as scipy's A @ x and A.T @ r do them, and a scalar sigmoid
-//   batch 1, 20 clients     rival: the bare kernel, one dot product and one scaled row per client
-// Times are the least of many repetitions taken in turn with the rival's, so that a busy machine slows both. Needs FEDBITS_DATA.
+//   full gradient, CSR      baseline: plain CSR loops with a value array, as scipy's A @ x and A.T @ r do them, and a scalar sigmoid
+//   batch 1, 20 clients     baseline: the bare kernel, one dot product and one scaled row per client
+// Times are the least of many repetitions taken in turn with the baseline's, so that a busy machine slows both. Needs FEDBITS_DATA.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -6,7 +6,7 @@
 // Then two clients on two threads against one on one, and blocks of 20 clients with 500 float64 parameters, as convex studies have them.
 //
 //   operator_bench [parameters = 10000000] [repeats = 15]
-//   operator_bench --serve     answers bench/rivals_operators_torch.py, which interleaves PyTorch's operators with these
+//   operator_bench --serve     answers bench/baselines_operators_torch.py, which interleaves PyTorch's operators with these
 #include <array>
 #include <cmath>
 #include <cstdlib>

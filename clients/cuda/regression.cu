@@ -9,14 +9,14 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostBlockBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
+constexpr std::size_t kMostSharedBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 constexpr unsigned kRowsAtOnce = 4;  // of a warp: a parameter that was read serves so many rows
 template <class T>
 inline constexpr unsigned kFeaturesAtOnce = sizeof(T) == sizeof(float) ? 4 : 2;  // of a thread: a slope that was read serves so many
 
 template <class T>
-[[nodiscard]] std::size_t block_bytes(const RegressionForm& form, std::size_t most_rows) {
+[[nodiscard]] std::size_t shared_bytes(const RegressionForm& form, std::size_t most_rows) {
   return (form.size() + most_rows * form.outputs) * sizeof(T) + most_rows * sizeof(std::uint32_t);
 }
 
@@ -146,7 +146,7 @@ __device__ void slopes_of_rows(const ClientScratch<T>& scratch, const DeviceRows
                    target = data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
       const double of_loss = scratch.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
                              : scratch.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
-                                                                             : (z - target) / C;
+                                                                               : (z - target) / C;
       scratch.d[at] = static_cast<T>(of_loss);
     }
     return;
@@ -237,7 +237,7 @@ template <class T, unsigned kClasses, bool kPixels>
 __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t most_rows, std::size_t clients,
             DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
-  FL_BLOCK_MEMORY(T, memory);
+  FL_SHARED_MEMORY(T, memory);
   const std::size_t P = form.size();
   const ClientScratch<T> scratch{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -285,7 +285,7 @@ std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t
     if (one.name != "dense" || one.size("positions") != 1 || found) return std::nullopt;
     found = RegressionForm{one.size("inputs"), one.size("outputs"), one.size("bias") > 0, form.loss};
   }
-  return found && block_bytes<T>(*found, most_rows) <= kMostBlockBytes ? found : std::nullopt;
+  return found && shared_bytes<T>(*found, most_rows) <= kMostSharedBytes ? found : std::nullopt;
 }
 
 template <class T>
@@ -294,7 +294,7 @@ void descend_regression(const Exec& exec, const RegressionForm& form, const Devi
                         T* y) {
   const auto start = [&]<unsigned kClasses>() {
     Launch launch(exec, "descend_regression", clients, static_cast<int>(kThreads));
-    launch.with_shared(block_bytes<T>(form, most_rows));
+    launch.with_shared(shared_bytes<T>(form, most_rows));
     const auto with = [&](auto kernel) { launch(kernel, form, data, batches, most_rows, clients, step, regulariser, v, y); };
     if (data.pixels != nullptr)
       with(descend<T, kClasses, true>);

@@ -82,7 +82,7 @@ template <int R, Ahead kAhead, class V>
 template <class V>
 class DenseRows {
  public:
-  static constexpr int kBlock = sizeof(V) == sizeof(double) ? 4 : 8;
+  static constexpr int kRowsPerBlock = sizeof(V) == sizeof(double) ? 4 : 8;
   // Some rows of the data, and the rows that will be needed soon after them.
   struct RowBlock {
     const std::uint32_t* rows;
@@ -133,7 +133,7 @@ class DenseRows {
       visit.template operator()<R>(a, first);
       first += R;
     };
-    if constexpr (kBlock == 8)
+    if constexpr (kRowsPerBlock == 8)
       if (block.count & 8) piece.template operator()<8>();
     if (block.count & 4) piece.template operator()<4>();
     if (block.count & 2) piece.template operator()<2>();

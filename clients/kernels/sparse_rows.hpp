@@ -19,14 +19,14 @@ namespace fl::kernels {
 template <class V>
 class SparseRows {
  public:
-  static constexpr int kBlock = 64;
+  static constexpr int kRowsPerBlock = 64;
   // Some rows of the data: entries of row r are offset[r] .. offset[r+1]-1 of the block's run.
   struct RowBlock {
     const std::uint32_t* rows;
     int count;
     bool contiguous = true;  // rows follow each other in the data, and so do their entries
     std::uint32_t longest = 0;
-    std::uint32_t offset[kBlock + 1];
+    std::uint32_t offset[kRowsPerBlock + 1];
     [[nodiscard]] std::uint32_t entries() const { return offset[count]; }
     [[nodiscard]] std::uint32_t length(int r) const { return offset[r + 1] - offset[r]; }
   };

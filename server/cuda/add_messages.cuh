@@ -420,7 +420,7 @@ template <class T>
 template <class T>
 __global__ void __launch_bounds__(kAddThreads, kBlocksAtOnce)
     add_messages(ScopePlan plan, Cut cut, std::size_t first_part, Cohort<T> cohort, double* sum) {
-  FL_BLOCK_MEMORY(double, total);
+  FL_SHARED_MEMORY(double, total);
   __shared__ PartPositions positions;
   for (std::size_t part = first_part + blockIdx.x; part < cut.num_parts; part += gridDim.x) {
     if (threadIdx.x == 0) positions = positions_of_part(plan, cut, part);
