@@ -41,10 +41,10 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
       device_stream_(options.device),
       device_workspace_(options.device) {
-  vector_homes_.resize(local_update.vectors().size());
-  vector_homes_.front() = plan_.in_place_slot;
+  in_place_slots_.resize(local_update.vectors().size());
+  in_place_slots_.front() = plan_.in_place_slot;
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
-  if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
+  if (options.device == Device::cuda && !options.trains_on_cpu && in_place_slots_.size() == 1)
     training_ = make_device_training(local_update, oracle, options.products);
   if (training_ == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
@@ -52,7 +52,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   device_exec_.device = options.device;
   device_exec_.stream = device_stream_.get();
   device_exec_.workspace = &device_workspace_;
-  for (std::size_t v = 0; v < vector_homes_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
+  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
   channels_.resize(exchange.channels.size());
   for (auto& channel : channels_) {
     channel.payloads = std::vector<Payload<T>>(max_cohort);
@@ -66,7 +66,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   statistics_ = Buffer<T>(0, is_plain() ? Device::pinned : memory);
   scratch_.resize(static_cast<std::size_t>(pool.num_threads()));
   for (Scratch& scratch : scratch_)
-    for (std::size_t v = 0; v < vector_homes_.size(); ++v) scratch.vectors.emplace_back(0, memory);
+    for (std::size_t v = 0; v < in_place_slots_.size(); ++v) scratch.vectors.emplace_back(0, memory);
 }
 
 template <class T>
@@ -77,8 +77,8 @@ void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), round.P())
+    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * in_place_slots_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, in_place_slots_.size(), round.P())
                                              : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
@@ -121,8 +121,8 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   }
   writer_.open_phase(round, phase, block_size_);
   if (exchange_.num_phases() > 1 && phase == 0)
-    for (std::size_t v = 0; v < vector_homes_.size(); ++v)
-      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
+    for (std::size_t v = 0; v < in_place_slots_.size(); ++v)
+      if (in_place_slots_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
 
   if (phase == 0) {
     num_statistics_ = num_statistics(round.run.statistics);
@@ -180,9 +180,9 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
   block.first = index * block_size_;
   block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
   block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
-  for (std::size_t v = 0; v < vector_homes_.size(); ++v) {
-    if (!vector_homes_[v].empty()) {
-      block.vectors.push_back(round.state.shadow(vector_homes_[v], block.first, block.K));
+  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) {
+    if (!in_place_slots_[v].empty()) {
+      block.vectors.push_back(round.state.shadow(in_place_slots_[v], block.first, block.K));
     } else if (exchange_.num_phases() > 1) {
       block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, round.P(), stride_});
     } else {
