@@ -61,7 +61,7 @@ void MessageWriter<T>::tally(const ClientBlock<T>& block) {
     }
   }
   counter_->count(counted);
-  for (std::size_t i = 0; i < counted.size(); ++i) tallies_[place[i]] = active_channels[i];
+  for (std::size_t i = 0; i < counted.size(); ++i) tallies_[place[i]] = counted[i];
 }
 
 // Copies the messages that the host has to read, beside what was counted of them, out of the GPU's own memory.

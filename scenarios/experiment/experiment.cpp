@@ -183,7 +183,7 @@ template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundTimes* times = machine_.times;
   if (times != nullptr) ++times->rounds;
-  const ScopedTimer timer(seconds_in(times, &RoundTimes::total_s));
+  const ScopedTimer round_timer(seconds_in(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
   if (average_) average_->add<T>(model_.span());
