@@ -71,6 +71,7 @@ inline const std::vector<Context> kContexts = {
     {"stop", "", "f_gap", {}, {"100.0"}},
     {"stop", "", "grad_norm_sq", {}, {"1e6"}},
     {"stop", "", "bits", {}, {"1.0"}},
+    {"stop", "", "measures", {"evaluate.measures=['model_path']"}, {"['model_path >= 0.0']"}},
 
     // Data.
     {"data", "", "name", {"data={path='table.csv'}"}, {"-"}, {"data={name='mushrooms'}"}},

@@ -49,8 +49,10 @@ function short(value, digits = 4) {
   return text.replace(/-/g, "−");
 }
 
+// Bits as `report --text` prints them: those of a target that is not reached are "never".
 function bits(value) {
   value = toNumber(value);
+  if (value === Infinity) return "never";
   if (!isKnown(value) || !Number.isFinite(value)) return short(value);
   const units = ["bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit"];
   let unit = 0;
