@@ -183,7 +183,11 @@ class EveryKey : public testing::Test {
   // Settings that make the part take part in a run.
   static Settings about(const std::string& table, const std::string& part) {
     if (table == "feedback.up") return test::fitting_study(part).settings();
-    if (table == "local") return test::fitting_study_of_local_update(part).settings();
+    if (table == "local") {  // with as many steps as it takes unless told
+      test::Fitting study = test::fitting_study_of_local_update(part);
+      std::erase_if(study.local.options, [](const auto& option) { return option.first == "steps"; });
+      return study.settings();
+    }
     return {table + "={kind='" + part + "'}"};
   }
 
