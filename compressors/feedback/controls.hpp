@@ -8,7 +8,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Controls : public Feedback<T> {
@@ -38,4 +38,4 @@ class Controls : public Feedback<T> {
   double scale_;
 };
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

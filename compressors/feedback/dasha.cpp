@@ -28,8 +28,6 @@ inline void describe(Schema& s, DashaOptions& o) {
            "first message: Q(g), or g itself (paid for)");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Dasha final : public Feedback<T> {
  public:
@@ -97,5 +95,4 @@ FL_REGISTER_PART(Feedback, Dasha, DashaOptions,
                  (PartInfo{"feedback", "dasha", "compressed differences of variance-reduced gradients, never uncompressed",
                            "Tyurin, Richtarik, ICLR 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

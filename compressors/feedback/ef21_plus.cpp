@@ -14,7 +14,7 @@
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/norms.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Ef21Plus final : public Feedback<T> {
@@ -117,4 +117,4 @@ FL_REGISTER_PART(Feedback, Ef21Plus, NoOptions,
                  (PartInfo{"feedback", "ef21_plus", "the better of the compressed gradient and EF21's difference, client by client",
                            "Richtarik, Sokolov, Fatkhullin, NeurIPS 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -8,7 +8,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class FedDyn final : public Feedback<T> {
@@ -41,4 +41,4 @@ FL_REGISTER_PART(Feedback, FedDyn, NoOptions,
                  (PartInfo{"feedback", "feddyn", "sums of the sent updates, which FedDyn's clients and server use",
                            "Acar et al., ICLR 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

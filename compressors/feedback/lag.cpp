@@ -29,8 +29,6 @@ inline void describe(Schema& s, LagOptions& o) {
   s.field("memory", o.memory, "D: how many past model differences count").at_least(1).at_most(1000);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Lag final : public Feedback<T> {
  public:
@@ -119,5 +117,4 @@ FL_REGISTER_PART(Feedback, Lag, LagOptions,
                  (PartInfo{"feedback", "lag", "lazy aggregation: silent while the gradient has changed little",
                            "Chen, Giannakis, Sun, Yin, NeurIPS 2018"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

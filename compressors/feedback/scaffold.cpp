@@ -11,7 +11,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Scaffold final : public Feedback<T> {
@@ -48,4 +48,4 @@ FL_REGISTER_PART(Feedback, Scaffold, NoOptions,
                  (PartInfo{"feedback", "scaffold", "control variates of SCAFFOLD: two channels, state both ways",
                            "Karimireddy et al., ICML 2020"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

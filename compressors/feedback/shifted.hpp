@@ -14,7 +14,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 struct ShiftRule {
   double lambda = 1, nu = 1;
@@ -88,4 +88,4 @@ class Shifted : public Feedback<T> {
   ShiftRule rule_;
 };
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -61,8 +61,6 @@ inline void describe(Schema& s, ThreePcOptions& o) {
            "what the server steps along: h_mean before the round and the cohort's mean change, or h_mean after it");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ThreePc final : public Feedback<T> {
  public:
@@ -219,5 +217,4 @@ const bool kClag =
 const bool kAdaCgd =
     add_alias({"feedback", "adacgd", "three_pc", {{"variant", Value{std::string("adacgd")}}}, "", "Makarenko et al., 2022"});
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

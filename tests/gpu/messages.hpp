@@ -10,15 +10,12 @@
 #include "compressors/conversation.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
 #endif
 
 namespace fl::test {
-
-inline bool no_gpu() { return cuda::device_count() == 0; }
 
 // Calls `check` with threads in ascending and, emulated, in descending order.
 inline void in_each_order(const std::function<void()>& check) {
