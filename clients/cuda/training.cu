@@ -14,10 +14,10 @@
 #include "clients/device_room.hpp"
 #include "clients/weights_first.hpp"
 #include "fl_core/memory/buffer.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/ops/cuda/check.cuh"
 #include "fl_core/ops/cuda/graph.hpp"
 #include "fl_core/ops/cuda/measured_choice.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
 #include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::cuda {

@@ -61,8 +61,6 @@ inline void describe(Schema& s, ThreePcOptions& o) {
            "what the server steps along: h_mean before the round and the cohort's mean change, or h_mean after it");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ThreePc final : public Feedback<T> {
  public:
@@ -74,6 +72,7 @@ class ThreePc final : public Feedback<T> {
                                 {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
                                 {.name = "shift_mean", .owner = SlotOwner::server}},
                       .in_place_slot = "last_gradient",
+                      .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = "computes the vector that every client keeps"};
     for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
     if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
@@ -218,5 +217,4 @@ const bool kClag =
 const bool kAdaCgd =
     add_alias({"feedback", "adacgd", "three_pc", {{"variant", Value{std::string("adacgd")}}}, "", "Makarenko et al., 2022"});
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -207,7 +207,7 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
 }
 
 // Every run takes what the largest may come to take, on top of the data, which lie there once for all who share them. The driver keeps some
-// memory for itself, and managed memory is bounded (fl_core/ops/cuda/memory.hpp).
+// memory for itself, and managed memory is bounded (fl_core/memory/cuda/memory.hpp).
 int SweepRunner::fit_device(std::uint64_t free_bytes) {
   constexpr double kUsable = 0.9, kUsableManaged = 0.8;
   const auto usable =

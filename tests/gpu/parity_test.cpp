@@ -17,13 +17,13 @@
 #include "compressors/conversation.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -221,7 +221,7 @@ std::vector<Scope> scopes_of(std::size_t P) {
 class GpuParity : public testing::TestWithParam<OperatorCase> {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
@@ -273,7 +273,7 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
 }
 
 TEST(GpuInputs, HaveOneToFourTerms) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const auto compare = [](const OperatorCase& tested, auto block) {
     for (const Scope& scope : scopes_of(block.P))
       for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms) {
@@ -293,7 +293,7 @@ TEST(GpuInputs, HaveOneToFourTerms) {
 // Rotations in several passes, of segments that are powers of two and of others, odd and even; thresholds of several clients and segments
 // that come to their end after different numbers of corrections, or never.
 TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   LayerTable table;
   table.layers = {{"first", 0, 16384, 1},
                   {"second", 16384, 10001, 1},
@@ -357,7 +357,7 @@ TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
 class GpuMatrices : public testing::TestWithParam<OperatorCase> {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
   template <class T>
   static void expect_near(const std::vector<T>& a, const std::vector<T>& b, const char* what) {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <random>
 
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/state/client_state.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "tests/support/every_method.hpp"
@@ -15,6 +15,7 @@
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/card.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 class GpuState : public testing::Test {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     std::string name = (fs::temp_directory_path() / "fedbits_gpu_state_XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;

@@ -17,6 +17,7 @@
 #include "fl_core/ops/cuda/candidates.cuh"
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "fl_core/ops/cuda/top_k.cuh"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -224,7 +225,7 @@ void expect_parity(const Selection& c) {
 class GpuTopK : public testing::Test {
  protected:
   void SetUp() override {
-    if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
 };
 

@@ -49,7 +49,7 @@ for name, behaviour in tests:
         print("unknown file: Failure\ncudaDeviceSynchronize(): an illegal memory access was encountered (cudaErrorIllegalAddress) at f.cu:1")
         broken = True
     if behaviour == "skips":
-        print("f.cpp:1: Skipped\nno GPU is visible to the CUDA driver")
+        print("f.cpp:1: Skipped\nGPU MISSING: no GPU is visible to the CUDA driver, so this has tested nothing")
     wrong = behaviour in ("differs", "breaks") or broken
     if behaviour == "differs":
         print("f.cpp:7: Failure\nExpected equality: 1 and 2")

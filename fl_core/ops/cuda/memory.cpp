@@ -1,4 +1,4 @@
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 
 #include <algorithm>
 #include <cstring>
