@@ -159,11 +159,6 @@ class Hosted final : public HostedClients {
     update.set_refused(message.refused);
     update.set_work_less_one(message.work - 1);
     if (message.refused) return make_frame(header);
-    update.set_elements(message.bits.elements);
-    update.set_published(message.bits.published);
-    update.set_entropy(message.bits.entropy);
-    for (const std::uint64_t bits : message.channel_bits) update.add_channel_bits(bits);
-    update.set_statistics_bits(message.statistics_bits);
     return make_frame(header, {std::make_shared<const Bytes>(message.encoded.begin(), message.encoded.end())});
   }
 

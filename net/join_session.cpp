@@ -132,6 +132,11 @@ class Session {
       ++result_.runs;
       co_return;
     }
+    if (header.has_refused()) {
+      events_.say("the server refuses the message of client " + std::to_string(header.refused().client()) + " in round " +
+                  std::to_string(header.refused().round()) + ": " + header.refused().reason());
+      co_return;
+    }
     if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
     if (header.has_open()) {
       clients_->open(frame);

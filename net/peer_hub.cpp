@@ -115,7 +115,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     } catch (const ProtocolError& error) {
       why = error.what();
       const std::lock_guard lock(mutex);
-      ++counts.refused[why];
+      count_refusal(why);
       turn_away(*peer, why);
     } catch (const boost::system::system_error& error) {
       if (error.code() != asio::error::eof) why = error.code().message();
@@ -259,8 +259,15 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     return "nobody waits for this answer";
   }
 
-  void refuse(Peer& peer, const char* reason) {
-    ++counts.refused[reason];
+  // Peers choose what is wrong with what they send, and not how many reasons are kept.
+  void count_refusal(const std::string& reason) {
+    constexpr std::size_t kMostReasons = 64;
+    const bool is_known = counts.refused.contains(reason) || counts.refused.size() < kMostReasons;
+    ++counts.refused[is_known ? reason : "other reasons"];
+  }
+
+  void refuse(Peer& peer, const std::string& reason) {
+    count_refusal(reason);
     if (++peer.refusals >= kMostRefusals) throw ProtocolError("it was refused " + std::to_string(kMostRefusals) + " times");
   }
 
@@ -383,6 +390,20 @@ void PeerHub::expect(std::vector<Expected> frames) {
   impl_->answers.assign(impl_->asked.size(), {});
   impl_->awaited.clear();
   for (std::size_t i = 0; i < impl_->asked.size(); ++i) impl_->awaited.emplace(impl_->asked[i], i);
+}
+
+void PeerHub::refuse(std::uint32_t client, std::uint32_t round, const std::string& why) {
+  wire::Header header;
+  header.mutable_refused()->set_round(round);
+  header.mutable_refused()->set_client(client);
+  header.mutable_refused()->set_reason(why);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->count_refusal("a message that is none: " + why);
+  const auto found = impl_->peers.find(impl_->host_of.at(client));
+  if (found == impl_->peers.end()) return;
+  Peer& peer = *found->second;
+  impl_->put(peer, make_frame(header));
+  if (++peer.refusals >= kMostRefusals) impl_->turn_away(peer, "it was refused " + std::to_string(kMostRefusals) + " times");
 }
 
 std::vector<Frame> PeerHub::collect(const std::function<bool()>& goes_on) {

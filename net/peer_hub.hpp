@@ -84,6 +84,8 @@ class FL_API PeerHub {
 
   // From now on these frames are awaited, and no others.
   void expect(std::vector<Expected> frames);
+  // Tells a client's peer that its message is refused, and counts it by its reason.
+  void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
   // Waits for all of them and returns them in the order of expect(). Throws Error when the peer of one has left, and Interrupted when
   // goes_on() returns false.
   [[nodiscard]] std::vector<Frame> collect(const std::function<bool()>& goes_on);

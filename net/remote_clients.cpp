@@ -208,8 +208,11 @@ std::span<const ClientMessage<T>> RemoteClients<T>::exchange(const RoundView<T>&
   frames_ = hub_.collect(goes_on_);
   messages_.assign(cohort_.size(), {});
   for (std::size_t i = 0; i < cohort_.size(); ++i) {
-    read_update(frames_[i], messages_[i]);
     traffic_.up_bytes += frames_[i].payload.size();
+    const std::string why = read_update(frames_[i], messages_[i]);
+    if (why.empty()) continue;
+    refuse(static_cast<std::uint32_t>(i), why);
+    messages_[i] = {.client = cohort_[i], .is_counted = false, .refused = true, .encoded = {}};
   }
   if (frames_.size() == cohort_.size()) return messages_;
   norms_.assign(cohort_.size(), {});
@@ -219,18 +222,24 @@ std::span<const ClientMessage<T>> RemoteClients<T>::exchange(const RoundView<T>&
 }
 
 template <class T>
-void RemoteClients<T>::read_update(const Frame& frame, ClientMessage<T>& message) const {
+std::string RemoteClients<T>::read_update(const Frame& frame, ClientMessage<T>& message) const {
   const wire::Update& update = frame.header.update();
-  message.client = update.client();
-  message.refused = update.refused();
+  message = {.client = update.client(), .is_counted = false, .refused = update.refused(), .encoded = {}};
+  if (message.refused) return frame.payload.empty() ? "" : "it has a content that is not finite, and sends it";
   message.work = 1 + update.work_less_one();
-  if (message.refused) return;
   message.encoded = frame.payload;
-  message.bits = {
-      .elements = update.elements(), .published = update.published(), .entropy = update.entropy(), .bits = 8 * frame.payload.size()};
-  message.statistics_bits = update.statistics_bits();
-  for (std::size_t c = 0; c < kMostCountedChannels && c < static_cast<std::size_t>(update.channel_bits_size()); ++c)
-    message.channel_bits[c] = update.channel_bits(static_cast<int>(c));
+  if (frame.payload.empty()) return "it is empty";
+  const bool is_work = run_.normalises() ? std::isfinite(message.work) && message.work > 0 : message.work == 1;
+  return is_work ? "" : "its work is out of range";
+}
+
+// The client hears of it at once, and with the round's end that its message did not count.
+template <class T>
+void RemoteClients<T>::refuse(std::uint32_t position, const std::string& why) {
+  const std::uint64_t bytes = frames_[position].payload.size();
+  traffic_.up_bytes -= bytes;
+  traffic_.refused_bytes += bytes;
+  hub_.refuse(cohort_[position], round_, why);
 }
 
 template <class T>

@@ -18,6 +18,7 @@ namespace fl::net {
 struct Traffic {
   std::uint64_t up_bytes = 0, down_bytes = 0;
   std::uint64_t measured_bytes = 0;  // upwards, for measures alone: nobody is charged for them
+  std::uint64_t refused_bytes = 0;   // upwards, of messages that did not count
 };
 
 template <class T>
@@ -41,6 +42,7 @@ class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public
   void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override;
   void skip_round(std::uint32_t round) override;
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override;
+  void refuse(std::uint32_t position, const std::string& why) override;
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override;
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
   void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override;
@@ -77,7 +79,8 @@ class RemoteClients final : public RunClients<T>, public CohortRunner<T>, public
   void add_sections(const std::vector<std::uint32_t>& positions, const ModelWriter& writer, bool replaces, const Sections& sections,
                     wire::Open& open, std::vector<std::shared_ptr<const Bytes>>& payload);
   [[nodiscard]] std::shared_ptr<const Bytes> weights_of(std::span<const T> vector) const;
-  void read_update(const Frame& frame, ClientMessage<T>& message) const;
+  // Returns why a frame is no message, or "".
+  [[nodiscard]] std::string read_update(const Frame& frame, ClientMessage<T>& message) const;
   void read_norms(const Frame& frame, std::size_t position);
 
   PeerHub& hub_;

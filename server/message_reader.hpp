@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compressors/exchange.hpp"
@@ -22,8 +23,12 @@ class MessageReader {
   // Both outlive it.
   MessageReader(const Exchange<T>& exchange, ThreadPool& pool);
 
-  // Reads the messages [M] of a phase; those that were refused say nothing. Throws Error for bytes that are no message.
-  void read(const RoundView<T>& round, int phase, std::span<const ClientMessage<T>> messages, const CohortRunner<T>& clients);
+  // Reads the messages [M] of a phase; those that were refused say nothing. Counts those that come from other processes, and refuses them
+  // where their bytes are no message, or not the shortest of its content. Throws Error for bytes of this process that are no message.
+  void read(const RoundView<T>& round, int phase, std::span<const ClientMessage<T>> messages, CohortRunner<T>& clients);
+
+  // The messages [M] of the phase that was read last, counted.
+  [[nodiscard]] std::span<const ClientMessage<T>> messages() const { return messages_; }
 
   // The content of a channel: null where it said nothing in the phase that was read last.
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const { return contents_[channel][position]; }
@@ -32,10 +37,16 @@ class MessageReader {
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const { return statistics_[position]; }
 
  private:
-  void decode(const Exec& exec, const RoundView<T>& round, int phase, std::uint32_t position, const ClientMessage<T>& message);
+  // Returns why the bytes are no message, or "".
+  [[nodiscard]] std::string decode(const Exec& exec, const RoundView<T>& round, int phase, ClientMessage<T>& message,
+                                   std::uint32_t position);
+  [[nodiscard]] std::string count_wire(int phase, std::span<const std::size_t> active_channels, std::span<Payload<T>* const> contents,
+                                       std::span<const MessageLevels> known, std::size_t num_statistics, ClientMessage<T>& message) const;
 
   const Exchange<T>& exchange_;
   ThreadPool& pool_;
+  std::vector<ClientMessage<T>> messages_;                // [M]
+  std::vector<std::string> errors_;                       // [M] "" = none
   std::vector<std::vector<const Payload<T>*>> contents_;  // by channel: [M]
   std::vector<std::span<const T>> statistics_;            // [M]
   std::vector<std::vector<Payload<T>>> decoded_;          // by channel: [M] of messages that travelled

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fl_core/message/down_message.hpp"
@@ -18,14 +19,15 @@ namespace fl {
 template <class T>
 struct ClientMessage {
   std::uint32_t client = 0;
-  BitCount bits;
+  BitCount bits{};
   ChannelBits channel_bits{};         // of them, by channel; the header is the rest
   std::uint64_t statistics_bits = 0;  // of them, of running statistics
+  bool is_counted = true;             // false: it comes from another process, and its receiver counts what it holds
   bool refused = false;               // its vectors or its message are not finite: nothing is sent from this phase on, or kept
   double work = 1;  // what its vectors were divided by when RunSettings::normalises(); follows from rows and settings: no bits
   // The message as it travels, until the next phase. Empty where nothing travels, because server and clients share a process: then the
   // server reads CohortRunner::payload and statistics.
-  std::span<const std::byte> encoded;
+  std::span<const std::byte> encoded{};
 };
 
 // What the server says when a round opens, beside the order and the model.
@@ -49,6 +51,8 @@ class CohortRunner {
   [[nodiscard]] virtual bool reads_ahead() const { return false; }
   // Clients compute (phase 0) and send. Returns one message per cohort position, in order.
   virtual std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) = 0;
+  // The receiver refuses a message: it is none, or not the shortest of its content.
+  virtual void refuse(std::uint32_t position, const std::string& why) { (void)position, (void)why; }
   // The content of a channel of a message that did not travel: null where that channel says nothing in this phase.
   [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
   // The running statistics in such a message of phase 0, [S] as RunSettings::statistics; empty where it is silent, where there are none and

@@ -34,7 +34,7 @@ class RunClients {
   virtual void prepare(std::span<const double> x_star) = 0;
   // Where the rows of minibatches are recorded; null: nowhere.
   virtual void record_into(SampleRecorder* samples) = 0;
-  // The file of client state that a checkpoint names, "" without one; and that the checkpoint is on disk.
+  // The file of client state that a checkpoint refers to, "" without one; and that the checkpoint is on disk.
   [[nodiscard]] virtual std::string page_file() = 0;
   virtual void commit_checkpoint() = 0;
   // Throws ArchiveError where a client remembers a later round.

@@ -104,14 +104,14 @@ TEST(MessageReader, ReadsBytesAndNamesWhoseAreNoMessage) {
   const RoundView<double> round{run, order, {}};
   channel.compressor->compress(pool.exec(0), channel.context(round, 0, order.cohort), input, scope, {}, std::span(&target, 1));
   std::vector<std::byte> bytes;
-  const codec::Channel<double> spoken{&sent, &scope};
-  codec::encode<double>(std::span(&spoken, 1), bytes);
+  const codec::Channel<double> on_wire{&sent, &scope};
+  codec::encode<double>(std::span(&on_wire, 1), bytes);
 
   MessageReader<double> reader(exchange, pool);
   std::vector<ClientMessage<double>> messages(1);
   messages[0].client = client;
   messages[0].encoded = bytes;
-  const Far far;
+  Far far;
   reader.read(round, 0, messages, far);
   ASSERT_NE(reader.payload(0, 0), nullptr);
   EXPECT_NE(reader.payload(0, 0), &sent);

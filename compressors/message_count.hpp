@@ -1,0 +1,39 @@
+// What a message counts in the ledger, by its content: its sender and its receiver come to the same numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "compressors/codec/codec.hpp"
+#include "compressors/exchange.hpp"
+#include "fl_core/message/ledger.hpp"
+
+namespace fl {
+
+// Adds the bits of one channel, but for its length. `message` has what travels: as the operator made it, or as it arrived, before its
+// receiver makes entries of it. `tally` of what travels, where that was counted.
+template <class T>
+void count_channel(const ExchangeChannel<T>& channel, const Payload<T>& message, const Scope& scope, const codec::Tally& tally,
+                   BitCount& bits) {
+  if (message.silent) return;
+  bits.published += channel.compressor->published_bits(message, scope);
+  bits.entropy += codec::entropy_bits(message.on_wire(), scope, tally);
+}
+
+// Adds running statistics, which travel raw. Returns their bits.
+template <class T>
+std::uint64_t count_statistics(std::size_t num_statistics, BitCount& bits) {
+  const std::uint64_t raw = 8 * sizeof(T) * num_statistics;
+  bits.elements += num_statistics;
+  bits.published += 32 * static_cast<double>(num_statistics);
+  bits.entropy += static_cast<double>(raw);
+  return raw;
+}
+
+// Adds the bits of active channels to those of the channels that are counted apart.
+inline void count_by_channel(std::span<const std::size_t> active_channels, std::span<const std::uint64_t> bits, ChannelBits& counted) {
+  for (std::size_t i = 0; i < active_channels.size(); ++i) counted[std::min(active_channels[i], kMostCountedChannels - 1)] += bits[i];
+}
+
+}  // namespace fl
