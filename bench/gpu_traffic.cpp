@@ -99,7 +99,7 @@ double sectors_of_stretch(const void* begin, std::size_t bytes) {
 double sectors_of_lists(const std::vector<const Payload<float>*>& messages, std::size_t length) {
   std::size_t most = 0;
   for (const Payload<float>* message : messages) most = std::max(most, message->index.size());
-  const std::size_t positions = cuda::positions_of_part<float>(messages.size(), most, length);
+  const std::size_t positions = cuda::list_part_length<float>(messages.size(), most, length);
   double bytes = 0;
   for (const Payload<float>* message : messages) {
     std::vector<std::uint32_t> index(message->index.size());

@@ -36,7 +36,7 @@ constexpr int kSampleThreads = 1024;
 constexpr std::size_t kMostSampleBytes = 64 * 1024;
 template <class T>
 __global__ void __launch_bounds__(kSampleThreads) sample_thresholds(SampleSegment<T> segment, unsigned rank, T smallest, T* threshold) {
-  FL_BLOCK_MEMORY(Key<T>, key);
+  FL_SHARED_MEMORY(Key<T>, key);
   __shared__ RadixRoom room;
   constexpr unsigned kAtOnce = 4;  // numbers that a thread asks for before it waits for the first
   const auto key_at = [key](std::size_t i, bool) { return key[i]; };
