@@ -1,0 +1,69 @@
+// A peer that says what a test makes it say, right or wrong.
+#pragma once
+
+#include <array>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <optional>
+#include <string>
+
+#include "net/client_ranges.hpp"
+#include "net/frame.hpp"
+#include "server/checkpoint.hpp"
+
+namespace fl::test {
+
+class RawPeer {
+ public:
+  explicit RawPeer(std::uint16_t port) : socket_(io_) {
+    socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port});
+  }
+
+  void write(std::span<const std::byte> bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes.data(), bytes.size())); }
+  void send(const net::wire::Header& header, const net::Bytes& payload = {}) {
+    write(net::make_frame(header, {std::make_shared<const net::Bytes>(payload)}).head);
+    write(payload);
+  }
+  void say_hello(const std::string& clients) { send(hello(clients)); }
+
+  // The next frame; nothing where the server has closed the connection.
+  std::optional<net::Frame> read() {
+    std::array<std::byte, net::kPrefixBytes> prefix{};
+    boost::system::error_code error;
+    boost::asio::read(socket_, boost::asio::buffer(prefix), error);
+    if (error) return std::nullopt;
+    const net::FrameSizes sizes = net::read_prefix(prefix, 1 << 30);
+    net::Bytes head(sizes.header), payload(sizes.payload);
+    boost::asio::read(socket_, boost::asio::buffer(head), error);
+    boost::asio::read(socket_, boost::asio::buffer(payload), error);
+    if (error) return std::nullopt;
+    return net::Frame{.header = net::parse_header(head), .payload = std::move(payload)};
+  }
+  // The reason of the goodbye that comes next, other frames left out; "" where none comes.
+  std::string read_goodbye() {
+    while (const std::optional<net::Frame> frame = read())
+      if (frame->header.has_goodbye()) return frame->header.goodbye().reason();
+    return {};
+  }
+
+  static net::wire::Header hello(const std::string& clients) {
+    net::wire::Header header;
+    header.mutable_hello()->set_protocol(net::kProtocol);
+    header.mutable_hello()->set_build(build_fingerprint());
+    for (const net::ClientRange& range : net::parse_client_ranges(clients)) {
+      net::wire::ClientRange& one = *header.mutable_hello()->add_clients();
+      one.set_first(range.first);
+      one.set_last(range.last);
+    }
+    return header;
+  }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::socket socket_;
+};
+
+}  // namespace fl::test
