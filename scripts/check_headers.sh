@@ -6,8 +6,15 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Headers of net/ include what protoc makes of net/proto; a build has done so.
+wire=build/wire
+if [ ! -f $wire/wire.pb.h ] && command -v protoc >/dev/null; then
+  mkdir -p $wire && protoc --cpp_out=$wire --proto_path=net/proto wire.proto
+fi
+export wire
+
 check_header() {
-  echo "#include \"$1\"" | ${CXX:-g++} -std=c++20 -march=native -fsyntax-only -Wall -Wextra -I. -isystem /usr/include/eigen3 \
+  echo "#include \"$1\"" | ${CXX:-g++} -std=c++20 -march=native -fsyntax-only -Wall -Wextra -I. -isystem /usr/include/eigen3 -isystem "$wire" \
     -DFL_VERSION='""' -DFL_BINARY='""' -DFL_SOURCE_DIR='""' -DFL_FUZZ_CORPUS='""' -x c++ - || { echo "$1 does not compile alone" >&2; return 1; }
 }
 export -f check_header

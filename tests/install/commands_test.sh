@@ -18,6 +18,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/page_files.sh"
 # Prints why a command of a page is not run, or nothing.
 reason_not_to_run() {
   case "$1" in
+    'fedbits serve '* | 'fedbits join '*) echo "server and clients run side by side; tests/net/processes_test.sh runs them" ;;
+    'fedbits export served'* | 'fedbits report served'*) echo "needs the store of a server; tests/net/processes_test.sh makes one" ;;
     'fedbits data fetch '*) echo "downloads from the publisher" ;;
     *--plugin*) echo "needs a plug-in; examples_test.sh and docs_test.sh build them and run these commands" ;;
     sbatch*) echo "needs a cluster; the command that it wraps is run below" ;;

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The example of the README: a server and two peers as processes, whose store is that of the simulated run. And what they say when
+# something is wrong.
+#
+#   tests/net/processes_test.sh BINARY SOURCE
+set -euo pipefail
+binary=$(realpath "$1") source=$(realpath "$2")
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+cd "$work"
+
+fail() { echo "FAILED: $*"; exit 1; }
+
+# The three lines of the README, on a port that is free, and with fewer rounds.
+mapfile -t lines < <(sed -nE 's#^    build/(fedbits (serve|join) .*)#\1#p' "$source/README.md")
+[ ${#lines[@]} -eq 3 ] || fail "the README has ${#lines[@]} lines of serve and join instead of three"
+run() { (cd "$source" && eval "\"$binary\" ${1#fedbits } $2"); }
+
+run "${lines[0]/127.0.0.1:7000/127.0.0.1:0}" "--set rounds=20 --out $work/served" >serve.log 2>&1 &
+server=$!
+for _ in $(seq 100); do port=$(sed -nE 's/^listening at 127.0.0.1:([0-9]+)$/\1/p' serve.log); [ -z "$port" ] || break; sleep 0.1; done
+[ -n "$port" ] || { cat serve.log; fail "the server does not listen"; }
+
+# Wrong ways in, before the right ones.
+! "$binary" join "127.0.0.1:$port" --clients 0-9 2>wrong.txt || fail "join without --insecure"
+grep -q -- '--insecure' wrong.txt || fail "the error does not name --insecure: $(cat wrong.txt)"
+! "$binary" join "192.0.2.1:$port" --clients 0-9 --insecure 2>wrong.txt || fail "plain TCP to another machine"
+grep -q 'for this machine alone' wrong.txt || fail "$(cat wrong.txt)"
+! "$binary" join "127.0.0.1:$port" --clients 9-0 --insecure 2>wrong.txt || fail "a range that descends"
+grep -q 'descends' wrong.txt || fail "$(cat wrong.txt)"
+! "$binary" join "127.0.0.1:$port" --clients 15-25 --insecure 2>wrong.txt || fail "clients that the run does not have"
+grep -q 'the run has clients 0-19, not 15-25' wrong.txt || fail "$(cat wrong.txt)"
+
+run "${lines[1]/:7000/:$port}" "" >one.log 2>&1 &
+one=$!
+run "${lines[2]/:7000/:$port}" "" >two.log 2>&1 &
+two=$!
+wait $one || { cat one.log; fail "the first peer"; }
+wait $two || { cat two.log; fail "the second peer"; }
+wait $server || { cat serve.log; fail "the server"; }
+
+"$binary" run "$source/scenarios/library/quickstart.toml" --set rounds=20 --set sweep.seeds=1 --out simulated -q
+for store in served simulated; do "$binary" export $store --reproducible --runs $store.runs --rounds $store.rounds >/dev/null; done
+cmp served.runs simulated.runs || fail "the runs differ"
+cmp served.rounds simulated.rounds || fail "the rounds differ"
+echo "$(($(wc -l <served.runs) - 1)) runs over sockets are the simulated ones"
+
+# A peer that is killed ends the run, with its clients' names; nobody hangs.
+run "${lines[0]/127.0.0.1:7000/127.0.0.1:0}" "--set rounds=100000 --out $work/killed" >serve.log 2>&1 &
+server=$!
+for _ in $(seq 100); do port=$(sed -nE 's/^listening at 127.0.0.1:([0-9]+)$/\1/p' serve.log); [ -z "$port" ] || break; sleep 0.1; done
+"$binary" join "127.0.0.1:$port" --clients 0-9 --insecure >one.log 2>&1 &
+one=$!
+"$binary" join "127.0.0.1:$port" --clients 10-19 --insecure >two.log 2>&1 &
+two=$!
+sleep 2
+kill -9 $two
+status=0
+wait $server || status=$?
+[ $status -eq 1 ] || { cat serve.log; fail "the server ended with $status"; }
+grep -qE 'client 1[0-9] has left (in|before) round' serve.log || { cat serve.log; fail "the server does not say who left"; }
+wait $one 2>/dev/null || true
+# So does Ctrl-C, on either side.
+"$binary" join "127.0.0.1:1" --clients 0 --insecure --patience 60 >one.log 2>&1 &
+one=$!
+sleep 0.5
+kill -INT $one 2>/dev/null || true
+status=0
+wait $one || status=$?
+[ $status -eq 130 ] || fail "a peer that is interrupted ended with $status"
+echo "peers that are killed or interrupted hold nobody up"
