@@ -180,7 +180,7 @@ TEST_F(MeasurePluginTest, ColumnsThatNoTableCanHaveAreRefusedWithAReason) {
   const Outcome both = fedbits({"run", "study.toml", "--out", "out", "--plugin", plugin("bad_columns"), "--plugin", plugin("update_cosine"),
                                 "--set", "evaluate.measures=['update_cosine', 'rival']"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_THAT(both.err, HasSubstr("measure \"rival\": column \"update_cosine\" stands twice among the columns of the scenario's measures"));
+  EXPECT_THAT(both.err, HasSubstr("measure \"rival\": column \"update_cosine\" occurs twice among the columns of the scenario's measures"));
   EXPECT_FALSE(exists("out"));
   for (const auto& [name, why] :
        {std::pair("undeclared", "sets the column \"undeclared\", which it does not declare"),
