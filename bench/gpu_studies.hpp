@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "scenarios/experiment/experiment.hpp"
 
 namespace fl::bench {

@@ -17,7 +17,7 @@
 #include "bench/gpu_counts.hpp"
 #include "bench/gpu_studies.hpp"
 #include "fl_core/config/error.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "server/device_aggregation.hpp"
 #include "tests/emulator/traffic.hpp"
 

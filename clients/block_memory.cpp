@@ -39,13 +39,14 @@ std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
 template <class T>
 std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
   const std::uint64_t M = refused_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
-  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vector_homes_.size(), P);
-  const auto homeless = static_cast<std::uint64_t>(std::count(vector_homes_.begin(), vector_homes_.end(), ""));
+  const std::uint64_t block =
+      options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, in_place_slots_.size(), P);
+  const auto num_buffered = static_cast<std::uint64_t>(std::count(in_place_slots_.begin(), in_place_slots_.end(), ""));
   const std::uint64_t training = options_.trains_on_cpu ? 0
                                  : training_ != nullptr ? training_->room_bytes(block)
                                                         : device_training_bytes(local_update_, oracle_, block);
   const std::uint64_t scratch = std::max(training, block * row);
-  return homeless * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
+  return num_buffered * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
          bytes_of_sums(M, P) + kLeastOnDevice;
 }
 

@@ -41,10 +41,10 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
       device_stream_(options.device),
       device_workspace_(options.device) {
-  vector_homes_.resize(local_update.vectors().size());
-  vector_homes_.front() = plan_.in_place_slot;
+  in_place_slots_.resize(local_update.vectors().size());
+  in_place_slots_.front() = plan_.in_place_slot;
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
-  if (options.device == Device::cuda && !options.trains_on_cpu && vector_homes_.size() == 1)
+  if (options.device == Device::cuda && !options.trains_on_cpu && in_place_slots_.size() == 1)
     training_ = make_device_training(local_update, oracle, options.products);
   if (training_ == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
@@ -52,7 +52,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   device_exec_.device = options.device;
   device_exec_.stream = device_stream_.get();
   device_exec_.workspace = &device_workspace_;
-  for (std::size_t v = 0; v < vector_homes_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
+  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
   channels_.resize(exchange.channels.size());
   for (auto& channel : channels_) {
     channel.payloads = std::vector<Payload<T>>(max_cohort);
@@ -66,7 +66,7 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
   statistics_ = Buffer<T>(0, is_plain() ? Device::pinned : memory);
   scratch_.resize(static_cast<std::size_t>(pool.num_threads()));
   for (Scratch& scratch : scratch_)
-    for (std::size_t v = 0; v < vector_homes_.size(); ++v) scratch.vectors.emplace_back(0, memory);
+    for (std::size_t v = 0; v < in_place_slots_.size(); ++v) scratch.vectors.emplace_back(0, memory);
 }
 
 template <class T>
@@ -77,8 +77,8 @@ void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * vector_homes_.size());
-    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vector_homes_.size(), round.P())
+    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * in_place_slots_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, in_place_slots_.size(), round.P())
                                              : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
@@ -117,12 +117,12 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
-    channels_[c].speaks = exchange_.channels[c].speaks(round.order.round, phase);
+    channels_[c].is_active = exchange_.channels[c].is_active_in(round.order.round, phase);
   }
   writer_.open_phase(round, phase, block_size_);
   if (exchange_.num_phases() > 1 && phase == 0)
-    for (std::size_t v = 0; v < vector_homes_.size(); ++v)
-      if (vector_homes_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
+    for (std::size_t v = 0; v < in_place_slots_.size(); ++v)
+      if (in_place_slots_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
 
   if (phase == 0) {
     num_statistics_ = num_statistics(round.run.statistics);
@@ -133,10 +133,10 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
     const ClientBlock<T> block = open_block(exec, round, index);
     RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)].times;
     if (phase == 0) {
-      const Lap lap(lap_of(times, &RoundTimes::train_s));
+      const ScopedTimer timer(seconds_in(times, &RoundTimes::train_s));
       train(exec, round, block);
     }
-    const Lap lap(lap_of(times, &RoundTimes::compress_s));
+    const ScopedTimer timer(seconds_in(times, &RoundTimes::compress_s));
     if (phase == 0 && keeps_updates_)
       on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
     send_block(exec, round, block, phase);
@@ -180,9 +180,9 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
   block.first = index * block_size_;
   block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
   block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
-  for (std::size_t v = 0; v < vector_homes_.size(); ++v) {
-    if (!vector_homes_[v].empty()) {
-      block.vectors.push_back(round.state.shadow(vector_homes_[v], block.first, block.K));
+  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) {
+    if (!in_place_slots_[v].empty()) {
+      block.vectors.push_back(round.state.shadow(in_place_slots_[v], block.first, block.K));
     } else if (exchange_.num_phases() > 1) {
       block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, round.P(), stride_});
     } else {
@@ -257,7 +257,7 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
+    if (channels_[c].is_active) send_channel(exec, round, block, phase, c);
   writer_.inspect(exec, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, refused_); });
 }
@@ -295,14 +295,14 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
 // What the operator remembers of the block's clients. One that does not run, as everything is sent, remembers what it remembered.
 template <class T>
 void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot,
-                                 bool runs, Speakers<T>& speakers) {
+                                 bool runs, Senders<T>& senders) {
   if (slot.empty()) return;
-  speakers.remembered = block.stored(round.state, slot);
-  speakers.remember = block.shadow(round.state, slot);
+  senders.remembered = block.stored(round.state, slot);
+  senders.remember = block.shadow(round.state, slot);
   if (runs) return;
   const Exec& where = is_plain() ? exec : host_exec(exec);
   Workspace::Frame frame(*where.workspace);
-  copy_rows(where, reachable(where, speakers.remembered, frame), reachable(where, speakers.remember, frame));
+  copy_rows(where, reachable(where, senders.remembered, frame), reachable(where, senders.remember, frame));
 }
 
 // The operator runs with the block, or on the CPU's threads.
@@ -311,29 +311,30 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
                               const Send<T>& send) {
   const ExchangeChannel<T>& channel = exchange_.channels[c];
   const CompressContext<T> known = channel.context(round, phase, block.clients);
-  Conversation<T> talk(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
-  if (!channel.shared_slot.empty()) talk.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
-  talk.open(known.round, known.step_size, phase);
-  Speakers<T> speakers{.clients = block.clients, .input = send.input, .state = send.state};
-  open_memory(exec, round, block, channel.client_slot, !send.dense, speakers);
+  Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
+  if (!channel.shared_slot.empty())
+    conversation.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
+  conversation.open(known.round, known.step_size, phase);
+  Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
+  open_memory(exec, round, block, channel.client_slot, !send.dense, senders);
   if (send.dense || channel.device == exec.device) {
     Workspace::Frame frame(*exec.workspace);
-    speakers.input = reachable(exec, speakers.input, frame);
-    speakers.state = reachable(exec, speakers.state, frame);
-    speakers.remembered = reachable(exec, speakers.remembered, frame);
-    speakers.remember = reachable(exec, speakers.remember, frame);
-    talk.speak(exec, speakers, block.messages[c]);
+    senders.input = reachable(exec, senders.input, frame);
+    senders.state = reachable(exec, senders.state, frame);
+    senders.remembered = reachable(exec, senders.remembered, frame);
+    senders.remember = reachable(exec, senders.remember, frame);
+    conversation.send(exec, senders, block.messages[c]);
     synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
-    talk.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
+    conversation.send(host, senders.slice(part.first - block.first, part.K), part.messages[c]);
   });
 }
 
 template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
-  return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
+  return channels_[channel].is_active ? &channels_[channel].payloads[position] : nullptr;
 }
 
 template <class T>

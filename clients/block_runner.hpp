@@ -78,14 +78,14 @@ class BlockRunner final {
  private:
   // What one thread reuses from block to block.
   struct Scratch {
-    std::vector<Buffer<T>> vectors;  // per local vector without a home: [K,P]
+    std::vector<Buffer<T>> vectors;  // per local vector without an in-place slot: [K,P]
     RoundTimes times;                // of this thread in this phase, where they are asked for
   };
   struct ChannelMessages {
     std::vector<Payload<T>> payloads;   // [M]
     std::vector<Payload<T>*> pointers;  // [M]
     bool takes_part = true;             // in this round
-    bool speaks = true;                 // in the current phase
+    bool is_active = true;              // in the current phase
   };
 
   template <class Work>
@@ -104,7 +104,7 @@ class BlockRunner final {
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot, bool runs,
-                   Speakers<T>& speakers);
+                   Senders<T>& senders);
   void compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
                 const Send<T>& send);
   void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
@@ -131,7 +131,7 @@ class BlockRunner final {
   DeviceStream device_stream_;
   Workspace device_workspace_;
   Exec device_exec_;
-  std::vector<std::string> vector_homes_;  // per local vector: slot name or ""
+  std::vector<std::string> in_place_slots_;  // per local vector: the client slot that it is written to, or ""
   std::vector<std::size_t> vector_of_channel_;
   std::vector<ChannelMessages> channels_;
   std::vector<double> work_;           // [M]
@@ -143,7 +143,7 @@ class BlockRunner final {
   Buffer<T> kept_updates_;                 // [M,P]
   std::vector<Buffer<T>> cohort_vectors_;  // [M,P] of vectors that must outlive their block (several phases)
   std::uint32_t block_size_ = 1, num_blocks_ = 0;
-  std::size_t stride_ = 0;  // between the vectors of a block that have no home
+  std::size_t stride_ = 0;  // between the vectors of a block that have no in-place slot
 };
 
 }  // namespace fl

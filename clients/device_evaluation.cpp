@@ -1,16 +1,12 @@
 #include "clients/device_evaluation.hpp"
 
-#if defined(FL_WITH_CUDA)
 #include "clients/cuda/evaluation.hpp"
 #include "clients/cuda/training.hpp"
-#endif
 
 namespace fl {
 
 template <class T>
-std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation([[maybe_unused]] const Model<T>& model,
-                                                            [[maybe_unused]] const Dataset<T>& data) {
-#if defined(FL_WITH_CUDA)
+std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation(const Model<T>& model, const Dataset<T>& data) {
   // Kernels do not ask how long a row is; where it is not what the model is bound to, the CPU says so.
   const std::optional<NetworkForm> form = model.as_form();
   const Dataset<T>* bound = model.training_data();
@@ -18,9 +14,6 @@ std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation([[maybe_unused]] con
   if (!form || !fits || !cuda::can_lie_on_device(data)) return nullptr;
   require_cuda_halves(*form, kPrecisionOf<T>);
   return cuda::make_evaluation<T>(*form, model.layers().size(), data);
-#else
-  return nullptr;
-#endif
 }
 
 template std::unique_ptr<DeviceEvaluation<float>> make_device_evaluation(const Model<float>&, const Dataset<float>&);

@@ -1,16 +1,12 @@
 # The GPU half of the library: operations (fl_core/ops/cuda) and a second copy of every operator, compiled as CUDA.
 #
-# Included when FL_CUDA is on. Sets FL_CUDA_PARTS, which is linked wherever the parts are.
+# Included when FL_CUDA is on. Sets FL_CUDA_PARTS, which is linked wherever the parts are; without FL_CUDA each part has a file
+# without_cuda.cpp instead (fedbits_part).
 if(FL_CUDA_EMULATOR)
   include(FedbitsCudaEmulator)
 else()
   include(FedbitsCudaToolkit)
 endif()
-
-# Only the files that ask are told, so that a compiler cache serves the rest to builds with and without CUDA.
-set_source_files_properties(fl_core/memory/buffer.cpp fl_core/ops/excluded.cpp clients/device_training.cpp clients/device_evaluation.cpp server/device_aggregation.cpp
-  compressors/codec/device_tally.cpp fl_core/ops/row_norms.cpp fl_core/ops/row_sums.cpp fl_core/ops/row_moves.cpp fl_core/ops/message_sums.cpp
-  PROPERTIES COMPILE_DEFINITIONS FL_WITH_CUDA)
 
 include(FedbitsCudaCopies)
 
@@ -35,7 +31,6 @@ if(FL_CUDA_EMULATOR)
 endif()
 set_target_properties(fedbits_cuda PROPERTIES UNITY_BUILD OFF)  # copies of operators come several in a file already
 target_include_directories(fedbits_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_definitions(fedbits_cuda PRIVATE FL_WITH_CUDA)
 target_compile_options(fedbits_cuda PRIVATE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Werror;-ffp-contract=off;${FL_LEVEL}>")
 target_link_libraries(fedbits_cuda PRIVATE ${FL_CUDA_RUNTIME})
@@ -43,15 +38,24 @@ fedbits_add_cuda_copies(fedbits_cuda ${operators})
 
 set(FL_CUDA_PARTS $<BUILD_INTERFACE:fedbits_cuda> ${FL_CUDA_RUNTIME})
 
-# Operators of both devices, byte for byte. Needs a GPU to say anything, unless that is emulated; builds without one.
+# The GPU tests, `ctest -L gpu`. They are built without a GPU, and skipped where there is none to run on ("GPU MISSING"); the emulator needs none.
 find_package(GTest QUIET)
 if(GTest_FOUND)
-  function(fedbits_gpu_test target)
+  enable_testing()
+  include(GoogleTest)
+  # Tests of one card take turns: some measure what it has free.
+  set(FL_GPU_TEST_PROPERTIES TIMEOUT 900 LABELS gpu)
+  if(NOT FL_CUDA_EMULATOR)
+    list(APPEND FL_GPU_TEST_PROPERTIES RESOURCE_LOCK gpu)
+  endif()
+  # fedbits_gpu_test(TARGET PREFIX SOURCE...): a program of tests, which ctest calls PREFIX/...
+  function(fedbits_gpu_test target prefix)
     add_executable(${target} ${ARGN})
     fedbits_link_parts(${target})
     target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-O1;-ffp-contract=off>" "$<$<COMPILE_LANGUAGE:CUDA>:${FL_CUDA_OPTIONS}>")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}/" PROPERTIES ${FL_GPU_TEST_PROPERTIES})
   endfunction()
   set(FL_GPU_TESTS tests/gpu/parity_test.cpp tests/gpu/run_test.cpp tests/gpu/training_test.cpp tests/gpu/sweep_test.cpp
     tests/gpu/aggregation_test.cpp tests/gpu/tally_test.cpp tests/gpu/graph_test.cpp tests/gpu/state_test.cpp tests/gpu/rows_test.cpp
@@ -61,10 +65,10 @@ if(GTest_FOUND)
     set_source_files_properties(examples/prelu.cu PROPERTIES LANGUAGE CXX)
   endif()
   if(NOT FL_BUNDLE)
-    fedbits_gpu_test(fedbits_gpu_parity ${FL_GPU_TESTS})
+    fedbits_gpu_test(fedbits_gpu_parity gpu ${FL_GPU_TESTS})
   endif()
   if(FL_CUDA_EMULATOR)
-    fedbits_gpu_test(fedbits_emulator_test tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp tests/emulator/counts_test.cpp)
+    fedbits_gpu_test(fedbits_emulator_test emulator tests/emulator/emulator_test.cpp tests/emulator/memory_test.cpp tests/emulator/counts_test.cpp)
     if(FL_CUDA_COUNT_BYTES)
       target_sources(fedbits_emulator_test PRIVATE tests/emulator/traffic_test.cpp)
       set_source_files_properties(tests/emulator/traffic_test.cpp PROPERTIES COMPILE_OPTIONS "${FL_CUDA_COUNTING}")

@@ -1,7 +1,7 @@
 # FL_PUBLIC_HEADERS: what a plug-in may include, and what is installed. FL_INTERFACE: a hash of their bytes, by which a plug-in that was
 # built against others is recognised. No third-party header is among what they include but Random123, which the package looks for.
 file(GLOB FL_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}
-  fl_core/*/*.hpp fl_core/ops/cpu/*.hpp fl_core/ops/cuda/*.hpp fl_core/ops/cuda/*.cuh
+  fl_core/*/*.hpp fl_core/ops/cpu/*.hpp fl_core/*/cuda/*.hpp fl_core/ops/cuda/*.cuh
   compressors/*.hpp compressors/codec/*.hpp compressors/feedback/*.hpp
   clients/*.hpp clients/kernels/*.hpp clients/nn/*.hpp
   clients/cuda/layer.hpp clients/cuda/divisor.hpp clients/cuda/gradient_store.cuh clients/cuda/descent_step.cuh clients/cuda/operands.cuh

@@ -67,10 +67,15 @@ foreach(header toml++/toml.h nlohmann/json.hpp CLI/CLI.hpp Random123/philox.h th
 endforeach()
 
 # fedbits_part(NAME [CONTRACT]): all sources below NAME. Floating-point contraction is off (the same bytes everywhere) unless CONTRACT.
+# The headers in folders cuda/ declare the CUDA half. With FL_CUDA the sources in such folders implement it (cmake/FedbitsCuda.cmake). Without
+# it NAME's file without_cuda.cpp does, which throws DeviceError or says that there is no GPU.
 function(fedbits_part name)
   cmake_parse_arguments(PART "CONTRACT" "" "" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/cuda/")
+  if(FL_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/without_cuda.cpp$")
+  endif()
   add_library(${name} OBJECT ${sources})
   target_link_libraries(${name} PUBLIC fedbits_flags PRIVATE fedbits_third_party)
   if(NOT PART_CONTRACT)

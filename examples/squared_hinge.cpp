@@ -11,7 +11,7 @@
 #include "clients/model.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 namespace {
 
 // 1. What a scenario file may say beside the regulariser, which every model has.
@@ -112,4 +112,4 @@ FL_REGISTER_PART(Model, SquaredHinge, SquaredHingeOptions,
                  (PartInfo{"model", "squared_hinge", "linear classifier, squared hinge loss; two classes, convex", ""}));
 
 }  // namespace
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

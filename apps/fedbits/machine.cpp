@@ -3,10 +3,8 @@
 #include <fstream>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/memory/device_memory.hpp"
-#if defined(FL_WITH_CUDA)
-#include "fl_core/ops/cuda/memory.hpp"
-#endif
 
 namespace fl {
 
@@ -33,30 +31,13 @@ constexpr const char* instruction_set() {
 #endif
 }
 
-// Why a run cannot use a GPU here; "" = it can.
-std::string why_no_cuda() {
-#if defined(FL_WITH_CUDA)
-  return cuda::why_no_device();
-#else
-  return "this build has no CUDA (-DFL_CUDA=ON compiles it in)";
-#endif
-}
-
 }  // namespace
 
-std::uint64_t free_device_bytes() {
-#if defined(FL_WITH_CUDA)
-  return cuda::free_bytes_of_device();
-#else
-  return 0;
-#endif
-}
+std::uint64_t free_device_bytes() { return cuda::free_bytes_of_device(); }
 
 void describe_machine(RunRecord& record, Device device) {
   record.device = to_string(device);
-#if defined(FL_WITH_CUDA)
   if (device == Device::cuda) record.device = cuda::device_name();
-#endif
   record.cpu = cpu_model();
   record.instruction_set = instruction_set();
 #if defined(__clang__)
@@ -68,9 +49,10 @@ void describe_machine(RunRecord& record, Device device) {
 
 Device choose_device(const std::string& name) {
   if (name == "cpu") return Device::cpu;
-  if (name == "auto") return why_no_cuda().empty() && shares_managed_memory() ? Device::cuda : Device::cpu;
+  if (name == "auto") return cuda::why_no_device().empty() && shares_managed_memory() ? Device::cuda : Device::cpu;
   if (name == "cuda") {
-    if (const std::string why = why_no_cuda(); !why.empty()) throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
+    if (const std::string why = cuda::why_no_device(); !why.empty())
+      throw DeviceError("--device cuda: " + why + "; use --device cpu (or auto)");
     return Device::cuda;
   }
   const std::string near = nearest_name(name, {"cpu", "cuda", "auto"});

@@ -7,8 +7,8 @@
 #include "clients/cuda/layers/sums.cuh"
 #include "fl_core/data/image_change.hpp"
 #include "fl_core/data/interactions.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/ops/cuda/check.cuh"
-#include "fl_core/ops/cuda/memory.hpp"
 
 namespace fl::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "clients/cuda/evaluation.hpp"
 #include "clients/cuda/network.hpp"
 #include "clients/weights_first.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::cuda {

@@ -34,7 +34,7 @@ inline constexpr unsigned kTensorBlocks = kRows >= 64 ? 2 : 3;
 
 template <class How, unsigned kRows, class A, class B, class Store>
 __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
-    multiply_on_tensor_cores(Shape shape, A a_operand, B b_operand, Store store) {
+    multiply_on_tensor_cores(ProductShape shape, A a_operand, B b_operand, Store store) {
   namespace wmma = nvcuda::wmma;
   using Stored = typename How::Stored;
   constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
   const unsigned own_row = warp / kWarpsAcross * kWarpTile, own_col = warp % kWarpsAcross * kWarpTile;
   const auto rounded = [](float x) { return How::rounded(x); };
   for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kTensorCols); number += gridDim.x) {
-    const Place place(shape, kRows, kTensorCols, number);
+    const TilePosition place(shape, kRows, kTensorCols, number);
     CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
     CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
     if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
 }
 
 template <class How, class A, class B, class Store>
-void multiply_rounded(const Exec& exec, const char* name, const Shape& shape, const A& a, const B& b, const Store& store) {
+void multiply_rounded(const Exec& exec, const char* name, const ProductShape& shape, const A& a, const B& b, const Store& store) {
   constexpr unsigned kFewRows = 32, kRows = 64;
   if (shape.m <= kFewRows)
     Launch(exec, name, shape.tiles(kFewRows, kTensorCols), kTensorThreads<kFewRows>)(multiply_on_tensor_cores<How, kFewRows, A, B, Store>,

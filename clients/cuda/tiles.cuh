@@ -17,7 +17,7 @@ constexpr unsigned kDepth = 16, kPart = kSumPart;
 static_assert(kPart % (2 * kDepth) == 0);
 
 // clients x parts products: the inner dimension of product k is part k % parts of that of client k / parts; one part is all of it.
-struct Shape {
+struct ProductShape {
   std::size_t clients;
   std::uint32_t m, n, d, parts = 1;
   [[nodiscard]] FL_HD std::uint32_t across(unsigned cols) const { return (n + cols - 1) / cols; }
@@ -27,10 +27,10 @@ struct Shape {
 };
 
 // A tile of product k, and the stretch of the inner dimension that it sums over.
-struct Place {
+struct TilePosition {
   std::size_t k, client;
   std::uint32_t row, col, begin, end;
-  __device__ Place(const Shape& shape, unsigned rows, unsigned cols, std::size_t number) {
+  __device__ TilePosition(const ProductShape& shape, unsigned rows, unsigned cols, std::size_t number) {
     const std::size_t across = shape.across(cols), per_product = across * ((shape.m + rows - 1) / rows);
     k = number / per_product;
     const auto tile = static_cast<std::uint32_t>(number - k * per_product), own_row = tile / static_cast<std::uint32_t>(across);
@@ -123,7 +123,7 @@ inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 3
 
 // A tile of kRows x kCols; each thread has kRows / kDown rows that lie side by side and kCols / kAcross columns.
 template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Shape shape, A a_operand, B b_operand, Store store) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
   constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
   // Columns of a thread that lie side by side. One: neighbouring threads write neighbours. Two, where threads have so few rows that they
   // would wait for shared memory: it is read in pairs.
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Sh
   const auto own_col = [&](unsigned j) { return j / kRun * kAcross * kRun + x * kRun + j % kRun; };
   const auto as_it_is = [](T number) { return number; };
   for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
-    const Place place(shape, kRows, kCols, number);
+    const TilePosition place(shape, kRows, kCols, number);
     CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
     CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
     if constexpr (CarryA::kHasTable || CarryB::kHasTable) {

@@ -26,8 +26,6 @@ inline std::vector<std::string> layers_of(const CharLstmOptions& o, bool only_la
   return layers;
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class CharLstm final : public nn::NeuralModel<T> {
  public:
@@ -45,5 +43,4 @@ class CharLstm final : public nn::NeuralModel<T> {
 FL_REGISTER_PART(Model, CharLstm, CharLstmOptions,
                  (PartInfo{"model", "char_lstm", "next character of a sequence by LSTM layers", "Caldas et al., LEAF, 2018"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -30,8 +30,6 @@ inline void validate(const LeNet5Options& o, Problems& problems) {
   nn::check_choice_of_layer("pooling", o.pooling, {"max_pool", "mean_pool"}, problems);
 }
 
-namespace FL_DEVICE_NS {
-
 constexpr auto kLoss = nn::Loss::softmax_cross_entropy;
 
 template <class T>
@@ -69,5 +67,4 @@ FL_REGISTER_PART(Model, CifarCnn, NoOptions,
                            "5x5 convolutions of 6 and 16 channels, 120 and 84 units; 62,006 parameters on 3x32x32 images",
                            "Li et al., ICDE 2022"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

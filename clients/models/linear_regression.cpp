@@ -4,7 +4,7 @@
 #include "clients/kernels/linear_model.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 struct LinearRegressionOptions {
   bool bias = true;
@@ -37,4 +37,4 @@ class LinearRegression final : public kernels::LinearModel<T, LinearRegression<T
 FL_REGISTER_PART(Model, LinearRegression, LinearRegressionOptions,
                  (PartInfo{"model", "linear_regression", "half squared error of a linear prediction; convex", ""}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -12,7 +12,7 @@
 #include "clients/kernels/linear_model.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 struct LogisticRegressionOptions {
   bool bias = true;
@@ -72,4 +72,4 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
 FL_REGISTER_PART(Model, LogisticRegression, LogisticRegressionOptions,
                  (PartInfo{"model", "logistic_regression", "log loss of linear margins, two classes or many; convex", ""}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

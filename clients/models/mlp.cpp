@@ -32,8 +32,6 @@ inline void validate(const MlpOptions& o, Problems& problems) {
   if (problems.empty()) nn::check_layers("hidden", layers_of(o), problems);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Mlp final : public nn::NeuralModel<T> {
  public:
@@ -51,5 +49,4 @@ FL_REGISTER_PART(Model, TwoNn, NoOptions,
                  (PartInfo{"model", "2nn_mcmahan", "784-200-200-10 perceptron with ReLU, 199,210 parameters",
                            "McMahan et al., AISTATS 2017"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

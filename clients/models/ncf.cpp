@@ -34,8 +34,6 @@ inline std::vector<std::string> layers_of(const NcfOptions& o) {
   return {"concat([" + vectors(o.factors) + ", product], [" + perceptron + "])", "dense(1)"};
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Ncf final : public nn::NeuralModel<T> {
  public:
@@ -94,5 +92,4 @@ FL_REGISTER_PART(Model, Ncf, NcfOptions,
                  (PartInfo{"model", "ncf", "neural collaborative filtering: matrix factorisation and a perceptron on users and items",
                            "He et al., WWW 2017"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

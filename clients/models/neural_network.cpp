@@ -23,8 +23,6 @@ inline void validate(const NeuralNetworkOptions& o, Problems& problems) {
   nn::check_layers("layers", o.layers, problems);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class NeuralNetwork final : public nn::NeuralModel<T> {
  public:
@@ -33,5 +31,4 @@ class NeuralNetwork final : public nn::NeuralModel<T> {
 
 FL_REGISTER_PART(Model, NeuralNetwork, NeuralNetworkOptions, (PartInfo{"model", "neural_network", "layers one after another", ""}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -16,12 +16,12 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
-class Quadratic final : public Model<T>, public SecondOrder, public BoundedGradients {
+class QuadraticModel final : public Model<T>, public SecondOrder, public BoundedGradients {
  public:
-  explicit Quadratic(const NoOptions&) {}
+  explicit QuadraticModel(const NoOptions&) {}
 
   void bind(const Dataset<T>& data) override {
     d_ = static_cast<std::size_t>(std::sqrt(static_cast<double>(data.num_features)));
@@ -160,7 +160,7 @@ class Quadratic final : public Model<T>, public SecondOrder, public BoundedGradi
   bool convex_ = true;
 };
 
-FL_REGISTER_PART(Model, Quadratic, NoOptions,
+FL_REGISTER_PART(Model, QuadraticModel, NoOptions,
                  (PartInfo{"model", "quadratic", "x^T A x / 2 - <b, x> + c with one (A, b, c) per row; convex when every A is", ""}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -45,8 +45,6 @@ inline std::vector<std::string> layers_of(const ResNet18Options& o) {
   return layers;
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ResNet18 final : public nn::NeuralModel<T> {
  public:
@@ -56,5 +54,4 @@ class ResNet18 final : public nn::NeuralModel<T> {
 FL_REGISTER_PART(Model, ResNet18, ResNet18Options,
                  (PartInfo{"model", "resnet18", "ResNet-18 for small images, group or batch normalisation", "He et al., CVPR 2016"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -8,8 +8,6 @@
 
 namespace fl {
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class FedComGateUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
  public:
@@ -42,5 +40,4 @@ FL_REGISTER_PART(LocalUpdate, FedComGateUpdate, LocalStepOptions,
                  (PartInfo{"local_update", "fedcomgate", "local SGD steps along tracked gradients",
                            "Haddadpour, Kamani, Mokhtari, Mahdavi, AISTATS 2021"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

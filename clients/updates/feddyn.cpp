@@ -16,8 +16,6 @@ inline void describe(Schema& s, FedDynOptions& o) {
   s.field("alpha", o.alpha, "weight of the dynamic regulariser").above(0);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
  public:
@@ -47,5 +45,4 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
 FL_REGISTER_PART(LocalUpdate, FedDynUpdate, FedDynOptions,
                  (PartInfo{"local_update", "feddyn", "local SGD steps on a dynamically regularised loss", "Acar et al., ICLR 2021"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

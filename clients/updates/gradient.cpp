@@ -20,8 +20,6 @@ inline void describe(Schema& s, GradientOptions& o) {
            "what is subtracted from the gradient: nothing, or the client's gradient at the optimum");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class GradientUpdate final : public LocalUpdate<T> {
  public:
@@ -74,5 +72,4 @@ class GradientUpdate final : public LocalUpdate<T> {
 FL_REGISTER_PART(LocalUpdate, GradientUpdate, GradientOptions,
                  (PartInfo{"local_update", "gradient", "one gradient at the model received, full or on a minibatch", ""}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

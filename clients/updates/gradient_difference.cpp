@@ -14,8 +14,6 @@ inline void describe(Schema& s, GradientDifferenceOptions& o) {
   learning_rate_field(s, o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class GradientDifference final : public LocalUpdate<T> {
  public:
@@ -51,5 +49,4 @@ FL_REGISTER_PART(LocalUpdate, GradientDifference, GradientDifferenceOptions,
                  (PartInfo{"local_update", "gradient_difference", "MARINA's difference of gradients on one sample",
                            "Gorbunov, Burlachenko, Li, Richtarik, ICML 2021"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -24,8 +24,6 @@ inline void describe(Schema& s, LsvrgOptions& o) {
   s.field("p", o.p, "probability of a new reference point after a round; 0 = batch over the client's rows").at_least(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class LsvrgUpdate final : public LocalUpdate<T> {
  public:
@@ -91,5 +89,4 @@ FL_REGISTER_PART(LocalUpdate, LsvrgUpdate, LsvrgOptions,
                  (PartInfo{"local_update", "lsvrg", "variance-reduced stochastic gradients around a reference point, renewed at random",
                            "Kovalev, Horvath, Richtarik, ALT 2020; Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

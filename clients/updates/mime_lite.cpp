@@ -18,8 +18,6 @@ inline void describe(Schema& s, MimeLiteOptions& o) {
   s.field("momentum", o.momentum, "beta of the server's momentum").at_least(0).below(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
  public:
@@ -53,5 +51,4 @@ FL_REGISTER_PART(LocalUpdate, MimeLiteUpdate, MimeLiteOptions,
                  (PartInfo{"local_update", "mime_lite", "local SGD steps with the server's momentum, which is fixed during the round",
                            "Karimireddy et al., NeurIPS 2021"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

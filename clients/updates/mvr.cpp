@@ -22,8 +22,6 @@ inline void describe(Schema& s, MvrOptions& o) {
   s.field("momentum", o.momentum, "b: weight of the stochastic gradient alone").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class MvrUpdate final : public LocalUpdate<T> {
  public:
@@ -67,5 +65,4 @@ FL_REGISTER_PART(LocalUpdate, MvrUpdate, MvrOptions,
                  (PartInfo{"local_update", "mvr", "stochastic gradients with momentum variance reduction",
                            "Tyurin, Richtarik, ICLR 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

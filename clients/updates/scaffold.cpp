@@ -20,8 +20,6 @@ inline void describe(Schema& s, ScaffoldOptions& o) {
            "the new control variate: the full gradient at the model received (option I), or the mean gradient on the way (option II)");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
  public:
@@ -60,5 +58,4 @@ class ScaffoldUpdate final : public StepwiseUpdate<T, ScaffoldOptions> {
 FL_REGISTER_PART(LocalUpdate, ScaffoldUpdate, ScaffoldOptions,
                  (PartInfo{"local_update", "scaffold", "local SGD steps corrected by control variates", "Karimireddy et al., ICML 2020"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -7,8 +7,6 @@
 
 namespace fl {
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ScallionUpdate final : public StepwiseUpdate<T, LocalStepOptions> {
  public:
@@ -41,5 +39,4 @@ FL_REGISTER_PART(LocalUpdate, ScallionUpdate, LocalStepOptions,
                  (PartInfo{"local_update", "scallion", "local SGD steps corrected by control variates, one vector up",
                            "Huang, Li, Li, ICLR 2024"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

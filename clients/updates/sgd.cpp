@@ -19,8 +19,6 @@ inline void describe(Schema& s, SgdOptions& o) {
   s.field("proximal_mu", o.proximal_mu, "FedProx: weight of mu/2 |y - w|^2; 0 = FedAvg").at_least(0);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
  public:
@@ -71,5 +69,4 @@ FL_REGISTER_PART(LocalUpdate, SgdUpdate, SgdOptions,
                  (PartInfo{"local_update", "sgd", "local SGD steps; the client sends the difference of models (FedAvg, FedProx)",
                            "McMahan et al., AISTATS 2017; Li et al., MLSys 2020"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -11,7 +11,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Cafe final : public Feedback<T> {
@@ -46,4 +46,4 @@ FL_REGISTER_PART(Feedback, Cafe, NoOptions,
                  (PartInfo{"feedback", "cafe", "compressed differences to the server's last aggregate; clients keep nothing",
                            "Ortega, Huang, Li, Jafarkhani, 2025"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

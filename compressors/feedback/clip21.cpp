@@ -19,8 +19,6 @@ struct Clip21Options {
 };
 inline void describe(Schema& s, Clip21Options& o) { s.field("tau", o.tau, "largest norm of a client's difference").above(0); }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Clip21 final : public Shifted<T> {
  public:
@@ -64,5 +62,4 @@ FL_REGISTER_PART(Feedback, Clip21, Clip21Options,
                  (PartInfo{"feedback", "clip21", "clipped differences to a shift",
                            "Khirirat, Gorbunov, Horvath, Islamov, Karray, Richtarik, 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -24,8 +24,6 @@ inline void describe(Schema& s, CserOptions& o) {
   s.field("reset_every", o.reset_every, "H: the error is reset in rounds H, 2H, ...").at_least(1).at_most(4294967295.0).unit("rounds");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Cser final : public Feedback<T> {
  public:
@@ -89,5 +87,4 @@ FL_REGISTER_PART(Feedback, Cser, CserOptions,
                  (PartInfo{"feedback", "cser", "error reset: clients compute at their own models, which are synchronised every few rounds",
                            "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -28,8 +28,6 @@ inline void describe(Schema& s, DashaOptions& o) {
            "first message: Q(g), or g itself (its bits are counted)");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Dasha final : public Feedback<T> {
  public:
@@ -42,6 +40,7 @@ class Dasha final : public Feedback<T> {
                       {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
             .in_place_slot = "tracker",
             .moves = {{.slot = "shift"}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = ""};
   }
 
@@ -96,5 +95,4 @@ FL_REGISTER_PART(Feedback, Dasha, DashaOptions,
                  (PartInfo{"feedback", "dasha", "compressed differences of variance-reduced gradients, never uncompressed",
                            "Tyurin, Richtarik, ICLR 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

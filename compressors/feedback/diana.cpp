@@ -13,8 +13,6 @@ inline void describe(Schema& s, DianaOptions& o) {
   s.field("alpha", o.alpha, "step of the shift; theory: at most 1/(1+omega)").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Diana final : public Shifted<T> {
  public:
@@ -43,5 +41,4 @@ FL_REGISTER_PART(Feedback, Diana, DianaOptions,
                  (PartInfo{"feedback", "diana", "unbiased compression of differences to a learned shift",
                            "Mishchenko, Gorbunov, Takac, Richtarik, 2019"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

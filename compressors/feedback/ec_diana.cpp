@@ -20,8 +20,6 @@ inline void describe(Schema& s, EcDianaOptions& o) {
   s.field("alpha", o.alpha, "step of the shift; theory: at most 1/(1+omega) of [compressor.up.shift]").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class EcDiana final : public Feedback<T> {
  public:
@@ -37,6 +35,7 @@ class EcDiana final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .moves = {{.slot = "shift", .factor = alpha_}},
+            .means = {{.slot = "shift", .held_in = "shift_sum"}},
             .host_walks = ""};
   }
 
@@ -85,5 +84,4 @@ FL_REGISTER_PART(Feedback, EcDiana, EcDianaOptions,
                  (PartInfo{"feedback", "ec_diana", "error feedback with learned shifts: two operators",
                            "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

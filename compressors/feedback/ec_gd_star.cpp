@@ -10,7 +10,7 @@
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class EcGdStar final : public ErrorMemory<T> {
@@ -38,4 +38,4 @@ FL_REGISTER_PART(Feedback, EcGdStar, NoOptions,
                  (PartInfo{"feedback", "ec_gd_star", "error feedback on gradients minus those at the optimum",
                            "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

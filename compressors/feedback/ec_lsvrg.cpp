@@ -9,7 +9,7 @@
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class EcLsvrg final : public ErrorMemory<T> {
@@ -34,4 +34,4 @@ FL_REGISTER_PART(Feedback, EcLsvrg, NoOptions,
                  (PartInfo{"feedback", "ec_lsvrg", "error feedback on variance-reduced gradients (L-SVRG)",
                            "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -27,8 +27,6 @@ inline void describe(Schema& s, EControlOptions& o) {
            "first message: C(g) from h = 0, whose error is kept; g itself (its bits are counted); or C(g), whose error is not kept");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class EControl final : public Feedback<T> {
  public:
@@ -41,6 +39,7 @@ class EControl final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .moves = {{.slot = "shift"}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = "computes every new error"};
   }
 
@@ -105,5 +104,4 @@ FL_REGISTER_PART(Feedback, EControl, EControlOptions,
                  (PartInfo{"feedback", "econtrol", "error feedback with a controlled share of the error",
                            "Gao, Islamov, Stich, ICLR 2024"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

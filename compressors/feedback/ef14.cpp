@@ -10,7 +10,7 @@
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Ef14 final : public ErrorMemory<T> {
@@ -29,4 +29,4 @@ FL_REGISTER_PART(Feedback, Ef14, NoOptions,
                  (PartInfo{"feedback", "ef14", "error feedback: the error of a message is added to the next input",
                            "Seide et al., INTERSPEECH 2014; Stich, Cordonnier, Jaggi, NeurIPS 2018; Karimireddy et al., ICML 2019"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

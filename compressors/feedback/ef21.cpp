@@ -22,8 +22,6 @@ inline void describe(Schema& s, Ef21Options& o) {
   s.field("momentum", o.momentum, "eta of EF21-SGDM, v <- (1-eta) v + eta g; 1 = plain EF21").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Ef21 final : public Shifted<T> {
  public:
@@ -50,5 +48,4 @@ FL_REGISTER_PART(Feedback, Ef21, Ef21Options,
                  (PartInfo{"feedback", "ef21", "compressed differences to a shift; momentum gives EF21-SGDM",
                            "Richtarik, Sokolov, Fatkhullin, NeurIPS 2021; Fatkhullin, Tyurin, Richtarik, NeurIPS 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

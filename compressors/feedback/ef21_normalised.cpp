@@ -21,8 +21,6 @@ inline void describe(Schema& s, Ef21NormalisedOptions& o) {
   s.field("momentum", o.momentum, "eta of v <- (1-eta) v + eta g; 1 = no momentum").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Ef21Normalised final : public Shifted<T> {
  public:
@@ -49,5 +47,4 @@ FL_REGISTER_PART(Feedback, Ef21Normalised, Ef21NormalisedOptions,
                  (PartInfo{"feedback", "ef21_normalised", "EF21 whose steps have the length of the step size",
                            "Khirirat, Sadiev, Riabinin, Gorbunov, Richtarik, 2024"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

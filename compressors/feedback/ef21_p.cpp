@@ -19,8 +19,6 @@ inline void describe(Schema& s, Ef21POptions& o) {
   s.field("alpha", o.alpha, "step of DIANA's shift on the uplink, at most 1/(1+omega); 0 = DCGD").at_least(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Ef21P final : public Shifted<T> {
  public:
@@ -44,5 +42,4 @@ FL_REGISTER_PART(Feedback, Ef21P, Ef21POptions,
                  (PartInfo{"feedback", "ef21_p", "error feedback of models on the downlink; DCGD or DIANA on the uplink",
                            "Gruntkowska, Tyurin, Richtarik, ICML 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

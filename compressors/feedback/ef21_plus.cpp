@@ -14,7 +14,7 @@
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/norms.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Ef21Plus final : public Feedback<T> {
@@ -27,6 +27,7 @@ class Ef21Plus final : public Feedback<T> {
             .slots = {{.name = "shift", .owner = SlotOwner::client},
                       {.name = "server_shift", .owner = SlotOwner::server_copy},
                       {.name = "shift_mean", .owner = SlotOwner::server}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = "compares both messages of every client with its gradient"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -116,4 +117,4 @@ FL_REGISTER_PART(Feedback, Ef21Plus, NoOptions,
                  (PartInfo{"feedback", "ef21_plus", "the better of the compressed gradient and EF21's difference, client by client",
                            "Richtarik, Sokolov, Fatkhullin, NeurIPS 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

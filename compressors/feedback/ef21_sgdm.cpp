@@ -17,8 +17,6 @@ inline void describe(Schema& s, Ef21SgdmOptions& o) {
   s.field("momentum", o.momentum, "eta of v <- (1-eta) v + eta g; 1 = EF21").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Ef21Sgdm final : public Shifted<T> {
  public:
@@ -40,5 +38,4 @@ FL_REGISTER_PART(Feedback, Ef21Sgdm, Ef21SgdmOptions,
                  (PartInfo{"feedback", "ef21_sgdm", "compressed differences of a momentum to a shift",
                            "Fatkhullin, Tyurin, Richtarik, NeurIPS 2023"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -12,8 +12,6 @@ inline void describe(Schema& s, EfBvOptions& o) {
   s.field("nu", o.nu, "weight of the compressed difference in the estimate").above(0);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class EfBv final : public Shifted<T> {
  public:
@@ -28,5 +26,4 @@ class EfBv final : public Shifted<T> {
 FL_REGISTER_PART(Feedback, EfBv, EfBvOptions,
                  (PartInfo{"feedback", "ef_bv", "one rule between EF21 and DIANA", "Condat, Yi, Richtarik, NeurIPS 2022"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

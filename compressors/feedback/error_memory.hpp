@@ -8,7 +8,7 @@
 
 #include "compressors/feedback/feedback.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class ErrorMemory : public Feedback<T> {
@@ -44,4 +44,4 @@ class ErrorMemory : public Feedback<T> {
   std::string name_;
 };
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

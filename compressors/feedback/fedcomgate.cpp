@@ -16,7 +16,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class FedComGate final : public Feedback<T> {
@@ -26,6 +26,7 @@ class FedComGate final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
                       {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
+            .means = {{.slot = "tracker"}},
             .host_walks = "updates every client's tracker"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -56,4 +57,4 @@ FL_REGISTER_PART(Feedback, FedComGate, NoOptions,
                  (PartInfo{"feedback", "fedcomgate", "gradient tracking around compressed updates",
                            "Haddadpour, Kamani, Mokhtari, Mahdavi, AISTATS 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -8,7 +8,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class FedDyn final : public Feedback<T> {
@@ -18,6 +18,7 @@ class FedDyn final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "moved"}},
+            .means = {{.slot = "moved", .held_in = "moved_sum"}},
             .host_walks = "adds every client's earlier moves to its steps (local kind feddyn)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "feddyn", .local_kind = "feddyn", .own_messages = true}; }
@@ -40,4 +41,4 @@ FL_REGISTER_PART(Feedback, FedDyn, NoOptions,
                  (PartInfo{"feedback", "feddyn", "sums of the sent updates, which FedDyn's clients and server use",
                            "Acar et al., ICLR 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -8,7 +8,7 @@
 #include "compressors/feedback/memoryless.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class FedPaq final : public Memoryless<T> {
@@ -34,4 +34,4 @@ FL_REGISTER_PART(Feedback, FedPaq, NoOptions,
                  (PartInfo{"feedback", "fedpaq", "unbiased quantisation of updates after local steps, without memory",
                            "Reisizadeh, Mokhtari, Hassani, Jadbabaie, Pedarsani, AISTATS 2020"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

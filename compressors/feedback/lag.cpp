@@ -29,8 +29,6 @@ inline void describe(Schema& s, LagOptions& o) {
   s.field("memory", o.memory, "D: how many past model differences count").at_least(1).at_most(1000);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Lag final : public Feedback<T> {
  public:
@@ -43,6 +41,7 @@ class Lag final : public Feedback<T> {
                   {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
                   {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
         .moves = {{.slot = "last_sent"}},
+        .means = {{.slot = "last_sent", .held_in = "gradient_sum"}},
         .host_walks = "measures how far every gradient has moved since it was sent"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -118,5 +117,4 @@ FL_REGISTER_PART(Feedback, Lag, LagOptions,
                  (PartInfo{"feedback", "lag", "lazy aggregation: a client is silent while its gradient has changed little",
                            "Chen, Giannakis, Sun, Yin, NeurIPS 2018"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -20,8 +20,6 @@ inline void describe(Schema& s, MarinaOptions& o) {
   s.field("p", o.p, "probability of a round with uncompressed gradients").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Marina final : public Feedback<T> {
  public:
@@ -78,5 +76,4 @@ FL_REGISTER_PART(Feedback, Marina, MarinaOptions,
                  (PartInfo{"feedback", "marina", "compressed gradient differences with occasional full rounds",
                            "Gorbunov, Burlachenko, Li, Richtarik, ICML 2021"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -5,7 +5,7 @@
 
 #include "compressors/feedback/feedback.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Memoryless : public Feedback<T> {
@@ -22,4 +22,4 @@ class Memoryless : public Feedback<T> {
   }
 };
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

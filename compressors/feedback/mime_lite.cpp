@@ -9,7 +9,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class MimeLite final : public Feedback<T> {
@@ -43,4 +43,4 @@ FL_REGISTER_PART(Feedback, MimeLite, NoOptions,
                  (PartInfo{"feedback", "mime_lite", "the server's momentum of MimeLite: two channels up, the momentum down",
                            "Karimireddy et al., NeurIPS 2021"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

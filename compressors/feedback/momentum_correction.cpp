@@ -21,8 +21,6 @@ inline void describe(Schema& s, MomentumCorrectionOptions& o) {
   s.field("masking", o.masking, "momentum factor masking: u and v are cleared where an entry was sent");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class MomentumCorrection final : public Feedback<T> {
  public:
@@ -78,5 +76,4 @@ const bool kDgc = add_alias({"feedback", "dgc", "momentum_correction", {}, "", "
 const bool kMasking =
     add_alias({"feedback", "momentum_masking", "momentum_correction", {{"masking", Value{true}}}, "", "Lin et al., ICLR 2018"});
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

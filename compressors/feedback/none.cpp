@@ -4,7 +4,7 @@
 #include "compressors/feedback/memoryless.hpp"
 #include "fl_core/config/registry.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class NoFeedback final : public Memoryless<T> {
@@ -32,4 +32,4 @@ class NoFeedback final : public Memoryless<T> {
 
 FL_REGISTER_PART(Feedback, NoFeedback, NoOptions, (PartInfo{"feedback", "none", "no memory: the error of a message is lost", ""}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

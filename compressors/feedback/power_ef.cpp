@@ -28,8 +28,6 @@ inline void describe(Schema& s, PowerEfOptions& o) {
   s.field("perturbation", o.perturbation, "r: approximate norm of the noise that is added to gradients; 0 = none").at_least(0);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class PowerEf final : public ErrorMemory<T> {
  public:
@@ -98,5 +96,4 @@ const bool kPowerEfDiffers = add_difference({"feedback", "power_ef",
                                              "the whole recursion of the publication was not at hand; here its repeated compression and "
                                              "its perturbation are joined by EF14's memory"});
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -20,8 +20,6 @@ inline void describe(Schema& s, SaPefOptions& o) {
   s.field("alpha", o.alpha, "share of the error by which clients step ahead; 0 = ef14, 1 = SAEF").at_least(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class SaPef final : public ErrorMemory<T> {
  public:
@@ -53,5 +51,4 @@ FL_REGISTER_PART(Feedback, SaPef, SaPefOptions,
                  (PartInfo{"feedback", "sa_pef", "step-ahead partial error feedback: a share of the error moves where clients compute",
                            "Redie, Arablouei, Werner, TMLR 2026"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -21,8 +21,6 @@ inline void describe(Schema& s, ScafcomOptions& o) {
   s.field("momentum", o.momentum, "beta of v <- (1-beta) v + beta G; 1 = no momentum").above(0).at_most(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Scafcom final : public Controls<T> {
  public:
@@ -68,5 +66,4 @@ class Scafcom final : public Controls<T> {
 FL_REGISTER_PART(Feedback, Scafcom, ScafcomOptions,
                  (PartInfo{"feedback", "scafcom", "SCALLION with a local momentum, for biased operators", "Huang, Li, Li, ICLR 2024"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

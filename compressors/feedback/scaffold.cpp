@@ -11,7 +11,7 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 template <class T>
 class Scaffold final : public Feedback<T> {
@@ -23,6 +23,7 @@ class Scaffold final : public Feedback<T> {
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "control", .channel = 1}},
+            .means = {{.slot = "control", .held_in = "control_sum"}},
             .host_walks = "adds every client's control to its steps (local kind scaffold)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "scaffold", .local_kind = "scaffold", .own_messages = true}; }
@@ -47,4 +48,4 @@ FL_REGISTER_PART(Feedback, Scaffold, NoOptions,
                  (PartInfo{"feedback", "scaffold", "control variates of SCAFFOLD: two channels, state both ways",
                            "Karimireddy et al., ICML 2020"}));
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

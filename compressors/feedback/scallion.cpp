@@ -30,8 +30,6 @@ inline void describe(Schema& s, ScallionOptions& o) {
            "direction of the server's step: c + mean d as published, an average over rounds, or c + mean d / alpha");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Scallion final : public Controls<T> {
  public:
@@ -67,5 +65,4 @@ FL_REGISTER_PART(Feedback, Scallion, ScallionOptions,
                  (PartInfo{"feedback", "scallion", "SCAFFOLD's controls with one vector up, compressed without bias",
                            "Huang, Li, Li, ICLR 2024"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -14,7 +14,7 @@
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/message/payload_ops.hpp"
 
-namespace fl::FL_DEVICE_NS {
+namespace fl {
 
 struct ShiftRule {
   double lambda = 1, nu = 1;
@@ -31,6 +31,7 @@ class Shifted : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
                       .moves = {{.slot = "shift", .factor = rule_.lambda}},
+                      .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = ""};
     if (!rule_.has_momentum) return plan;
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
@@ -87,4 +88,4 @@ class Shifted : public Feedback<T> {
   ShiftRule rule_;
 };
 
-}  // namespace fl::FL_DEVICE_NS
+}  // namespace fl

@@ -20,8 +20,6 @@ inline void describe(Schema& s, SignumOptions& o) {
   s.field("momentum", o.momentum, "beta of m <- beta m + (1 - beta) g").at_least(0).below(1);
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class Signum final : public Feedback<T> {
  public:
@@ -62,5 +60,4 @@ FL_REGISTER_PART(Feedback, Signum, SignumOptions,
                  (PartInfo{"feedback", "signum", "a momentum of the gradient is compressed; with sign and sign_sgd it is Signum",
                            "Bernstein, Wang, Azizzadenesheli, Anandkumar, signSGD, ICML 2018"}));
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

@@ -61,8 +61,6 @@ inline void describe(Schema& s, ThreePcOptions& o) {
            "direction of the server's step: h_mean before the round plus the cohort's mean change, or h_mean after it");
 }
 
-namespace FL_DEVICE_NS {
-
 template <class T>
 class ThreePc final : public Feedback<T> {
  public:
@@ -74,6 +72,7 @@ class ThreePc final : public Feedback<T> {
                                 {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
                                 {.name = "shift_mean", .owner = SlotOwner::server}},
                       .in_place_slot = "last_gradient",
+                      .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = "computes the vector that every client keeps"};
     for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
     if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});
@@ -126,7 +125,7 @@ class ThreePc final : public Feedback<T> {
                       const Exchange<T>& exchange) const override {
     for (std::uint32_t k = 0; k < block.K; ++k) {
       if (has_two_stages() && channel == 0) keep_stage(round, block, k, exchange);
-      if (has_trigger() && !speaks_now(exec, round, block, k, channel, exchange)) silence(*block.messages[channel][k]);
+      if (has_trigger() && !sends_now(exec, round, block, k, channel, exchange)) silence(*block.messages[channel][k]);
     }
   }
 
@@ -179,8 +178,8 @@ class ThreePc final : public Feedback<T> {
   }
 
   // Whether this channel's message is the one that client k sends.
-  [[nodiscard]] bool speaks_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
-                                std::size_t channel, const Exchange<T>& exchange) const {
+  [[nodiscard]] bool sends_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
+                               std::size_t channel, const Exchange<T>& exchange) const {
     const bool is_finest = channel + 1 == block.messages.size();
     for (std::size_t c = 0; c < channel; ++c)
       if (!block.messages[c][k]->silent) return false;
@@ -218,5 +217,4 @@ const bool kClag =
 const bool kAdaCgd =
     add_alias({"feedback", "adacgd", "three_pc", {{"variant", Value{std::string("adacgd")}}}, "", "Makarenko et al., 2022"});
 
-}  // namespace FL_DEVICE_NS
 }  // namespace fl

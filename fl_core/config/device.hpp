@@ -1,7 +1,7 @@
 // Which device a translation unit is compiled for.
 //
-// A part (compressor, feedback, model) is written once inside `namespace fl::FL_DEVICE_NS` and compiled twice: as C++ (namespace
-// fl::cpu) and, where CUDA is built, as CUDA (namespace fl::cuda). FL_HD marks what both devices execute; it is empty for a host compiler.
+// A compressor, with the headers that compressors share, is written once inside `namespace fl::FL_DEVICE_NS` and compiled twice: as C++ (in
+// fl::cpu) and, where CUDA is built, as CUDA (in fl::cuda). All other parts are compiled once. FL_HD marks what both devices execute.
 #pragma once
 
 #if defined(__CUDACC__)

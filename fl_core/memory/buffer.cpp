@@ -9,11 +9,9 @@
 #include <new>
 
 #include "fl_core/config/error.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/memory/device_memory.hpp"
 #include "fl_core/memory/host_bytes.hpp"
-#if defined(FL_WITH_CUDA)
-#include "fl_core/ops/cuda/memory.hpp"
-#endif
 
 namespace fl {
 namespace {
@@ -71,12 +69,6 @@ void free_host(void* memory, std::size_t bytes) noexcept {
     std::free(memory);
 }
 
-#if !defined(FL_WITH_CUDA)
-[[noreturn]] void refuse_cuda() {
-  throw DeviceError("this build has no CUDA: configure with -DFL_CUDA=ON on a machine with the CUDA toolkit, or use --device cpu");
-}
-#endif
-
 }  // namespace
 
 HostBytes& host_bytes() {
@@ -86,11 +78,7 @@ HostBytes& host_bytes() {
 
 void* allocate_bytes(Device device, std::size_t bytes) {
   if (device == Device::cpu) return allocate_host(bytes);
-#if defined(FL_WITH_CUDA)
   return cuda::allocate_bytes(device, bytes);
-#else
-  refuse_cuda();
-#endif
 }
 
 void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
@@ -98,63 +86,36 @@ void free_bytes(Device device, void* memory, std::size_t bytes) noexcept {
     free_host(memory, bytes);
     return;
   }
-#if defined(FL_WITH_CUDA)
   cuda::free_bytes(device, memory, bytes);
-#endif
 }
 
-std::uint64_t free_bytes_of([[maybe_unused]] Device device) {
-#if defined(FL_WITH_CUDA)
+std::uint64_t free_bytes_of(Device device) {
   if (device != Device::cpu) return cuda::free_bytes_of_device(device);
-#endif
   return ~std::uint64_t{0};
 }
 
-bool shares_managed_memory() {
-#if defined(FL_WITH_CUDA)
-  return cuda::shares_managed_memory();
-#else
-  return false;
-#endif
-}
+bool shares_managed_memory() { return cuda::shares_managed_memory(); }
 
-void upload_bytes([[maybe_unused]] void* to, [[maybe_unused]] const void* from, [[maybe_unused]] std::size_t bytes,
-                  [[maybe_unused]] void* stream) {
-#if defined(FL_WITH_CUDA)
-  cuda::upload_bytes(to, from, bytes, stream);
-#else
-  refuse_cuda();
-#endif
-}
+void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream) { cuda::upload_bytes(to, from, bytes, stream); }
 
-DeviceStream::DeviceStream([[maybe_unused]] Device device) {
-#if defined(FL_WITH_CUDA)
+DeviceStream::DeviceStream(Device device) {
   if (device == Device::cuda) stream_ = cuda::create_stream();
-#endif
 }
 DeviceStream::~DeviceStream() {
-#if defined(FL_WITH_CUDA)
   if (stream_ != nullptr) cuda::destroy_stream(stream_);
-#endif
 }
 
-void synchronise([[maybe_unused]] Device device, [[maybe_unused]] void* stream) {
-#if defined(FL_WITH_CUDA)
+void synchronise(Device device, void* stream) {
   if (device != Device::cpu) cuda::synchronise(stream);
-#endif
 }
 
-void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, [[maybe_unused]] void* stream) {
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream) {
   if (bytes == 0) return;
   if (to_device == Device::cpu && from_device == Device::cpu) {
     std::memcpy(to, from, bytes);
     return;
   }
-#if defined(FL_WITH_CUDA)
   cuda::copy_bytes(to, to_device, from, from_device, bytes, stream);
-#else
-  refuse_cuda();
-#endif
 }
 
 }  // namespace fl

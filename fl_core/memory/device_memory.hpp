@@ -8,7 +8,7 @@
 
 namespace fl {
 
-// Bytes that may still be taken of a GPU, plain (cuda) or managed; ~0 for the host, whose memory is not counted here.
+// Bytes that may still be taken of a GPU, plain (cuda) or managed, 0 in a build without CUDA; ~0 for the host, whose memory is not counted.
 [[nodiscard]] FL_API std::uint64_t free_bytes_of(Device device);
 
 // Whether the GPU shares managed memory with a host that runs at the same time; false without one.

@@ -1,18 +1,14 @@
 #include "fl_core/ops/excluded.hpp"
 
 #include "fl_core/ops/cpu/dense.hpp"
-#if defined(FL_WITH_CUDA)
-#include "fl_core/ops/cuda/dense.cuh"
-#endif
+#include "fl_core/ops/cuda/excluded.hpp"
 
 namespace fl {
 
 template <class T>
 void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                    std::span<Payload<T>* const> out) {
-#if defined(FL_WITH_CUDA)
   if (exec.device == Device::cuda) return cuda::send_excluded(exec, input, scope, state, out);
-#endif
   cpu::send_excluded(exec, input, scope, state, out);
 }
 

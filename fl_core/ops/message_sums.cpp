@@ -1,18 +1,13 @@
 #include "fl_core/ops/message_sums.hpp"
 
 #include "fl_core/message/payload_ops.hpp"
-#if defined(FL_WITH_CUDA)
 #include "fl_core/ops/cuda/message_sums.hpp"
-#endif
 
 namespace fl {
 
 template <class T>
-void add_messages([[maybe_unused]] const Exec& exec, std::span<const Payload<T>* const> messages, const Scope& scope, T factor,
-                  BatchView<T> rows) {
-#if defined(FL_WITH_CUDA)
+void add_messages(const Exec& exec, std::span<const Payload<T>* const> messages, const Scope& scope, T factor, BatchView<T> rows) {
   if (exec.device == Device::cuda) return cuda::add_messages(exec, messages, scope, factor, rows);
-#endif
   for (std::size_t k = 0; k < messages.size(); ++k)
     if (messages[k] != nullptr) add_scaled(*messages[k], scope, factor, rows.row(k));
 }

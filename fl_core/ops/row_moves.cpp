@@ -1,25 +1,20 @@
 #include "fl_core/ops/row_moves.hpp"
 
 #include <algorithm>
-#if defined(FL_WITH_CUDA)
+
 #include "fl_core/ops/cuda/row_moves.hpp"
-#endif
 
 namespace fl {
 
 template <class T>
-void copy_rows([[maybe_unused]] const Exec& exec, BatchView<const T> from, BatchView<T> to) {
-#if defined(FL_WITH_CUDA)
+void copy_rows(const Exec& exec, BatchView<const T> from, BatchView<T> to) {
   if (exec.device == Device::cuda) return cuda::copy_rows(exec, from, to);
-#endif
   for (std::uint32_t k = 0; k < to.K; ++k) std::copy_n(from.row(k), to.P, to.row(k));
 }
 
 template <class T>
-void clear_entries([[maybe_unused]] const Exec& exec, BatchView<T> rows, std::size_t begin, std::size_t end) {
-#if defined(FL_WITH_CUDA)
+void clear_entries(const Exec& exec, BatchView<T> rows, std::size_t begin, std::size_t end) {
   if (exec.device == Device::cuda) return cuda::clear_entries(exec, rows, begin, end);
-#endif
   for (std::uint32_t k = 0; k < rows.K; ++k) std::fill(rows.row(k) + begin, rows.row(k) + end, T(0));
 }
 

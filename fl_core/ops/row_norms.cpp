@@ -2,9 +2,7 @@
 
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/cpu/reduce.hpp"
-#if defined(FL_WITH_CUDA)
 #include "fl_core/ops/cuda/row_norms.hpp"
-#endif
 
 namespace fl {
 namespace {
@@ -18,19 +16,14 @@ template <class T>
 
 template <class T>
 void sums_of_squares(const Exec& exec, const Affine<T>& input, std::span<double> out) {
-#if defined(FL_WITH_CUDA)
   if (exec.device == Device::cuda) return cuda::sums_of_squares(exec, input, out);
-#endif
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = norm_of(input, k);
-  (void)exec;
 }
 
 template <class T>
 void sums_of_squared_errors(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<Payload<T>* const> messages,
                             std::span<double> out) {
-#if defined(FL_WITH_CUDA)
   if (exec.device == Device::cuda) return cuda::sums_of_squared_errors(exec, input, scope, messages, out);
-#endif
   Workspace::Frame frame(*exec.workspace);
   T* p = frame.take<T>(input.size());
   for (std::uint32_t k = 0; k < out.size(); ++k) {

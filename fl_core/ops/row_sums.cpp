@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "fl_core/memory/buffer.hpp"
-#if defined(FL_WITH_CUDA)
 #include "fl_core/ops/cuda/row_sums.hpp"
-#endif
 
 namespace fl {
 
@@ -29,14 +27,12 @@ RowSums<T>::~RowSums() = default;
 
 // Threads share coordinates, never rows.
 template <class T>
-void RowSums<T>::add([[maybe_unused]] Device memory, BatchView<const T> rows, std::span<const double> factor, std::span<double> sum) {
+void RowSums<T>::add(Device memory, BatchView<const T> rows, std::span<const double> factor, std::span<double> sum) {
   if (factor.empty() || sum.empty()) return;
-#if defined(FL_WITH_CUDA)
   if (memory != Device::cpu) {
     if (device_ == nullptr) device_ = std::make_unique<OnDevice>();
     return cuda::add_rows(device_->exec, rows, factor, sum);
   }
-#endif
   constexpr std::size_t kPiece = 2048;  // coordinates: 16 KiB of the sum
   const auto pieces = static_cast<std::uint32_t>((sum.size() + kPiece - 1) / kPiece);
   pool_.parallel_for(pieces, [&](std::uint32_t piece, const Exec&) {

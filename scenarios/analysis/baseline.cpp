@@ -33,16 +33,16 @@ std::vector<bool> methods_without_loss(const Study& study, const std::vector<Run
   return lossless;
 }
 
-// Returns the mean over the panels of the mean bits up per run. Infinity for a method that is missing from a panel of the rivals, or has a
-// run there that did not end well.
+// Returns the mean over the panels of the mean bits up per run. Infinity for a method that is missing from a panel of the alternatives, or
+// has a run there that did not end well.
 double bits_of(const Study& study, const std::vector<RunRecord>& records, std::size_t method) {
   constexpr double kIncomplete = std::numeric_limits<double>::infinity();
   double sum = 0;
   std::size_t panels = 0;
   for (const Panel& panel : study.panels) {
-    const bool has_rivals =
+    const bool has_alternatives =
         std::ranges::any_of(panel.cells, [&](std::size_t cell) { return !study.is_reference[study.cells[cell].method]; });
-    if (!has_rivals) continue;
+    if (!has_alternatives) continue;
     const StudyCell* cell = study.find(panel, method);
     if (cell == nullptr) return kIncomplete;
     double bits = 0;

@@ -89,7 +89,7 @@ struct Study {
   std::string method_key{}, level_key{};  // level_key is empty without a level axis
   std::vector<std::string> methods{};     // labels, in the order of their first runs
   std::size_t baseline = 0;               // into methods
-  std::vector<bool> is_reference{};       // [methods] loses nothing, so that it is a line to compare with and no rival (baseline.hpp)
+  std::vector<bool> is_reference{};       // [methods] loses nothing, so that it is a line to compare with and no alternative (baseline.hpp)
   double window = kWindow;                // of StudyOptions
   bool claims_despite_refused = false;
   std::vector<Panel> panels{};
@@ -99,7 +99,7 @@ struct Study {
   std::vector<std::string> notes{};   // what a reader has to know: repeated runs, choices made for him
 
   // Returns true for a method that is compared with the baseline.
-  [[nodiscard]] bool is_rival(std::size_t method) const { return method != baseline && !is_reference[method]; }
+  [[nodiscard]] bool is_alternative(std::size_t method) const { return method != baseline && !is_reference[method]; }
   // Returns true if all runs know this kind of bits.
   [[nodiscard]] FL_API bool knows(Against against) const;
   [[nodiscard]] FL_API bool all_done(const StudyCell& cell) const;

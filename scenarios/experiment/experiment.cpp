@@ -8,6 +8,7 @@
 #include "scenarios/experiment/host_needs.hpp"
 #include "scenarios/experiment/part_checks.hpp"
 #include "scenarios/experiment/start.hpp"
+#include "scenarios/file/stop_condition.hpp"
 
 namespace fl {
 
@@ -183,14 +184,14 @@ template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundTimes* times = machine_.times;
   if (times != nullptr) ++times->rounds;
-  const Lap whole(lap_of(times, &RoundTimes::total_s));
+  const ScopedTimer round_timer(seconds_in(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
   if (average_) average_->add<T>(model_.span());
   measure_set_.before_round(r, model_.span());
   clients_->probe().keep_updates(measure_set_.needs(due, &MeasureCost::updates));
   server_.round->play(r, measure_set_.needs(due, &MeasureCost::messages));
-  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+  const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
   if (measure_set_.is_due("messages", due)) watch_contract(r);
   measures_->measure(row, due);
   return row;
@@ -223,8 +224,13 @@ template <class T>
 bool Experiment<T>::should_stop(const RoundRow& row) const {
   const StopOptions& stop = scenario_.stop;
   const Ledger& ledger = server_.round->ledger();
-  return (stop.accuracy && row.test_accuracy >= *stop.accuracy) || (stop.f_gap && row.f_gap <= *stop.f_gap) ||
-         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+  const auto is_met = [&](const std::string& text) {
+    const std::optional<StopCondition> condition = parse_stop_condition(text);
+    const std::size_t place = condition ? place_of(measure_set_.columns(), condition->column) : row.more.size();
+    return place < row.more.size() && condition->is_met(row.more[place]);
+  };
+  return std::ranges::any_of(stop.measures, is_met) || (stop.accuracy && row.test_accuracy >= *stop.accuracy) ||
+         (stop.f_gap && row.f_gap <= *stop.f_gap) || (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
          (stop.bits_up && static_cast<double>(ledger.total_up().bits) >= *stop.bits_up) ||
          (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
 }

@@ -57,7 +57,7 @@ sampling, so they are paired.
 | `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and the values to try |
 | `tune.keys` | list of tables with `key` and `values` | none | each key once | several keys; each applies to the methods that have it, and all combinations of their values are tried |
 | `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |
-| `tune.measure` | string | `"train_loss"` | `train_loss` or `f_gap` | measure to minimise: its mean over the last fifth of the budget |
+| `tune.measure` | string | `"train_loss"` | `train_loss`, `f_gap` or a column of `evaluate.measures` | measure to minimise, or to maximise if the column says that higher is better: its mean over the last fifth of the budget |
 | `tune.at` | string | `"bits"` if a method has a budget, else `"rounds"` | `bits` or `rounds` | whether candidates are compared at equal bits or at equal rounds |
 | `tune.budget_of` | string | `"none"`, else the first method | label of a method | method whose bits in the scenario's rounds are the budget |
 | `tune.bits` | string | `"up"` | `up` or `both` | which bits the budget counts |

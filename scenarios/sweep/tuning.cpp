@@ -60,7 +60,7 @@ std::string describe(const AxisLabels& labels) {
   return text.empty() ? "the scenario" : text;
 }
 
-ConfigError error_at(const Place& place, const std::string& message) {
+ConfigError error_at(const SourceLocation& place, const std::string& message) {
   ProblemList problems;
   problems.add(place, message);
   return problems.error();
@@ -122,7 +122,7 @@ class Tuner {
   }
 
   // Returns the place of the values of a method's grid.
-  [[nodiscard]] const Place& place_of(const Method& method, std::size_t grid) const {
+  [[nodiscard]] const SourceLocation& place_of(const Method& method, std::size_t grid) const {
     return settings_.keys[method.cell.tuned_keys[grid]].place;
   }
 
@@ -185,13 +185,13 @@ class Tuner {
     for (const auto& [method, candidate] : fresh)
       if (!method->grids.empty()) {
         const Against against = std::isinf(method->budget) ? Against::round : settings_.budget_bits;
-        candidate->outcome = runs_.outcome(*run++, settings_.measure, against, method->budget);
+        candidate->outcome = runs_.outcome(*run++, settings_, against, method->budget);
       }
   }
   // Where all candidates diverge, the one of the least values: smaller ones may do.
   static void choose(Method& method) {
     method.best = &*std::min_element(method.candidates.begin(), method.candidates.end(), [](const Candidate& a, const Candidate& b) {
-      return std::tie(a.outcome.measure, a.at) < std::tie(b.outcome.measure, b.at);
+      return std::tie(a.outcome.cost, a.at) < std::tie(b.outcome.cost, b.at);
     });
   }
   // Extends every grid whose best candidate is its first or its last value.
@@ -243,7 +243,7 @@ class Tuner {
         if (runs_.has_failed(candidate->cell))
           search.stop();
         else
-          search.hear(runs_.bits(candidate->cell, Against::bits_up));
+          search.observe(runs_.bits(candidate->cell, Against::bits_up));
       }
     }
     for (auto& [candidate, search] : searches) {
@@ -260,7 +260,7 @@ class Tuner {
       candidate.matched = value;
       return true;
     } catch (const ConfigError&) {
-      if (!search.has_heard()) throw;
+      if (!search.has_observed()) throw;
       search.stop();
       return false;
     }
@@ -272,10 +272,10 @@ class Tuner {
     TunedOption common{.axis_labels = method.cell.axis_labels, .option = "", .value = {}};
     common.candidates = method.candidates.size();
     if (!method.grids.empty()) {
-      if (std::isinf(best.outcome.measure))
+      if (std::isinf(best.outcome.cost))
         throw error_at(settings_.place, "sweep.tune: every value of " + keys_of(method) + " made a run of " + describe(common.axis_labels) +
                                             " diverge or fail; with the first of them it " + best.outcome.why);
-      common.measure = best.outcome.measure;
+      common.measure = settings_.is_highest_best ? -best.outcome.cost : best.outcome.cost;
       common.bits = best.outcome.bits_up;
       common.evaluations = best.outcome.evaluations;
       common.budget_bits = std::isinf(method.budget) ? 0 : method.budget;

@@ -1,5 +1,5 @@
 // Memory of a GPU: what is refused, what is asked of the driver, and when it is used again.
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

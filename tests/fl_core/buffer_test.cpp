@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <vector>
 
-#include "fl_core/config/error.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl {
@@ -63,19 +61,6 @@ TEST(Buffer, MovesWithoutCopying) {
 }
 
 TEST(Buffer, RefusesWhatNoMachineHas) { EXPECT_THROW((void)allocate_bytes(Device::cpu, SIZE_MAX - 10), std::bad_alloc); }
-
-#if !defined(FL_WITH_CUDA)
-TEST(Buffer, SaysThatThisBuildHasNoCuda) {
-  try {
-    Buffer<float> buffer(4, Device::cuda);
-    FAIL() << "memory on a device that does not exist";
-  } catch (const DeviceError& error) {
-    EXPECT_NE(std::string(error.what()).find("this build has no CUDA"), std::string::npos) << error.what();
-  }
-  int x = 0;
-  EXPECT_THROW(copy_bytes(&x, Device::cuda, &x, Device::cpu, sizeof(x)), DeviceError);
-}
-#endif
 
 TEST(Workspace, GivesDistinctAlignedMemoryAndReusesIt) {
   Workspace workspace;

@@ -12,6 +12,7 @@
 
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "server/aggregator.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 
 namespace fl {
@@ -80,7 +81,7 @@ void expect_same_sums(const Cohort<T>& cohort, const Scope& scope, std::size_t l
 class GpuAggregation : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
@@ -119,7 +120,7 @@ Cohort<T> mixed(const std::vector<std::string>& names, Scope& scope, std::uint32
 }
 
 TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::uint32_t K : {64u, 65u, 128u, 200u, 450u, 700u, 1100u}) {
     SCOPED_TRACE(testing::Message() << "K = " << K);
     Scope scope = test::model_scope(77);
@@ -132,7 +133,7 @@ TEST(GpuAggregationOrder, GroupsOfClientsAreJoinedAsOnTheCpu) {
 // Lists of values alone are added in large parts of the positions, whose entries are searched for by their density. Entries are spread
 // evenly, or all in one layer, or are all positions; clients are refused, and some send no entry.
 TEST(GpuAggregationOrder, CohortsOfListsAreAddedInLargeParts) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::uint32_t K : {3u, 70u, 300u}) {
     SCOPED_TRACE(testing::Message() << "K = " << K);
     Scope scope = test::bucket_scope(20011, 700, true);
@@ -159,7 +160,7 @@ Payload<T> list_of(std::size_t length, std::size_t first, std::size_t step, std:
   return message;
 }
 TEST(GpuAggregationOrder, EntriesOfListsAreFoundWhereverTheyLie) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   constexpr std::size_t kLength = 50001;
   std::vector<Payload<double>> lists;
   for (const auto& [first, step, count] : {std::array<std::size_t, 3>{0, 1, 3},
@@ -179,7 +180,7 @@ TEST(GpuAggregationOrder, EntriesOfListsAreFoundWhereverTheyLie) {
 
 // Buckets of one size lie together in a part, with a scale each.
 TEST(GpuAggregationOrder, BucketsOfAnySizeHaveTheirOwnScales) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::size_t bucket : {4u, 66u, 100u, 256u, 512u, 1000u, 1024u, 1028u, 3000u}) {
     for (const bool excludes : {false, true}) {
       SCOPED_TRACE(testing::Message() << "buckets of " << bucket << (excludes ? ", something excluded" : ""));
@@ -192,14 +193,14 @@ TEST(GpuAggregationOrder, BucketsOfAnySizeHaveTheirOwnScales) {
 }
 
 TEST(GpuAggregationOrder, KindsOfMessagesMayTakeTurns) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Scope scope = test::bucket_scope(4999, 700, true);
   const Cohort<double> cohort = mixed<double>({"identity", "top_k", "random_k", "ef_sign", "qsgd", "stc"}, scope, 25);
   expect_same_sums(cohort, scope, 4999);
 }
 
 TEST(GpuAggregationOrder, VectorsOfTheirOwnShapeHaveOneSegment) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const Scope scope = test::bucket_scope(500, 100, true);
   Scope own = test::model_scope(2077);
   const Cohort<float> cohort = mixed<float>({"identity", "top_k", "qsgd"}, own, 7);
@@ -207,7 +208,7 @@ TEST(GpuAggregationOrder, VectorsOfTheirOwnShapeHaveOneSegment) {
 }
 
 TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Scope scope = test::model_scope(301);
   std::vector<Payload<float>> messages = compressed<float>("identity", scope, Pattern::uniform, 3);
   messages[2].rest = std::make_unique<Payload<float>>();
@@ -226,7 +227,7 @@ TEST(GpuAggregationOrder, WhatHasNoDeviceFormIsTheHosts) {
 }
 
 TEST(GpuAggregationOrder, NobodyWhoSpeaksIsZero) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Scope scope = test::model_scope(19);
   Cohort<float> cohort(compressed<float>("identity", scope, Pattern::uniform, 2));
   cohort.silence(0);

@@ -9,7 +9,7 @@
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/ops/cuda/measured_choice.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
+#include "tests/gpu/gpu_there.hpp"
 
 namespace fl {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 class GpuRepeatedWork : public testing::Test {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     exec_.device = Device::cuda;
     exec_.stream = stream_.emplace(Device::cuda).get();
     for (Buffer<int>* buffer : {&from_, &to_}) *buffer = Buffer<int>(1, Device::cuda);

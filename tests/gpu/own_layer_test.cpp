@@ -8,7 +8,7 @@
 
 #include "clients/device_room.hpp"
 #include "clients/nn/module.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/run_scenario.hpp"
 
 namespace fl {
@@ -76,21 +76,21 @@ void expect_same_training(const std::string& layers, const std::string& precisio
 }
 
 TEST(GpuOwnLayer, TrainsOnBothDevices) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   expect_same_training<float>("['dense(7)', 'prelu(0.4)', 'dense(classes)']", "float32", 1e-4);
   expect_same_training<double>("['dense(6)', 'residual([dense(6), prelu])', 'prelu', 'dense(classes)']", "float64", 1e-10);
 }
 
 // The slopes move: a CUDA half whose gradient is lost would leave them where they begin.
 TEST(GpuOwnLayer, LearnsItsParameters) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const auto model = own_layer_model<float>(own_layer_study("['dense(7)', 'prelu(0.4)', 'dense(classes)']"), Device::cuda);
   const std::size_t begin = 7 * 13 + 7;
   for (std::size_t j = begin; j < begin + 7; ++j) EXPECT_NE(model[j], 0.4f) << j;
 }
 
 TEST(GpuOwnLayer, ALayerWithoutACudaHalfIsRefused) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const char* layers : {"['dense(7)', 'only_on_cpu', 'dense(classes)']", "['residual([only_on_cpu, dense(13)])', 'dense(classes)']"}) {
     const std::string text = own_layer_study(layers);
     try {

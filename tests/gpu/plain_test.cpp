@@ -11,13 +11,14 @@
 #include <set>
 
 #include "fl_core/config/registry.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "scenarios/file/part_facts.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/card.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -92,7 +93,7 @@ void expect_same_in_both(const std::string& text, std::uint32_t block = 2) {
 class GpuOwnMemory : public testing::Test {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     if (!cuda::shares_managed_memory()) GTEST_SKIP() << "this GPU has no managed memory to compare with";
   }
 };
@@ -217,7 +218,7 @@ TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
   fs::remove_all(name);
 }
 
-// Rows that the GPU has no room for lie in the page file, and checkpoints speak of it.
+// Rows that the GPU has no room for lie in the page file, and checkpoints refer to it.
 TEST_F(GpuOwnMemory, PagesStateAndGoesOn) {
   std::string name = (fs::temp_directory_path() / "fedbits_gpu_plain_XXXXXX").string();
   ASSERT_NE(::mkdtemp(name.data()), nullptr);

@@ -16,6 +16,7 @@
 #include "fl_core/ops/row_moves.hpp"
 #include "fl_core/ops/row_norms.hpp"
 #include "fl_core/ops/row_sums.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -83,7 +84,7 @@ bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
 class GpuMessages : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
   template <class T>
   void compare(std::uint32_t K, std::size_t P) {
@@ -160,7 +161,7 @@ std::vector<Payload<float>> factors(const Scope& scope, std::uint32_t K) {
 }
 
 TEST(GpuRows, TakeProductsOfFactors) {
-  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   LayerTable table;
   table.layers = {{"weight", 0, 12, 31}, {"bias", 372, 12, 1}, {"head", 384, 5, 13}};
   const Scope scope = make_scope(table, ScopeKind::tensor, 0, {"bias"});
@@ -184,7 +185,7 @@ TEST(GpuRows, TakeProductsOfFactors) {
 }
 
 TEST(GpuRows, AreAddedUpAsOnTheCpu) {
-  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const auto& [K, P] : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}}) {
     Rows<float> rows(K, P, 9);
     std::vector<double> factor(K), here(P), there;
@@ -200,7 +201,7 @@ TEST(GpuRows, AreAddedUpAsOnTheCpu) {
 }
 
 TEST(GpuRows, AreCopiedAndClearedAsOnTheCpu) {
-  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const auto& shape : {std::pair<std::uint32_t, std::size_t>{1, 1}, {7, 3001}, {40, 513}})
     test::in_each_order([K = shape.first, P = shape.second] {
       Gpu gpu;
@@ -238,7 +239,7 @@ void compare_hadamard(std::size_t K, std::size_t n) {
 }
 
 TEST(GpuRows, AreMultipliedByTheWalshHadamardMatrixAsOnTheCpu) {
-  if (test::no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::size_t n : {1, 2, 8, 512, 4096}) compare_hadamard<float>(5, n);
   compare_hadamard<double>(3, 8192);
   compare_hadamard<float>(2, 1 << 16);

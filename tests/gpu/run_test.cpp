@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fl_core/ops/cuda/memory.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/overflowing.hpp"
 #include "tests/support/run_text.hpp"
@@ -32,7 +32,7 @@ RunResult run_on(Device device, const std::string& text, std::uint32_t block, bo
 class GpuRun : public testing::TestWithParam<Method> {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     const bool is_cheap = GetParam().label == "none" || GetParam().label == "ef14_sampled" || GetParam().label == "drive" ||
                           GetParam().label == "variance_based" || GetParam().label == "powersgd" || GetParam().label == "accordion";
     if (test::kSanitized && !is_cheap) GTEST_SKIP() << "under the sanitizers a few kinds of methods";
@@ -70,7 +70,7 @@ TEST_P(GpuRun, GoesOnFromDecodedBytes) {
 
 // Messages that are not finite are refused on the GPU as they are on the CPU.
 TEST(GpuRuns, RefuseTheMessagesThatTheCpuRefuses) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / ("fedbits-overflowing-" + std::to_string(::getpid()));
   for (const test::Overflowing& study : test::overflowing()) {
     SCOPED_TRACE(study.label);
@@ -90,7 +90,7 @@ TEST(GpuRuns, RefuseTheMessagesThatTheCpuRefuses) {
 
 // What no operator compresses goes from the GPU as well: beside the entries, or beside their code.
 TEST(GpuRuns, SendExcludedTensorsLikeTheCpu) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::string operation : {"top_k'\nratio = 0.1", "drive'\nscale = 'min_error'", "ef_sign'"}) {
     SCOPED_TRACE(operation);
     const std::string text =
@@ -110,7 +110,7 @@ TEST(GpuRuns, SendExcludedTensorsLikeTheCpu) {
 
 // Clients that train on the GPU write down the samples that the CPU's do, and take them from a file.
 TEST(GpuRuns, WriteAndTakeSamplesLikeTheCpu) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(testing::TempDir()) / ("gpu_samples" + std::to_string(::getpid()));
   const auto text_of = [](const fs::path& file) {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <random>
 
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/state/client_state.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "tests/support/every_method.hpp"
@@ -15,6 +15,7 @@
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/card.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 class GpuState : public testing::Test {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     std::string name = (fs::temp_directory_path() / "fedbits_gpu_state_XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
@@ -88,7 +89,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   EXPECT_FALSE(much->reads_ahead());
   auto little = table_of(paging(true), much->least_bytes() + 2 * much->client_bytes());
   EXPECT_TRUE(little->reads_ahead());
-  EXPECT_EQ(little->num_seats(), kCohort + 3);
+  EXPECT_EQ(little->num_frames(), kCohort + 3);
   std::mt19937 random(3);
   std::vector<std::uint32_t> cohort = draw(random);
   for (std::uint32_t round = 1; round <= 30; ++round) {

@@ -4,8 +4,9 @@
 #include <filesystem>
 #include <map>
 
-#include "fl_core/ops/cuda/memory.hpp"
+#include "fl_core/memory/cuda/memory.hpp"
 #include "scenarios/sweep/sweep_runner.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace fl {
@@ -46,7 +47,7 @@ std::vector<Cell> cells() { return parse_cells(kText, "test.toml"); }
 
 TEST(GpuSweep, RunsThatShareTheDeviceGiveWhatTheyGiveAlone) {
   FL_NEED_DATA(path, "libsvm/mushrooms");
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const DataCatalog catalog("");
   std::map<std::string, std::string> alone;
   CellRunner runner(catalog, {.threads = 1, .device = Device::cuda});
@@ -74,7 +75,7 @@ TEST(GpuSweep, RunsThatShareTheDeviceGiveWhatTheyGiveAlone) {
 
 TEST(GpuSweep, TakesAsManyRunsAsFit) {
   FL_NEED_DATA(path, "libsvm/mushrooms");
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const auto fitting = [](double runs) {
     SweepRunner sweep(cells(), DataCatalog(""), {.workers = 3, .device = Device::cuda, .checkpoints = {}});
     sweep.check();

@@ -13,6 +13,7 @@
 #include "compressors/codec/level_coder.hpp"
 #include "compressors/codec/positions.hpp"
 #include "fl_core/ops/cuda/payload_copy.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/gpu/messages.hpp"
 
 namespace fl {
@@ -74,7 +75,7 @@ void expect_same_bits(const std::vector<Payload<T>>& messages, const Scope& scop
 class GpuTally : public testing::TestWithParam<std::string> {};
 
 TEST_P(GpuTally, GivesTheBitsOfTheHost) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const auto compare = [&]<class T>(T /*of what*/, Pattern pattern, std::size_t P) {
     for (Scope scope : test::message_scopes(P)) {
       SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", P = " << P << ", segments "
@@ -118,7 +119,7 @@ std::vector<std::uint32_t> drawn(std::size_t length, std::uint64_t every, std::u
 }
 
 TEST(GpuTallyOfPositions, AreTheHostsForEveryDensityAndShape) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   constexpr std::size_t kLength = 40001;
   std::vector<Payload<float>> messages;
   for (const std::uint64_t every : {0u, 1u, 2u, 3u, 5u, 10u, 40u, 100u, 1000u, 10000u})
@@ -133,7 +134,7 @@ TEST(GpuTallyOfPositions, AreTheHostsForEveryDensityAndShape) {
 }
 
 TEST(GpuTallyOfPositions, MayBeFarApart) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   constexpr std::size_t kLength = 0xffffffffULL;
   std::vector<std::uint32_t> even;
   for (std::uint32_t i = 0; i < 300; ++i) even.push_back(i * 14'000'003);
@@ -144,7 +145,7 @@ TEST(GpuTallyOfPositions, MayBeFarApart) {
 }
 
 TEST(GpuTallyOfPositions, OutOfOrderAreLeftToTheHost) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const Scope scope = test::model_scope(100);
   const std::vector<Payload<float>> there = on_device<float>([&] {
     std::vector<Payload<float>> messages;
@@ -183,7 +184,7 @@ Payload<float> levels_of(std::size_t count, const LevelFormat& format, std::int3
 }
 
 TEST(GpuTallyOfLevels, CountsUpToAsManyAsHaveTheirOwnToken) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   constexpr std::size_t kLength = 70001;  // more than one piece
   std::vector<Payload<float>> messages;
   for (const std::uint8_t bits : {1, 2, 6, 7, 8, 12, 13}) {
@@ -231,13 +232,13 @@ void expect_magnitudes() {
 }
 
 TEST(GpuTallyOfNumbers, FindsTheLargestMagnitude) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   expect_magnitudes<float>();
   expect_magnitudes<double>();
 }
 
 TEST(GpuTallyOfLevels, OutsideTheFormatAreLeftToTheHost) {
-  if (no_gpu()) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const Scope scope = test::model_scope(300);
   std::vector<Payload<float>> messages;
   messages.push_back(levels_of(300, {.map = LevelMap::linear, .min_level = 0, .bits = 3}, 9));

@@ -12,12 +12,12 @@
 #include "clients/device_evaluation.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"
-#include "fl_core/ops/cuda/memory.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -204,7 +204,7 @@ double relative_error(const auto& a, const auto& b) {
 class GpuTraining : public testing::TestWithParam<Study> {
  protected:
   void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+    if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
     const std::string label = GetParam().label;
     const bool is_short = label == "PerceptronWithEverything" || label == "ConvolutionsOfEveryKind";
     if (test::kSanitized && !is_short) GTEST_SKIP() << "under the sanitizers a few kinds of clients";
@@ -251,7 +251,7 @@ double effect_of(const std::string& products, const Study& study) {
 
 // Three fraction bits fewer are eight times the error. Activations are smooth: relu near zero would answer with more.
 TEST(GpuRoundedProducts, AreOffByTheirRoundingAndNoMore) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   if (test::kSanitized) GTEST_SKIP() << "under the sanitizers the smaller test of blocks";
   FL_NEED_DATA(path, "fashion-mnist");
   const std::string steps = "kind = 'sgd'\nbatch = 67\nsteps = 1\nlearning_rate = 1.0";
@@ -271,7 +271,7 @@ TEST(GpuRoundedProducts, AreOffByTheirRoundingAndNoMore) {
 }
 
 TEST(GpuRoundedProducts, AreTheSameWhateverTheBlock) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2", ""};
   for (const std::string products : {"tf32", "bf16"}) {
     const std::string text = "matrix_products = '" + products + "'\n" + text_of(study, "float32");
@@ -301,7 +301,7 @@ TEST(GpuRoundedProducts, NeedClientsOnAGpuAndFloat32) {
 
 // Where the regulariser is nothing at all, gradients still lie in memory before the step is taken: the same bytes.
 TEST(GpuSteps, AreTheSameTakenWhereGradientsAreFound) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const std::string steps = "kind = 'sgd'\nbatch = 4\nsteps = 3\nlearning_rate = 0.2\n";
   std::vector<Study> all{
       {"", kBlobs, kMlp, steps + "momentum = 0.8\nproximal_mu = 0.1\nweight_decay = 0.01\nstragglers = 0.5", ""},
@@ -347,7 +347,7 @@ std::vector<float> dense_outputs(MatrixProducts products, std::size_t d, std::si
 
 // Long sums of few clients are taken in parts side by side, those of many as a whole.
 TEST(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   if (test::kSanitized) GTEST_SKIP() << "under the sanitizers shorter sums";
   constexpr std::size_t kMany = 256;
   for (const MatrixProducts products : {MatrixProducts::full, MatrixProducts::tf32, MatrixProducts::bf16})
@@ -364,7 +364,7 @@ TEST(GpuProducts, PartsOfLongSumsGiveTheBitsOfTheWhole) {
 
 // Work is cut into waves of other sizes until the best is known, and then repeated from what was recorded.
 TEST(GpuTrainingOverManyRounds, WavesAndRecordedStepsChangeNothing) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   if (test::kSanitized) GTEST_SKIP() << "under the sanitizers a few rounds";
   const Study study{"", kBlobs, kMlp, "kind = 'sgd'\nbatch = 6\nsteps = 2\nlearning_rate = 0.2\nmomentum = 0.5", kEf14};
   const std::string text = text_of(study, "float64");
@@ -398,7 +398,7 @@ void expect_same_measures(const std::string& data, const std::string& model) {
 }
 
 TEST(GpuEvaluation, MeasuresWhatTheCpuMeasures) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const std::string mushrooms = "[data]\nname = 'mushrooms'\nrows = 300\ntest_fraction = 0.2\n";
   expect_same_measures(mushrooms, "kind = 'logistic_regression'\nl2 = 0.01");
   expect_same_measures(mushrooms, "kind = 'logistic_regression'\nmultinomial = true");
@@ -421,7 +421,7 @@ TEST(GpuEvaluation, MeasuresWhatTheCpuMeasures) {
 }
 
 TEST(GpuEvaluation, IsNotForDataOfOtherFeatures) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Study wider = studies()[0];
   wider.problem = kTwoBlobs;
   test::OneRun<double> run(text_of(studies()[0], "float64"), {.threads = 1}), other(text_of(wider, "float64"), {.threads = 1});
@@ -458,7 +458,7 @@ std::unique_ptr<cuda::DeviceLayer<float>> cuda_half(const LayerForm& form, std::
 
 // As on the CPU (tests/clients/nn/nan_test.cpp): in relu it stays, a window with NaN gives NaN, and the last one takes the slope.
 TEST(GpuLayers, NanStaysNan) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> in{-1, nan, 2, 1, nan, -3, 0.5f, -4};
   for (const std::string function : {"relu", "tanh", "gelu"}) {
@@ -488,7 +488,7 @@ TEST(GpuLayers, NanStaysNan) {
 }
 
 TEST(GpuTrainingFaults, AClientWhoseVectorIsNotFiniteSendsNothing) {
-  if (cuda::device_count() == 0) GTEST_SKIP() << "no GPU is visible to the CUDA driver";
+  if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   Study study = studies()[0];
   study.local = "kind = 'sgd'\nbatch = 5\nsteps = 30\nlearning_rate = 1e30";
   test::OneRun<float> run(text_of(study, "float32"), {.threads = 1, .device = Device::cuda});

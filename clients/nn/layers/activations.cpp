@@ -6,7 +6,7 @@
 #include "clients/nn/elementwise.hpp"
 #include "clients/nn/module.hpp"
 
-namespace fl::nn::FL_DEVICE_NS {
+namespace fl::nn {
 
 // `Function` has values(n, x, y) and derivative(x, y).
 template <class T, class Function>
@@ -66,4 +66,4 @@ FL_REGISTER_PART(Module, Relu, NoOptions, (PartInfo{"layer", "relu", "max(x, 0)"
 FL_REGISTER_PART(Module, Tanh, NoOptions, (PartInfo{"layer", "tanh", "hyperbolic tangent", ""}));
 FL_REGISTER_PART(Module, Gelu, NoOptions, (PartInfo{"layer", "gelu", "x Phi(x), exact", "Hendrycks and Gimpel, arXiv:1606.08415, 2016"}));
 
-}  // namespace fl::nn::FL_DEVICE_NS
+}  // namespace fl::nn

@@ -3,8 +3,7 @@
 
 #include "clients/nn/branch.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct ConcatOptions {
   std::vector<std::string> first, second;
@@ -17,10 +16,6 @@ inline void validate(const ConcatOptions& o, Problems& problems) {
   check_layers("first", o.first, problems);
   check_layers("second", o.second, problems);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Concat final : public Module<T> {
@@ -75,5 +70,4 @@ class Concat final : public Module<T> {
 
 FL_REGISTER_PART(Module, Concat, ConcatOptions, (PartInfo{"layer", "concat", "two branches on the same input, side by side", ""}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

@@ -9,8 +9,7 @@
 #include "clients/nn/gemm.hpp"
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct Conv2dOptions {
   std::int64_t channels = 0, kernel = 3, padding = 0, stride = 1;
@@ -25,10 +24,6 @@ inline void describe(Schema& s, Conv2dOptions& o) {
   s.field("bias", o.bias, "a constant term per channel");
   s.choice("init", o.init, initial_names(), "initialisation of the weights");
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Conv2d final : public Module<T> {
@@ -171,5 +166,4 @@ class Conv2d final : public Module<T> {
 
 FL_REGISTER_PART(Module, Conv2d, Conv2dOptions, (PartInfo{"layer", "conv2d", "2-D convolution of images", ""}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

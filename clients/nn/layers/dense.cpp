@@ -28,7 +28,7 @@ LayerForm dense_form(std::size_t positions, std::size_t inputs, std::size_t outp
                    {.products = {{positions, outputs, inputs}}}, "dense");
 }
 
-namespace nn::FL_DEVICE_NS {
+namespace nn {
 
 template <class T>
 class Dense final : public Module<T> {
@@ -81,5 +81,5 @@ class Dense final : public Module<T> {
 
 FL_REGISTER_PART(Module, Dense, DenseOptions, (PartInfo{"layer", "dense", "fully connected: in W^T + b", ""}));
 
-}  // namespace nn::FL_DEVICE_NS
+}  // namespace nn
 }  // namespace fl

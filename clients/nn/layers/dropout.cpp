@@ -6,17 +6,12 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct DropoutOptions {
   double rate = 0.5;
 };
 inline void describe(Schema& s, DropoutOptions& o) { s.field("rate", o.rate, "probability of a zero").at_least(0).below(1); }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Dropout final : public Module<T> {
@@ -58,5 +53,4 @@ class Dropout final : public Module<T> {
 FL_REGISTER_PART(Module, Dropout, DropoutOptions,
                  (PartInfo{"layer", "dropout", "zeros at random while training", "Srivastava et al., JMLR 2014"}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

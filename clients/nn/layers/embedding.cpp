@@ -5,8 +5,7 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct EmbeddingOptions {
   std::int64_t entries = 0, units = 0;
@@ -17,10 +16,6 @@ inline void describe(Schema& s, EmbeddingOptions& o) {
   s.field("units", o.units, "length of the vectors").at_least(1).at_most(65536).required();
   s.field("deviation", o.deviation, "standard deviation of the initial entries").at_least(0);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Embedding final : public Module<T> {
@@ -72,5 +67,4 @@ class Embedding final : public Module<T> {
 
 FL_REGISTER_PART(Module, Embedding, EmbeddingOptions, (PartInfo{"layer", "embedding", "a vector for each number of a sequence", ""}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

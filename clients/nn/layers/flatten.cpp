@@ -3,7 +3,7 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl::nn::FL_DEVICE_NS {
+namespace fl::nn {
 
 template <class T>
 class Flatten final : public Module<T> {
@@ -25,4 +25,4 @@ class Flatten final : public Module<T> {
 
 FL_REGISTER_PART(Module, Flatten, NoOptions, (PartInfo{"layer", "flatten", "an example as a plain list of numbers", ""}));
 
-}  // namespace fl::nn::FL_DEVICE_NS
+}  // namespace fl::nn

@@ -17,8 +17,7 @@
 #include "clients/nn/gemm.hpp"
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 enum class LstmBias { two, one };
 
@@ -35,10 +34,6 @@ inline void describe(Schema& s, LstmOptions& o) {
            "two: a bias of the input and one of the state, as in PyTorch; one: a single bias, which starts at 0, as in TensorFlow");
   s.field("forget_bias", o.forget_bias, "added to the initial bias of the forget gate; 1 in TensorFlow").at_least(-100).at_most(100);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Lstm final : public Module<T> {
@@ -187,5 +182,4 @@ FL_REGISTER_PART(Module, Lstm, LstmOptions,
                  (PartInfo{"layer", "lstm", "long short-term memory over a sequence",
                            "Hochreiter and Schmidhuber, Neural Computation 1997"}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

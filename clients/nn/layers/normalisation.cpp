@@ -12,8 +12,7 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct GroupNormOptions {
   std::int64_t groups = 1;
@@ -23,10 +22,6 @@ inline void describe(Schema& s, GroupNormOptions& o) {
   s.field("groups", o.groups, "groups that the channels are cut into; 1 = layer normalisation").at_least(1).at_most(65536);
   s.field("epsilon", o.epsilon, "added to variances").above(0);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class GroupNorm final : public Module<T> {
@@ -217,5 +212,4 @@ FL_REGISTER_PART(Module, BatchNorm, BatchNormOptions,
                      "normalises channels over the minibatch; clients send running statistics uncompressed, the server takes their mean",
                      "Ioffe and Szegedy, ICML 2015"}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

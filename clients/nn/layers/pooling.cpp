@@ -7,8 +7,7 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct PoolOptions {
   std::int64_t size = 2, stride = 0;
@@ -17,10 +16,6 @@ inline void describe(Schema& s, PoolOptions& o) {
   s.field("size", o.size, "height and width of a window; 0 = the whole image").at_least(0).at_most(4096);
   s.field("stride", o.stride, "distance between windows; 0 = their size").at_least(0).at_most(4096);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Pooling : public Module<T> {
@@ -233,5 +228,4 @@ FL_REGISTER_PART(Module, MaxPool, PoolOptions, (PartInfo{"layer", "max_pool", "l
 FL_REGISTER_PART(Module, MeanPool, PoolOptions,
                  (PartInfo{"layer", "mean_pool", "mean of each window; size = 0 pools the whole image", ""}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

@@ -5,8 +5,7 @@
 
 #include "clients/nn/module.hpp"
 
-namespace fl {
-namespace nn::FL_DEVICE_NS {
+namespace fl::nn {
 
 template <class T>
 class Product final : public Module<T> {
@@ -46,5 +45,4 @@ class Product final : public Module<T> {
 FL_REGISTER_PART(Module, Product, NoOptions,
                  (PartInfo{"layer", "product", "product of the positions of a sequence, entry by entry", "He et al., WWW 2017"}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

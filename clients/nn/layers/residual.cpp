@@ -6,8 +6,7 @@
 
 #include "clients/nn/branch.hpp"
 
-namespace fl {
-namespace nn {
+namespace fl::nn {
 
 struct ResidualOptions {
   std::vector<std::string> body, shortcut;
@@ -20,10 +19,6 @@ inline void validate(const ResidualOptions& o, Problems& problems) {
   check_layers("body", o.body, problems);
   check_layers("shortcut", o.shortcut, problems);
 }
-
-}  // namespace nn
-
-namespace nn::FL_DEVICE_NS {
 
 template <class T>
 class Residual final : public Module<T> {
@@ -94,5 +89,4 @@ class Residual final : public Module<T> {
 FL_REGISTER_PART(Module, Residual, ResidualOptions,
                  (PartInfo{"layer", "residual", "body(in) + in, or + shortcut(in)", "He et al., CVPR 2016"}));
 
-}  // namespace nn::FL_DEVICE_NS
-}  // namespace fl
+}  // namespace fl::nn

@@ -1,4 +1,4 @@
-// Everything is sent: the segments' values in a wire format (identity), and the tensors that no operator compresses (excluded).
+// Everything is sent: the segments' values in a wire format (identity), and the tensors that no operator compresses (excluded.hpp).
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/message/payload.hpp"
+#include "fl_core/ops/cuda/excluded.hpp"
 
 namespace fl::cuda {
 
@@ -14,11 +15,5 @@ namespace fl::cuda {
 template <class T>
 FL_API void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& scope, WireValue wire, const StateWrite<T>& state,
                        std::span<Payload<T>* const> out);
-
-// Values of the excluded tensors, as they are, into Payload::excluded; they leave no error, so their state becomes 0. Called once per
-// message by whoever drives the operator, never by operators.
-template <class T>
-FL_API void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
-                          std::span<Payload<T>* const> out);
 
 }  // namespace fl::cuda

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/ops/cuda/check.cuh"
-#include "fl_core/ops/cuda/memory.hpp"
 
 namespace fl::cuda {
 

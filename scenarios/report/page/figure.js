@@ -27,7 +27,7 @@ function currentTheme() {
 function methodStyle(index, theme) {
   if (index === DATA.baseline) return {color: theme.ink, dash: []};
   if (DATA.isReference[index]) return {color: theme.soft, dash: [1, 3]};
-  const place = DATA.methods.slice(0, index).filter((_, m) => isRival(m)).length;
+  const place = DATA.methods.slice(0, index).filter((_, m) => isAlternative(m)).length;
   const colors = OKABE_ITO[theme.name];
   return {color: colors[place % colors.length], dash: DASHES[Math.floor(place / colors.length) % DASHES.length]};
 }
@@ -171,4 +171,11 @@ function clearSection(section) {
     FIGURES.delete(plot);
   }
   section.replaceChildren();
+}
+
+// Fills a section with a head and figures; a section without figures says why.
+function fillFigures(section, title, text, figures, {wide = false, otherwise = "Nothing of this was measured."} = {}) {
+  const drawn = figures.filter((figure) => figure !== null);
+  section.append(element("h2", {}, title), element("p", {class: "note"}, text));
+  section.append(drawn.length ? element("div", {class: drawn.length === 1 ? "panels single" : wide ? "panels wide" : "panels"}, ...drawn) : element("p", {}, otherwise));
 }

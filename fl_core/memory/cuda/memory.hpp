@@ -1,5 +1,5 @@
-// Memory of a GPU, behind fl_core/memory/buffer.hpp. Exists only in builds with CUDA (FL_WITH_CUDA); no CUDA type appears here, so that
-// host files may include it.
+// Memory of a GPU, behind fl_core/memory/buffer.hpp. No CUDA type appears here, so that every build can include it: with CUDA it is
+// implemented by fl_core/ops/cuda/memory.cpp, without by fl_core/ops/without_cuda.cpp.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace fl::cuda {
 
 // The name of the GPU in use, such as "NVIDIA H200".
 [[nodiscard]] FL_API std::string device_name();
-// Why there is no GPU to be used, in the driver's words; "" where there is one.
+// Why there is no GPU to be used, in the driver's words, or that the build has no CUDA; "" where there is one.
 [[nodiscard]] FL_API std::string why_no_device() noexcept;
 // Whether host and GPU may use managed memory at the same time (concurrentManagedAccess). Where they may not, none is given out.
 [[nodiscard]] FL_API bool shares_managed_memory() noexcept;
