@@ -215,7 +215,7 @@ TEST(MeasureSet, WhatCannotBeMeasuredIsRefusedBeforeTheRun) {
               HasSubstr("evaluate.measures: measure \"probe\" needs classes"));
   EXPECT_THAT(config_error_of(small_problem("['losses']").str()),
               HasSubstr("\"losses\" need not be requested: every run has its columns, as evaluate.every says; drop it"));
-  EXPECT_THAT(config_error_of(small_problem("['probe', 'probe']").str()), HasSubstr("column \"probe_round\" stands twice"));
+  EXPECT_THAT(config_error_of(small_problem("['probe', 'probe']").str()), HasSubstr("column \"probe_round\" occurs twice"));
   EXPECT_THAT(config_error_of(small_problem("['prob']").str()), HasSubstr("did you mean \"probe\"?"));
   EXPECT_THAT(config_error_of(small_problem("[{kind='probe', every=-1}]").str()), HasSubstr("its every must be >= 0"));
 }
