@@ -74,7 +74,7 @@ void seeds(const std::string& part, Findings& findings) {
     place.expect(alike, "the same seed gives another split from a partitioner of its own");
   });
   // With few clients a rule may leave nothing to be drawn.
-  Place among_many(findings, part + ", 1000 rows, 10 classes, 20 clients");
+  FindingPlace among_many(findings, part + ", 1000 rows, 10 classes, 20 clients");
   among_many.guard([&] {
     const Rows rows(1000, 10, 20);
     const PreparedPartitioner partitioner(part, 1000, 20);

@@ -166,7 +166,7 @@ int run_study(RunArguments arguments, JsonLog& log) {
     std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
   }
   if (caught_signal() != 0) {
-    spdlog::warn("interrupted: what was finished is stored in {}; --resume goes on from there", arguments.out);
+    spdlog::warn("interrupted: finished runs are stored in {}; --resume continues from there", arguments.out);
     return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;

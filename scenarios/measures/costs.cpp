@@ -39,7 +39,7 @@ class Costs final : public Measure<T> {
              .is_compared = false},
             {.name = "bits_down",
              .unit = "bits",
-             .definition = "exact length of what the server sent to all clients, catch-up of absent ones included",
+             .definition = "exact length of what the server sent to all clients, including the catch-up of absent ones",
              .empty = "never",
              .type = MeasureColumn::Type::count,
              .is_compared = false},
