@@ -16,7 +16,8 @@ mapfile -t lines < <(sed -nE 's#^    build/(fedbits (serve|join) .*)#\1#p' "$sou
 [ ${#lines[@]} -eq 3 ] || fail "the README has ${#lines[@]} lines of serve and join instead of three"
 run() { (cd "$source" && eval "\"$binary\" ${1#fedbits } $2"); }
 
-run "${lines[0]/127.0.0.1:7000/127.0.0.1:0}" "--set rounds=20 --out $work/served" >serve.log 2>&1 &
+serve=${lines[0]/127.0.0.1:7000/127.0.0.1:0}
+run "${serve/--out served/--out $work/served}" "--set rounds=20" >serve.log 2>&1 &
 server=$!
 for _ in $(seq 100); do port=$(sed -nE 's/^listening at 127.0.0.1:([0-9]+)$/\1/p' serve.log); [ -z "$port" ] || break; sleep 0.1; done
 [ -n "$port" ] || { cat serve.log; fail "the server does not listen"; }
@@ -40,13 +41,13 @@ wait $two || { cat two.log; fail "the second peer"; }
 wait $server || { cat serve.log; fail "the server"; }
 
 "$binary" run "$source/scenarios/library/quickstart.toml" --set rounds=20 --set sweep.seeds=1 --out simulated -q
-for store in served simulated; do "$binary" export $store --reproducible --runs $store.runs --rounds $store.rounds >/dev/null; done
-cmp served.runs simulated.runs || fail "the runs differ"
-cmp served.rounds simulated.rounds || fail "the rounds differ"
-echo "$(($(wc -l <served.runs) - 1)) runs over sockets are the simulated ones"
+for store in served simulated; do "$binary" export $store --reproducible --runs $store-runs.csv --rounds $store-rounds.csv >/dev/null; done
+cmp served-runs.csv simulated-runs.csv || fail "the runs differ"
+cmp served-rounds.csv simulated-rounds.csv || fail "the rounds differ"
+echo "$(($(wc -l <served-runs.csv) - 1)) runs over sockets are the simulated ones"
 
 # A peer that is killed ends the run, with its clients' names; nobody hangs.
-run "${lines[0]/127.0.0.1:7000/127.0.0.1:0}" "--set rounds=100000 --out $work/killed" >serve.log 2>&1 &
+run "${serve/--out served/--out $work/killed}" "--set rounds=100000" >serve.log 2>&1 &
 server=$!
 for _ in $(seq 100); do port=$(sed -nE 's/^listening at 127.0.0.1:([0-9]+)$/\1/p' serve.log); [ -z "$port" ] || break; sleep 0.1; done
 "$binary" join "127.0.0.1:$port" --clients 0-9 --insecure >one.log 2>&1 &
