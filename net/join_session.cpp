@@ -87,6 +87,7 @@ class Session {
           co_await resolver.async_resolve(options_.host, std::to_string(options_.port), asio::redirect_error(asio::use_awaitable, error));
       if (!error) co_await asio::async_connect(socket_, found, asio::redirect_error(asio::use_awaitable, error));
       if (!error) break;
+      if (result_.was_stopped) throw Error("stopped before " + name() + " was reached");
       if (std::chrono::steady_clock::now() > until) throw Error("cannot reach " + name() + ": " + error.message());
       ticks_pause_.expires_after(pause);
       co_await ticks_pause_.async_wait(asio::use_awaitable);
