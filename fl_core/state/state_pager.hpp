@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "fl_core/state/archive.hpp"
 #include "fl_core/state/page_file.hpp"
 #include "fl_core/state/page_index.hpp"
+#include "fl_core/state/record_memory.hpp"
 
 namespace fl {
 
@@ -38,11 +38,8 @@ struct StatePaging {
 
 class FL_API StatePager {
  public:
-  // The memory of a seat, slot by slot; the sizes add up to `record_bytes`.
-  using PartsOf = std::function<void(std::uint32_t seat, std::vector<std::span<std::byte>>& parts)>;
-
   StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file, Device memory,
-             PartsOf parts_of);
+             RecordMemory::PartsOf parts_of);
   ~StatePager();
 
   // Seats the cohort until the next round opens, and begins to bring in the next one, as far as there are seats.
@@ -78,18 +75,8 @@ class FL_API StatePager {
   void write_out(std::uint32_t seat);
   void read_in(std::uint32_t client, std::uint32_t seat);
   void read_record(std::uint32_t client, RecordParts record) const;
-  void fill_parts(std::uint32_t seat);
-  [[nodiscard]] bool is_staged() const { return memory_ != Device::cpu; }
-  [[nodiscard]] RecordParts record_of(std::uint32_t seat);
-  [[nodiscard]] RecordParts fetch(std::uint32_t seat);
-  void store(std::uint32_t seat);
 
-  Device memory_;  // of the seats
-  PartsOf parts_of_;
-  std::vector<std::span<std::byte>> parts_;
-  DeviceStream stream_;
-  Buffer<std::byte> staged_;     // one record, pinned, where seats are shared with a GPU
-  std::span<std::byte> record_;  // all of it
+  RecordMemory memory_;  // of the seats
   PageFile file_;
   std::vector<Seat> seats_;
   std::uint32_t num_used_ = 0;  // seats that were ever taken
