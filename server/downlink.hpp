@@ -27,6 +27,7 @@
 #include "fl_core/memory/exec.hpp"
 #include "fl_core/message/ledger.hpp"
 #include "fl_core/state/shared_state.hpp"
+#include "server/change_log.hpp"
 
 namespace fl {
 
@@ -48,8 +49,7 @@ class Downlink {
     archive.section("downlink");
     archive.array(reference_.span());
     archive.list(bits_until_);
-    archive.list(num_changed_);
-    archive.array(std::span(last_change_));
+    changes_.persist(archive);
     archive.array(std::span(last_round_));
     if (archive.is_reading()) require_known_rounds();
   }
@@ -60,7 +60,7 @@ class Downlink {
 
   // The message of what changed after round `last`, for a client that held w then: a list over change_scope(). Null where w is cheaper.
   [[nodiscard]] const Payload<T>* changes_since(std::uint32_t last);
-  [[nodiscard]] const Scope& change_scope() const { return change_scope_; }
+  [[nodiscard]] const Scope& change_scope() const { return changes_.scope(); }
 
  private:
   // Both return the bits of the message; compress() leaves it in message_.
@@ -71,16 +71,20 @@ class Downlink {
   // Throws ArchiveError where clients or coordinates speak of rounds that the lists do not have.
   void require_known_rounds() const;
   void note_changes(std::uint32_t round, std::span<const T> w);
-  [[nodiscard]] std::size_t count_changes(std::uint32_t last) const;
   [[nodiscard]] WireValue change_values() const;
-  std::uint64_t list_changes(std::uint32_t last, std::size_t n);
-  [[nodiscard]] std::uint64_t change_bits(std::uint32_t last);
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
   void charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger);
   // Returns the bits of the shared slots that every member is sent, or of those that members are sent who missed the round before.
   [[nodiscard]] std::uint64_t broadcast_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t missed_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const;
+
+  // Lengths of this round's messages.
+  struct Bits {
+    std::uint64_t present = 0;  // to those who held w of the round before
+    std::uint64_t dense = 0;    // of w in the run's precision
+    std::uint64_t model = 0;    // of w as the operator sends it; 0 = none was sent yet
+  };
 
   ExchangeChannel<T> channel_;
   DownSends sends_;
@@ -89,17 +93,12 @@ class Downlink {
   bool is_exact_;                // w = x, bit for bit
   std::span<const T> shared_;    // the server's model as w; empty: reference_ is
   Buffer<T> reference_, next_;   // w [P]; of the last round where changes are sent
-  Payload<T> message_, changes_;
-  Scope change_scope_;
-  std::vector<std::uint64_t> bits_until_;               // [rounds+1] sum of message bits of rounds 1 .. r
-  std::vector<std::uint32_t> num_changed_;              // [rounds+1] coordinates that changed in each round, where changes are sent
-  std::vector<std::uint32_t> last_change_;              // [P] round of each coordinate's last change, where changes are sent; 0 = never
-  std::vector<std::uint32_t> last_round_;               // [N] last round in which the client held w; 0 = never
-  std::map<std::uint32_t, std::uint64_t> since_;        // bits of this round's messages, by the last round of their receivers
-  std::map<std::size_t, std::uint64_t> bits_of_count_;  // the same, by the number of coordinates that changed since
-  std::uint64_t present_bits_ = 0;                      // of this round's message to those who held w of the round before
-  std::uint64_t dense_bits_ = 0;                        // of w in the run's precision
-  std::uint64_t model_bits_ = 0;                        // of w as the operator sends it; 0 = none was sent yet
+  Payload<T> message_;
+  ChangeLog<T> changes_;                          // where changes are sent
+  std::vector<std::uint64_t> bits_until_;         // [rounds+1] sum of message bits of rounds 1 .. r
+  std::vector<std::uint32_t> last_round_;         // [N] last round in which the client held w; 0 = never
+  std::map<std::uint32_t, std::uint64_t> since_;  // bits of this round's messages, by the last round of their receivers
+  Bits bits_;
 };
 
 extern template class Downlink<float>;
