@@ -48,7 +48,7 @@ class ClientSide {
 
   [[nodiscard]] CohortRunner<T>& clients() { return *host_; }
   // What measures ask of clients that are simulated in this process.
-  [[nodiscard]] ClientProbe<T>& probe() { return *host_; }
+  [[nodiscard]] ClientProbe<T>& probe() { return host_->probe(); }
   // Where the rows of minibatches are recorded; null: nowhere.
   void record_into(SampleRecorder* samples) { oracle_->record_into(samples); }
 
