@@ -72,6 +72,9 @@ void seeds(const std::string& part, Findings& findings) {
     place.expect(split_into(second, *partitioner, rows.request(5, 1)) && first == second, "the same seed gives another split");
     const bool alike = split_into(other, *its_own, rows.request(5, 1)) && first == other;
     place.expect(alike, "the same seed gives another split from a partitioner of its own");
+    const bool differs = split_into(other, *partitioner, rows.request(5, 2)) && first != other;
+    place.expect(differs || !(*partitioner).draws(), "another seed gives the same split; one that draws nothing says so with draws()");
+    place.expect(!differs || (*partitioner).draws(), "another seed gives another split, although draws() says that nothing is drawn");
   });
 }
 

@@ -23,6 +23,16 @@ void ClientHost<T>::open_round(const RoundView<T>& round, std::span<const T> rep
   state_.open_round(cohort_, next_cohort);
   memory_sum_.begin_round(round.order.round, cohort_);
   absence_.settle(round.order.round, cohort_, replacement, state_);
+  if (!run_.local_statistics) return;
+  received_.assign(round.reference.begin(), round.reference.end());
+  clear_statistics(run_.statistics, received_.data());
+}
+
+// Where statistics stay with the clients, nobody sends any, and those of the server's model (their mean, for measures) are not seen here.
+// A gradient's entry is then 0 - b with the statistic b of the minibatch, exactly, so that a client's own depend on what it has and gets.
+template <class T>
+std::span<const ClientMessage<T>> ClientHost<T>::exchange(const RoundView<T>& round, int phase) {
+  return runner_.exchange(run_.local_statistics ? RoundView<T>{round.run, round.order, received_} : round, phase);
 }
 
 template <class T>

@@ -27,7 +27,7 @@ class ClientHost final : public CohortRunner<T> {
   void open_round(const RoundView<T>& round, std::span<const T> replacement, std::span<const std::uint32_t> next_cohort) override;
   void skip_round(std::uint32_t round) override;
   [[nodiscard]] bool reads_ahead() const override { return state_.reads_ahead(); }
-  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override { return runner_.exchange(round, phase); }
+  std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override;
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const override {
     return runner_.payload(channel, position);
   }
@@ -66,6 +66,7 @@ class ClientHost final : public CohortRunner<T> {
   Absence<T> absence_;
   MemorySum<T> memory_sum_;
   std::vector<std::uint32_t> cohort_;  // of the round that is open, or was last
+  std::vector<T> received_;            // [P] w without statistics, where they stay with the clients
   Probe probe_{*this};
 };
 

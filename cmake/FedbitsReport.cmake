@@ -50,8 +50,16 @@ else()
   fedbits_write(${bundle} "")
 endif()
 
+# Our scripts in the order in which they are read, as lines for the assembler: what sections share, each section, and what fills them.
 set(page ${CMAKE_CURRENT_SOURCE_DIR}/scenarios/report/page)
-file(GLOB page_files CONFIGURE_DEPENDS ${page}/*)
+file(GLOB_RECURSE page_files CONFIGURE_DEPENDS ${page}/*)
+file(GLOB sections CONFIGURE_DEPENDS ${page}/sections/*.js)
+set(scripts "")
+foreach(script ${page}/text.js ${page}/pdf.js ${page}/figure.js ${page}/sections.js ${page}/charts.js ${page}/tables.js ${sections} ${page}/page.js)
+  string(APPEND scripts ".incbin \"${script}\"\n")
+endforeach()
+set(script_list ${CMAKE_CURRENT_BINARY_DIR}/report/scripts.s)
+fedbits_write(${script_list} "${scripts}")
 set_source_files_properties(scenarios/report/assets.cpp PROPERTIES
-  COMPILE_DEFINITIONS "FL_REPORT_PAGE=\"${page}\";FL_REPORT_VEGA=\"${bundle}\""
-  OBJECT_DEPENDS "${page_files};${bundle}")
+  COMPILE_DEFINITIONS "FL_REPORT_PAGE=\"${page}\";FL_REPORT_SCRIPTS=\"${script_list}\";FL_REPORT_VEGA=\"${bundle}\""
+  OBJECT_DEPENDS "${page_files};${script_list};${bundle}")

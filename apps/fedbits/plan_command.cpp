@@ -144,7 +144,7 @@ void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jo
     std::cout << plan.tried << " of " << plan.combinations.size()
               << " combinations were tried; the others are planned as the nearest of these (--try N tries more)\n";
   const StopOptions& stop = cells.front().scenario.stop;
-  if (stop.accuracy || stop.f_gap || stop.grad_norm_sq || stop.bits || stop.bits_up)
+  if (stop.accuracy || stop.f_gap || stop.grad_norm_sq || stop.bits || stop.bits_up || !stop.measures.empty())
     std::cout << "[stop] may end runs earlier: all rounds are planned\n";
   warn_of_rare_values(plan, cells);
   warn_of_differing_inputs(cells);

@@ -19,7 +19,8 @@ class Controls : public Feedback<T> {
     return {.slots = {{.name = "control", .owner = SlotOwner::client},
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
-            .moves = {{.slot = "control"}}};
+            .moves = {{.slot = "control"}},
+            .means = {{.slot = "control", .held_in = "control_sum"}}};
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
   // c as clients know it goes into the estimate: they took the same numbers off.

@@ -40,6 +40,7 @@ class Dasha final : public Feedback<T> {
                       {.name = "previous_model", .owner = SlotOwner::shared, .sync = SlotSync::last_model}},
             .in_place_slot = "tracker",
             .moves = {{.slot = "shift"}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = ""};
   }
 

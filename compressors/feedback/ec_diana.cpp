@@ -35,6 +35,7 @@ class EcDiana final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .moves = {{.slot = "shift", .factor = alpha_}},
+            .means = {{.slot = "shift", .held_in = "shift_sum"}},
             .host_walks = ""};
   }
 

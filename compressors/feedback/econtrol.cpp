@@ -39,6 +39,7 @@ class EControl final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .moves = {{.slot = "shift"}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = "computes every new error"};
   }
 

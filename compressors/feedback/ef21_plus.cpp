@@ -27,6 +27,7 @@ class Ef21Plus final : public Feedback<T> {
             .slots = {{.name = "shift", .owner = SlotOwner::client},
                       {.name = "server_shift", .owner = SlotOwner::server_copy},
                       {.name = "shift_mean", .owner = SlotOwner::server}},
+            .means = {{.slot = "shift", .held_in = "shift_mean"}},
             .host_walks = "compares both messages of every client with its gradient"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {

@@ -18,6 +18,7 @@ class FedDyn final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "moved", .owner = SlotOwner::client}, {.name = "moved_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "moved"}},
+            .means = {{.slot = "moved", .held_in = "moved_sum"}},
             .host_walks = "takes every client's earlier moves into its steps (local kind feddyn)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "feddyn", .local_kind = "feddyn", .own_messages = true}; }

@@ -40,6 +40,13 @@ struct StateMove {
   double factor = 1;
 };
 
+// What both sides know alike: the mean of the clients' rows of a slot, by population weights, and the server's slot that holds it. "" =
+// none does, since the mean is zero.
+struct SlotMean {
+  std::string slot;
+  std::string held_in = "";
+};
+
 // What a method fixes before it runs.
 struct FeedbackPlan {
   std::vector<ChannelSpec> channels = {};  // none: one for each local vector, under its name
@@ -54,6 +61,9 @@ struct FeedbackPlan {
   double offset_factor = 1;
   // State updates that the runner applies for each delivered message, before acknowledge().
   std::vector<StateMove> moves = {};
+  // What the server keeps of the clients' state, and they of the server's. A method with slots on both sides names at least one; the tests
+  // compare the two after a thousand rounds of messages.
+  std::vector<SlotMean> means = {};
   // Whether receive() reads Aggregate::population; elsewhere it is then the sum by cohort weights.
   bool needs_population = true;
   // Whether receive() does nothing but copy Aggregate::estimate of the first channel: then it is not called.

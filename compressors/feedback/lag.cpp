@@ -41,6 +41,7 @@ class Lag final : public Feedback<T> {
                   {.name = "previous_reference", .owner = SlotOwner::shared, .sync = SlotSync::last_model, .derive_alone_reads_it = true},
                   {.name = "history", .owner = SlotOwner::shared, .sync = SlotSync::derived, .length = memory_}},
         .moves = {{.slot = "last_sent"}},
+        .means = {{.slot = "last_sent", .held_in = "gradient_sum"}},
         .host_walks = "measures how far every gradient has moved since it was sent"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {

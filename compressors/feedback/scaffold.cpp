@@ -23,6 +23,7 @@ class Scaffold final : public Feedback<T> {
                       {.name = "control_mean", .owner = SlotOwner::shared, .sync = SlotSync::broadcast},
                       {.name = "control_sum", .owner = SlotOwner::server}},
             .moves = {{.slot = "control", .channel = 1}},
+            .means = {{.slot = "control", .held_in = "control_sum"}},
             .host_walks = "adds every client's control to its steps (local kind scaffold)"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "scaffold", .local_kind = "scaffold", .own_messages = true}; }

@@ -31,6 +31,7 @@ class Shifted : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client}, {.name = "shift_mean", .owner = SlotOwner::server}},
                       .moves = {{.slot = "shift", .factor = rule_.lambda}},
+                      .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = ""};
     if (!rule_.has_momentum) return plan;
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});

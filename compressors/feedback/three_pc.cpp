@@ -72,6 +72,7 @@ class ThreePc final : public Feedback<T> {
                                 {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
                                 {.name = "shift_mean", .owner = SlotOwner::server}},
                       .in_place_slot = "last_gradient",
+                      .means = {{.slot = "shift", .held_in = "shift_mean"}},
                       .host_walks = "computes the vector that every client keeps"};
     for (std::int64_t level = 1; level < num_levels(); ++level) plan.channels.push_back({.name = "level" + std::to_string(level)});
     if (is(Variant::v2)) plan.channels.push_back({.name = "drift"});

@@ -40,6 +40,8 @@ class FL_API Partitioner {
   // Every row once (a file may leave rows out), no client empty, the same split for the same seed. Throws ConfigError when the request
   // cannot be met; never loops.
   [[nodiscard]] virtual std::vector<Shard> split(const PartitionRequest& request) const = 0;
+  // Whether splits follow from the seed of a request; false for a partitioner that draws nothing, which gives every seed the same split.
+  [[nodiscard]] virtual bool draws() const { return true; }
   // Returns what should be known of the splits of such a request beyond what was asked for, in lines of up to 80 columns; "" = nothing.
   [[nodiscard]] virtual std::string note(const PartitionRequest& request) const {
     (void)request;

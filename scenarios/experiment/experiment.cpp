@@ -8,6 +8,7 @@
 #include "scenarios/experiment/host_needs.hpp"
 #include "scenarios/experiment/part_checks.hpp"
 #include "scenarios/experiment/start.hpp"
+#include "scenarios/file/stop_condition.hpp"
 
 namespace fl {
 
@@ -222,8 +223,13 @@ template <class T>
 bool Experiment<T>::should_stop(const RoundRow& row) const {
   const StopOptions& stop = scenario_.stop;
   const Ledger& ledger = sides_.server.round->ledger();
-  return (stop.accuracy && row.test_accuracy >= *stop.accuracy) || (stop.f_gap && row.f_gap <= *stop.f_gap) ||
-         (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
+  const auto is_met = [&](const std::string& text) {
+    const std::optional<StopCondition> condition = parse_stop_condition(text);
+    const std::size_t place = condition ? place_of(measuring_.set.columns(), condition->column) : row.more.size();
+    return place < row.more.size() && condition->is_met(row.more[place]);
+  };
+  return std::ranges::any_of(stop.measures, is_met) || (stop.accuracy && row.test_accuracy >= *stop.accuracy) ||
+         (stop.f_gap && row.f_gap <= *stop.f_gap) || (stop.grad_norm_sq && row.global_grad_norm_sq <= *stop.grad_norm_sq) ||
          (stop.bits_up && static_cast<double>(ledger.total_up().bits) >= *stop.bits_up) ||
          (stop.bits && static_cast<double>(ledger.total_up().bits + ledger.total_down_bits()) >= *stop.bits);
 }

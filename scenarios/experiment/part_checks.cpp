@@ -5,6 +5,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/round/own_statistics.hpp"
 #include "scenarios/experiment/run_measures.hpp"
+#include "scenarios/file/stop_condition.hpp"
 
 namespace fl {
 
@@ -15,6 +16,19 @@ std::string any_of(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "\"" : " or \"") + name + "\"";
   return text;
+}
+
+// Says that no measure of the scenario has this column.
+std::string unknown_stop_column(const std::string& column, const std::vector<MeasureColumn>& columns) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const MeasureColumn& one : columns) {
+    names.push_back(one.name);
+    all += (all.empty() ? "" : ", ") + one.name;
+  }
+  const std::string near = nearest_name(column, names);
+  return "evaluate.measures has no column \"" + column + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+         (all.empty() ? "; add the measure there" : " (its columns: " + all + ")");
 }
 
 // Adds problems: a measure or a stop condition that nothing can ever measure.
@@ -29,6 +43,10 @@ void check_measures(const CheckedParts<T>& parts, Problems& problems) {
   parts.measures.check(measured_problem(parts.problem, parts.wants_gap), problems);
   need(!stop.f_gap || parts.wants_gap, "stop.f_gap", gap);
   need(!stop.f_gap || evaluate.train_loss, "stop.f_gap", "needs evaluate.train_loss = true, without which f - f* is not measured");
+  const std::vector<MeasureColumn>& columns = parts.measures.columns();
+  for (const std::string& text : stop.measures)
+    if (const std::optional<StopCondition> condition = parse_stop_condition(text))
+      need(place_of(columns, condition->column) < columns.size(), "stop.measures", unknown_stop_column(condition->column, columns));
   need(!stop.accuracy || parts.problem.test() != nullptr, "stop.accuracy",
        "needs a test set, which data set \"" + parts.problem.train().name + "\" has not; set data.test or data.test_fraction");
   need(!stop.accuracy || parts.problem.train().num_classes > 0, "stop.accuracy",

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "fl_core/config/key_error.hpp"
+#include "scenarios/file/stop_condition.hpp"
 
 namespace fl {
 namespace {
@@ -166,6 +168,10 @@ void MeasureSet<T>::add_asked(const NamedPart& measure) {
   entry.first = columns_.size();
   check_columns_of(entry.name, entry.columns, columns_, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
+  entry.stops = std::ranges::any_of(scenario_.stop.measures, [&entry](const std::string& text) {
+    const std::optional<StopCondition> condition = parse_stop_condition(text);
+    return condition && place_of(entry.columns, condition->column) < entry.columns.size();
+  });
   entry.due = due_of_asked(entry);
   entries_.push_back(std::move(entry));
 }
@@ -230,7 +236,8 @@ DueMeasures MeasureSet<T>::due(std::uint32_t round) const {
     const Due& when = entries_[i].due;
     due[i] = round == 0
                  ? when.in_round_0
-                 : schedule_.is_due(round, when.every) || (when.in_last_round && static_cast<std::int64_t>(round) == scenario_.rounds);
+                 : schedule_.is_due(round, when.every) || (when.in_last_round && static_cast<std::int64_t>(round) == scenario_.rounds) ||
+                       (entries_[i].stops && schedule_.is_due(round, scenario_.evaluate.every));
   }
   return due;
 }
@@ -258,9 +265,10 @@ DueMeasures MeasureSet<T>::due_with(bool evaluated, bool measured) const {
       due[i] = name == "costs" || (measured && name == "messages") ||
                (evaluated && (name == "losses" || name == "virtual_drift" || (name == "average" && options.average) ||
                               (name == "gradients" && gradients)));
-    else if (entry.every == 0)
-      due[i] = entry.when == MeasureTimes::each_round || (evaluated && entry.when == MeasureTimes::evaluations) ||
-               (measured && entry.when == MeasureTimes::messages);
+    else if (entry.every == 0 || entry.stops)
+      due[i] = (evaluated && entry.stops) ||
+               (entry.every == 0 && (entry.when == MeasureTimes::each_round || (evaluated && entry.when == MeasureTimes::evaluations) ||
+                                     (measured && entry.when == MeasureTimes::messages)));
   }
   return due;
 }

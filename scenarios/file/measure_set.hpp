@@ -98,6 +98,7 @@ class MeasureSet {
     std::int64_t every = 0;                     // of the scenario's table; 0 = as `when` says
     MeasureTimes when = MeasureTimes::evaluations;
     MeasureCost cost{};
+    bool stops = false;  // a condition of [stop] reads one of its columns: it is due with evaluate.every too
     Due due{};
     std::size_t first = 0;  // into columns_, of one that the scenario asks for
     std::vector<MeasureColumn> columns{};

@@ -57,7 +57,7 @@ sampling, so they are paired.
 | `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and what is tried |
 | `tune.keys` | list of tables with `key` and `values` | none | each key once | several keys; each applies to the methods that have it, and all combinations of their values are tried |
 | `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |
-| `tune.measure` | string | `"train_loss"` | `train_loss` or `f_gap` | what is to be small: its mean over the last fifth of the budget |
+| `tune.measure` | string | `"train_loss"` | `train_loss`, `f_gap` or a column of `evaluate.measures` | what is to be small, or large where the column says so: its mean over the last fifth of the budget |
 | `tune.at` | string | `"bits"` where a method has a budget, else `"rounds"` | `bits` or `rounds` | where candidates are compared |
 | `tune.budget_of` | string | `"none"`, else the first method | label of a method | whose bits in the scenario's rounds are the budget |
 | `tune.bits` | string | `"up"` | `up` or `both` | which bits the budget counts |

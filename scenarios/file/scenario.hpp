@@ -42,6 +42,7 @@ struct StopOptions {
   std::optional<double> grad_norm_sq;  // |grad f|^2 falls to
   std::optional<double> bits;          // up and down, all clients together, reach
   std::optional<double> bits_up;       // up alone
+  std::vector<std::string> measures;   // conditions on columns of evaluate.measures (stop_condition.hpp)
 };
 
 // Exactly one of name, path and a synthetic kind.

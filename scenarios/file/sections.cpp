@@ -7,6 +7,7 @@
 #include "fl_core/config/rule_field.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/section_fields.hpp"
+#include "scenarios/file/stop_condition.hpp"
 
 namespace fl {
 namespace {
@@ -48,6 +49,24 @@ Section seeds_section(Seeds& seeds) {
   return section;
 }
 
+// A list that is unset while it is empty, so that scenarios without such conditions have the hashes that they had.
+void stop_measures_field(Section& section, StopOptions& stop) {
+  Schema one;
+  Field list = one.field("measures", stop.measures, "");
+  const auto set = [list](const Value& value) mutable { return list.assign(value); };
+  const auto get = [list, &stop] { return stop.measures.empty() ? Value{} : list.value(); };
+  section.keys.add(Field("measures", list.type,
+                         "conditions on columns of evaluate.measures, each a column, >= or <=, and a number, such as \"update_cosine >= "
+                         "0.9\": the first one that is met is enough. Such measures are due with evaluate.every as well",
+                         set, get));
+  section.validate = [&stop](Problems& problems) {
+    for (const std::string& text : stop.measures)
+      require(problems, parse_stop_condition(text).has_value(), "measures",
+              "must be conditions such as \"update_cosine >= 0.9\" (a column of evaluate.measures, >= or <=, a number), one is " +
+                  to_string(Value{text}));
+  };
+}
+
 Section stop_section(StopOptions& stop) {
   Section section{.path = "stop", .doc = "A run ends after `rounds`, or earlier when one of these is reached."};
   optional_number(section.keys, "accuracy", stop.accuracy, "test accuracy that is enough").above(0).at_most(1);
@@ -55,6 +74,7 @@ Section stop_section(StopOptions& stop) {
   optional_number(section.keys, "grad_norm_sq", stop.grad_norm_sq, "|grad f|^2 that is small enough").above(0);
   optional_number(section.keys, "bits", stop.bits, "bits sent, up and down, by all clients together").above(0).unit("bits");
   optional_number(section.keys, "bits_up", stop.bits_up, "bits sent up by all clients together").above(0).unit("bits");
+  stop_measures_field(section, stop);
   // Known so that its refusal says why.
   const auto refuse = [](const Value&) -> std::optional<std::string> {
     return "would end the run at a simulated time, and fedbits has no clock that simulates time yet; drop the key";

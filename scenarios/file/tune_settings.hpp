@@ -31,10 +31,12 @@ struct TuneSettings {
   enum class At { rounds, bits };
   std::int64_t seeds = 3;
   std::vector<TuneKey> keys;               // none: nothing but matching
-  std::string measure = "train_loss";      // smallest is best; never one of the test set
+  std::string measure = "train_loss";      // train_loss, f_gap, or a column of evaluate.measures
+  bool is_highest_best = false;            // as that column says; else the smallest is
   At at = At::rounds;                      // where candidates are compared
   Against budget_bits = Against::bits_up;  // which bits the budget counts
   Place place = {}, budget_place = {};     // of the table, and of what names the budget
+  Place measure_place = {};
 };
 
 // The table as written.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fl_core/config/meanings.hpp"
+#include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/scenario_reader.hpp"
 #include "scenarios/file/toml_reader.hpp"
 #include "scenarios/results/end_point.hpp"
@@ -209,11 +210,33 @@ void check_end_point(const Cell& cell, const TuneTable& table, ProblemList& prob
                                         : "rounds: must be more for sweep.tune, which compares means of " + needs);
 }
 
+bool is_of_training_rows(const std::string& measure) { return measure == "train_loss" || measure == "f_gap"; }
+
+// What is tuned by: a loss of the training rows, or a column that the measures of every combination have. The column says which of its
+// values is the best.
+void take_measure(const std::vector<Cell>& cells, TuneSettings& settings, ProblemList& problems) {
+  if (is_of_training_rows(settings.measure)) return;
+  for (const std::size_t i : firsts_of(cells)) {
+    const std::vector<MeasureColumn> columns = columns_of_measures(cells[i].scenario.evaluate.measures);
+    if (const std::size_t place = place_of(columns, settings.measure); place < columns.size()) {
+      settings.is_highest_best = columns[place].better == MeasureColumn::Better::higher;
+      continue;
+    }
+    std::vector<std::string> names = {"train_loss", "f_gap"};
+    for (const MeasureColumn& column : columns) names.push_back(column.name);
+    const std::string near = nearest_name(settings.measure, names);
+    problems.add(settings.measure_place, "sweep.tune.measure: must be \"train_loss\", \"f_gap\" or a column of evaluate.measures, is \"" +
+                                             settings.measure + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+                                             "; the test set is for the result and not for tuning");
+    return;
+  }
+}
+
 void check_measures(const std::vector<Cell>& cells, const TuneTable& table, ProblemList& problems) {
   for (const std::size_t i : firsts_of(cells)) {
     if (cells[i].tuned_keys.empty()) continue;
     const EvaluateOptions& evaluate = cells[i].scenario.evaluate;
-    if (!evaluate.train_loss)
+    if (!evaluate.train_loss && is_of_training_rows(table.settings.measure))
       problems.add(table.place, "evaluate.train_loss: must be true, because sweep.tune compares " + table.settings.measure);
     if (table.settings.measure == "f_gap" && !evaluate.optimum.is_used)
       problems.add(table.place, "evaluate.optimum: must not be false, because sweep.tune compares f_gap");
@@ -236,6 +259,7 @@ void set_tuning(std::vector<Cell>& cells, const Sweep& sweep, ProblemList& probl
   refuse_axes(sweep, table, problems);
   if (problems.empty()) assign_keys(cells, table, problems);
   if (problems.empty()) set_budget(cells, sweep, table, problems);
+  if (problems.empty() && sweep.tune) take_measure(cells, table.settings, problems);
   if (problems.empty()) check_measures(cells, table, problems);
   const auto shared = std::make_shared<const TuneSettings>(std::move(table.settings));
   for (Cell& cell : cells) cell.tune = shared;

@@ -7,6 +7,7 @@ namespace {
 class Contiguous final : public Partitioner {
  public:
   explicit Contiguous(const NoOptions&) {}
+  bool draws() const override { return false; }
   std::vector<Shard> split(const PartitionRequest& request) const override {
     require_rows(request, "contiguous");
     return cut(rows_in_file_order(request.num_rows), even_sizes(request.num_rows, request.num_clients));

@@ -23,6 +23,7 @@ class FromFile final : public Partitioner {
 
   void open(const FindFile& find) override { found_ = find(options_.path); }
 
+  bool draws() const override { return false; }
   std::vector<Shard> split(const PartitionRequest& request) const override {
     const std::string path = found_.empty() ? options_.path : found_;
     const SplitFile file = read_split(path);

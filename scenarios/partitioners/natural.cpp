@@ -11,6 +11,7 @@ class Natural final : public Partitioner {
   explicit Natural(const NoOptions&) {}
 
   // clients = 0 takes as many as the data has.
+  bool draws() const override { return false; }
   std::vector<Shard> split(const PartitionRequest& request) const override {
     const auto begin = request.natural_begin;
     if (begin.size() < 2)

@@ -27,6 +27,7 @@ class SortedByLabel final : public Partitioner {
  public:
   explicit SortedByLabel(const SortedByLabelOptions& options) : pieces_per_client_(static_cast<std::size_t>(options.pieces_per_client)) {}
 
+  bool draws() const override { return pieces_per_client_ > 1; }
   std::vector<Shard> split(const PartitionRequest& request) const override {
     require_rows(request, "sorted_by_label");
     require_labels(request, "sorted_by_label");

@@ -1,16 +1,17 @@
 #include "scenarios/report/assets.hpp"
 
-#if !defined(FL_REPORT_PAGE) || !defined(FL_REPORT_VEGA)
-#error "define FL_REPORT_PAGE and FL_REPORT_VEGA; see assets.hpp"
+#if !defined(FL_REPORT_PAGE) || !defined(FL_REPORT_SCRIPTS) || !defined(FL_REPORT_VEGA)
+#error "define FL_REPORT_PAGE, FL_REPORT_SCRIPTS and FL_REPORT_VEGA; see assets.hpp"
 #endif
 
-// Bytes between two symbols; several files in a row make one piece.
+// Bytes between two symbols; a list names several files, which make one piece.
 #define FL_EMBED_BEGIN(name) \
   ".section .rodata\n"       \
   ".global " #name           \
   "_begin\n"                 \
   ".hidden " #name "_begin\n" #name "_begin:\n"
 #define FL_EMBED_FILE(path) ".incbin \"" path "\"\n"
+#define FL_EMBED_LIST(path) ".include \"" path "\"\n"
 #define FL_EMBED_END(name)        \
   ".global " #name                \
   "_end\n"                        \
@@ -21,9 +22,7 @@
 
 __asm__(FL_EMBED_BEGIN(fl_report_page) FL_EMBED_FILE(FL_REPORT_PAGE "/page.html") FL_EMBED_END(fl_report_page));
 __asm__(FL_EMBED_BEGIN(fl_report_style) FL_EMBED_FILE(FL_REPORT_PAGE "/style.css") FL_EMBED_END(fl_report_style));
-__asm__(FL_EMBED_BEGIN(fl_report_scripts) FL_EMBED_FILE(FL_REPORT_PAGE "/text.js") FL_EMBED_FILE(FL_REPORT_PAGE "/pdf.js")
-            FL_EMBED_FILE(FL_REPORT_PAGE "/figure.js") FL_EMBED_FILE(FL_REPORT_PAGE "/charts.js") FL_EMBED_FILE(FL_REPORT_PAGE "/tables.js")
-                FL_EMBED_FILE(FL_REPORT_PAGE "/page.js") FL_EMBED_END(fl_report_scripts));
+__asm__(FL_EMBED_BEGIN(fl_report_scripts) FL_EMBED_LIST(FL_REPORT_SCRIPTS) FL_EMBED_END(fl_report_scripts));
 __asm__(FL_EMBED_BEGIN(fl_report_vega) FL_EMBED_FILE(FL_REPORT_VEGA) FL_EMBED_END(fl_report_vega));
 
 // The assembler names these.

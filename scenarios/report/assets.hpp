@@ -1,7 +1,7 @@
 // The pieces of the report's page inside the binary: our HTML, style and scripts, and Vega when it was there at build time.
 //
-// assets.cpp is compiled with FL_REPORT_PAGE, the folder scenarios/report/page, and FL_REPORT_VEGA, the file that cmake/FedbitsReport.cmake
-// makes, both as string literals. The assembler takes the files in.
+// assets.cpp is compiled with FL_REPORT_PAGE, the folder scenarios/report/page, and two files that cmake/FedbitsReport.cmake makes:
+// FL_REPORT_SCRIPTS, which names our scripts, and FL_REPORT_VEGA, all as string literals. The assembler takes the files in.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "scenarios/analysis/equal_bits.hpp"
-#include "scenarios/report/report.hpp"
+#include "scenarios/report/chart_data.hpp"
 
 namespace fl {
 namespace {
@@ -18,15 +18,7 @@ constexpr std::array kKeys = {"round", "up", "both", "published", "entropy"};  /
 
 const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
 
-// A number with as many significant digits as a chart can show; null when unknown; "inf" for a time that was never reached.
-// The page rounds once more, to four digits: with few digits here it would print another last digit than the terminal.
-Json rounded(double value, int digits = 7) {
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return std::strtod(text, nullptr);
-}
+Json rounded(double value, int digits = 7) { return Json::parse(number_json(value, digits)); }
 
 Json interval(const Interval& interval) { return Json::array({rounded(interval.low), rounded(interval.high)}); }
 
@@ -34,49 +26,11 @@ Json estimate(const Estimate& estimate) {
   return {{"n", estimate.count}, {"mean", rounded(estimate.mean)}, {"t", interval(estimate.student)}, {"b", interval(estimate.bootstrap)}};
 }
 
-// ---- curves --------------------------------------------------------------------------------------------------------------------
-
-// {method, first place on the panel's grid, means and interval ends; the last of them lies at `end`, where the first run ended}.
-Json line(std::size_t method, const std::vector<CurvePoint>& curve, const std::vector<double>& grid) {
-  const auto from = std::ranges::find(grid, curve.front().x) - grid.begin();
-  Json y = Json::array(), low = Json::array(), high = Json::array();
-  for (const CurvePoint& point : curve) {
-    y.push_back(rounded(point.y.mean, 4));
-    low.push_back(rounded(point.y.mean - point.y.half_width, 4));
-    high.push_back(rounded(point.y.mean + point.y.half_width, 4));
-  }
-  Json result = {{"m", method}, {"from", from}, {"end", rounded(curve.back().x, 6)}, {"y", std::move(y)}};
-  if (std::isnan(curve.front().y.half_width)) return result;
-  result["lo"] = std::move(low);
-  result["hi"] = std::move(high);
-  return result;
-}
-
-template <class TracesOf>
-Json panel_curves(const Study& study, const Panel& panel, Against against, std::size_t points, TracesOf traces_of) {
-  const std::vector<double> grid = curve_grid(study, panel, against, points);
-  Json lines = Json::array(), xs = Json::array();
-  for (const double x : grid) xs.push_back(rounded(x, 6));
-  for (const std::size_t index : panel.cells) {
-    const std::vector<const RunTrace*> traces = traces_of(study.cells[index]);
-    const std::vector<CurvePoint> curve = mean_curve(traces, against, grid);
-    if (!curve.empty()) lines.push_back(line(study.cells[index].method, curve, grid));
-  }
-  return {{"x", std::move(xs)}, {"lines", std::move(lines)}};
-}
-
-template <class TracesOf>
-Json curves(const Study& study, Against against, std::size_t points, TracesOf traces_of) {
-  Json panels = Json::array();
-  for (const Panel& panel : study.panels) panels.push_back(panel_curves(study, panel, against, points, traces_of));
-  return panels;
-}
-
+// Each curve has three numbers at a point.
 std::size_t points_per_curve(const Study& study, std::size_t most_numbers) {
-  const std::size_t of_clients =
-      std::ranges::any_of(study.runs, [](const StudyRun& run) { return !run.clients.front().value.empty(); }) ? kClientBand.size() : 0;
-  const std::size_t num_curves = study.cells.size() * (study.measures.size() * kAgainst.size() + 1 + of_clients);
-  return std::clamp(most_numbers / (3 * std::max<std::size_t>(num_curves, 1)), kFewestPoints, kMostPoints);
+  std::size_t per_cell = study.measures.size() * kAgainst.size();
+  for (const ChartData& chart : all_chart_data()) per_cell += chart.curves_per_cell == nullptr ? 0 : chart.curves_per_cell(study);
+  return std::clamp(most_numbers / (3 * std::max<std::size_t>(study.cells.size() * per_cell, 1)), kFewestPoints, kMostPoints);
 }
 
 // ---- comparisons ---------------------------------------------------------------------------------------------------------------
@@ -155,7 +109,8 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
   data["curves"] = Json::object();
   for (const Against against : kAgainst)
     if (study.knows(against))
-      data["curves"][key_of(against)] = curves(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); });
+      data["curves"][key_of(against)] =
+          Json::parse(curves_json(study, against, points, [&](const StudyCell& cell) { return study.traces(cell, measure); }));
   for (const Against against : kBits)
     if (study.knows(against))
       data["bits"][key_of(against)] = {{"comparisons", comparisons(compare_at_equal_bits(study, measure, against))},
@@ -270,18 +225,6 @@ Json panels_data(const Study& study) {
   return all;
 }
 
-Json splits_data(const std::vector<SplitPicture>& pictures) {
-  Json all = Json::array();
-  for (const SplitPicture& picture : pictures)
-    all.push_back({{"panels", picture.panels},
-                   {"seed", picture.seed},
-                   {"clients", picture.num_clients},
-                   {"classes", picture.classes},
-                   {"rows", picture.rows},
-                   {"missing", picture.missing}});
-  return all;
-}
-
 }  // namespace
 
 std::string report_data(const Study& study, const ReportOptions& options) {
@@ -309,18 +252,10 @@ std::string report_data(const Study& study, const ReportOptions& options) {
     data["measures"].push_back(measure_data(study, measure, options, points));
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));
   for (const auto& [title, name] : kPayments) data["payments"].push_back(title);
-  data["splits"] = splits_data(options.splits);
-  data["density"] = curves(study, Against::round, points, [&](const StudyCell& cell) { return study.density_traces(cell); });
-  for (const Theories theory : {kMeanGradient, kAverageModel}) {
-    Json pair = Json::array();
-    for (const bool bound : {false, true})
-      pair.push_back(
-          curves(study, Against::round, points, [&](const StudyCell& cell) { return study.theory_traces(cell, theory, bound); }));
-    data["theory"].push_back(std::move(pair));
+  for (const ChartData& chart : all_chart_data()) {
+    if (data.contains(chart.name)) throw Error("the page has data \"" + chart.name + "\" already; a chart's data need another name");
+    data[chart.name] = Json::parse(chart.json({study, options, points}));
   }
-  for (std::size_t column = 0; column < kClientBand.size(); ++column)
-    data["clients"].push_back(
-        curves(study, Against::round, points, [&](const StudyCell& cell) { return study.client_traces(cell, column); }));
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -185,13 +185,13 @@ class Tuner {
     for (const auto& [method, candidate] : fresh)
       if (!method->grids.empty()) {
         const Against against = std::isinf(method->budget) ? Against::round : settings_.budget_bits;
-        candidate->outcome = runs_.outcome(*run++, settings_.measure, against, method->budget);
+        candidate->outcome = runs_.outcome(*run++, settings_, against, method->budget);
       }
   }
   // Where all candidates diverge, the one of the least values: smaller ones may do.
   static void choose(Method& method) {
     method.best = &*std::min_element(method.candidates.begin(), method.candidates.end(), [](const Candidate& a, const Candidate& b) {
-      return std::tie(a.outcome.measure, a.at) < std::tie(b.outcome.measure, b.at);
+      return std::tie(a.outcome.cost, a.at) < std::tie(b.outcome.cost, b.at);
     });
   }
   // Extends every grid whose best candidate is its first or its last value.
@@ -272,10 +272,10 @@ class Tuner {
     TunedOption common{.axis_labels = method.cell.axis_labels, .option = "", .value = {}};
     common.candidates = method.candidates.size();
     if (!method.grids.empty()) {
-      if (std::isinf(best.outcome.measure))
+      if (std::isinf(best.outcome.cost))
         throw error_at(settings_.place, "sweep.tune: every value of " + keys_of(method) + " made a run of " + describe(common.axis_labels) +
                                             " diverge or fail; with the first of them it " + best.outcome.why);
-      common.measure = best.outcome.measure;
+      common.measure = settings_.is_highest_best ? -best.outcome.cost : best.outcome.cost;
       common.bits = best.outcome.bits_up;
       common.evaluations = best.outcome.evaluations;
       common.budget_bits = std::isinf(method.budget) ? 0 : method.budget;

@@ -9,6 +9,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "scenarios/file/measure_set.hpp"
 #include "scenarios/results/end_point.hpp"
 
 namespace fl {
@@ -114,15 +115,17 @@ std::vector<double> TuningRuns::bits(const Cell& cell, Against which) const {
   return bits;
 }
 
-TuningOutcome TuningRuns::outcome(const Cell& cell, const std::string& measure, Against against, double budget) const {
+TuningOutcome TuningRuns::outcome(const Cell& cell, const TuneSettings& settings, Against against, double budget) const {
+  const std::string& measure = settings.measure;
+  const std::vector<MeasureColumn> columns = columns_of_measures(cell.scenario.evaluate.measures);
   TuningOutcome outcome{.evaluations = std::numeric_limits<std::size_t>::max()};
   const double share = 1 / static_cast<double>(seeds_), factor = cell.scenario.evaluate.divergence_factor.value_or(kDivergenceFactor);
   for (const RunRecord& record : records(cell)) {
     outcome.bits_up += share * static_cast<double>(record.bits_up);
-    const RunTrace trace = make_trace(store_->rows(record.run), measure, factor);
+    const RunTrace trace = make_trace(store_->rows(record.run), measure, factor, columns);
     const EndPoint end = end_point(trace, against, std::min(budget, trace.end_of(against)));
     const bool is_good = record.status == RunStatus::done && std::isfinite(end.value) && !end.diverges;
-    outcome.measure += is_good ? share * end.value : std::numeric_limits<double>::infinity();
+    outcome.cost += is_good ? share * (settings.is_highest_best ? -end.value : end.value) : std::numeric_limits<double>::infinity();
     outcome.evaluations = std::min(outcome.evaluations, end.num_evaluations);
     if (!is_good && outcome.why.empty())
       outcome.why = !record.message.empty()                                ? record.message

@@ -16,10 +16,10 @@ struct TuningNotStored {};  // a run that is needed, where none may begin
 
 // A candidate over the tuning seeds.
 struct TuningOutcome {
-  double measure = 0;           // mean of the end points; infinite if one diverges, fails or has none
+  double cost = 0;              // mean of the end points, of which the least is best; infinite if one diverges, fails or has none
   double bits_up = 0;           // mean of the totals
   std::size_t evaluations = 0;  // in the shortest end point
-  std::string why{};            // of an infinite measure
+  std::string why{};            // of an infinite cost
 };
 
 class TuningRuns {
@@ -38,7 +38,7 @@ class TuningRuns {
   // Totals sent upwards or both ways, one per seed.
   [[nodiscard]] std::vector<double> bits(const Cell& cell, Against which) const;
   // The end points at a budget of rounds or bits, or where the run ended before it; `budget` is infinite for the end.
-  [[nodiscard]] TuningOutcome outcome(const Cell& cell, const std::string& measure, Against against, double budget) const;
+  [[nodiscard]] TuningOutcome outcome(const Cell& cell, const TuneSettings& settings, Against against, double budget) const;
 
  private:
   [[nodiscard]] Cell seeded(const Cell& cell, std::int64_t seed) const;

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "compressors/conversation.hpp"
+#include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "tests/fl_core/cpu/verb_cases.hpp"
 #if defined(FL_CUDA_EMULATOR)
@@ -59,12 +59,24 @@ inline std::vector<Scope> message_scopes(std::size_t P) {
           make_scope(table, ScopeKind::bucket, 512, {"middle"})};
 }
 
+// Whether an operator takes vectors, in one phase; others need matrices, or talk to the server in between.
+inline bool takes_vectors_in_one_phase(const std::string& name) {
+  const auto op = make_part<Compressor<float>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu,
+                                               Precision::float32);
+  if (op->num_phases() > 1) return false;
+  try {
+    for (const Scope& scope : message_scopes(1000)) op->check(op->adapt(scope));
+  } catch (const ConfigError&) {
+    return false;
+  }
+  return true;
+}
+
 // Those of both devices that take vectors in one phase.
 inline std::vector<std::string> device_operators() {
-  const std::set<std::string> others = {"powersgd", "sketched_sgd", "absolute_low_rank", "rank_r_svd", "gradzip"};
   std::vector<std::string> names;
   for (const std::string& name : Registry::instance().names("compressor"))
-    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && !others.contains(name))
+    if (Registry::instance().contains("compressor", name, Device::cuda, Precision::float32) && takes_vectors_in_one_phase(name))
       names.push_back(name);
   return names;
 }

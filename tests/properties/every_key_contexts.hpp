@@ -71,6 +71,7 @@ inline const std::vector<Context> kContexts = {
     {"stop", "", "f_gap", {}, {"100.0"}},
     {"stop", "", "grad_norm_sq", {}, {"1e6"}},
     {"stop", "", "bits", {}, {"1.0"}},
+    {"stop", "", "measures", {"evaluate.measures=['model_path']"}, {"['model_path >= 0.0']"}},
 
     // Data.
     {"data", "", "name", {"data={path='table.csv'}"}, {"-"}, {"data={name='mushrooms'}"}},
@@ -177,14 +178,7 @@ inline const std::vector<Context> kContexts = {
 
     // Local updates.
     {"local", "*", "*", {"local.learning_rate=0.5"}},
-    {"local", "fedcomgate", "*", {"feedback.up.kind='fedcomgate'", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"local", "feddyn", "*", {"feedback.up.kind='feddyn'"}},
-    {"local", "gradient_difference", "*", {"feedback.up={kind='marina', p=0.3}", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"local", "mime_lite", "*", {"feedback.up.kind='mime_lite'"}},
-    {"local", "mvr", "*", {"feedback.up={kind='dasha', a=0.05}", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"local", "scaffold", "*", {"feedback.up.kind='scaffold'"}},
     {"local", "scaffold", "control", {"local.steps=3"}},
-    {"local", "scallion", "*", {"feedback.up.kind='scallion'"}},
     {"local", "lsvrg", "p", {"local.batch=4", "local.p=0.5"}},
     {"local", "*", "batch", {}, {"4"}},
     {"local", "*", "replacement", {"local.batch=10"}},
@@ -289,27 +283,10 @@ inline const std::vector<Context> kContexts = {
      {"compressor.up.stages=[{kind='top_k', k=20}, {kind='top_k', k=4}]", "compressor.up.from=[1, 3]"},
      {"[1, 4]"}},
 
-    // Feedbacks.
-    {"feedback.up", "*", "*", {kTop[0]}},
-    {"feedback.up", "cser", "*", {"compressor.up.unit='step'"}},
+    // Feedbacks, whose needs say what stands around them.
     {"feedback.up", "cser", "reset_every", {}, {"2"}},
-    {"feedback.up", "dasha", "*", {"local.kind='mvr'", "compressor.up={kind='random_k', k=20, scaled=true}", "feedback.up.a=0.05"}},
-    {"feedback.up", "dasha", "a", {}, {"0.03"}},
-    {"feedback.up", "diana", "*", {"compressor.up={kind='random_k', k=20, scaled=true}", "feedback.up.alpha=0.1"}},
-    {"feedback.up", "diana", "alpha", {}, {"0.05"}},
-    {"feedback.up", "ec_diana", "*", {"compressor.up.unit='step'", "compressor.up.shift={kind='qsgd'}"}},
-    {"feedback.up", "ef21_p", "*", {"compressor.down={kind='top_k', k=20}", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"feedback.up", "ef21_p", "alpha", {}, {"0.1"}},
     {"feedback.up", "lag", "memory", {"feedback.up.xi=0.3"}, {"1"}},
-    {"feedback.up", "ef_bv", "*", {"compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"feedback.up", "marina", "*", {"local.kind='gradient_difference'", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"feedback.up", "sa_pef", "*", {"local={kind='sgd', batch=4, steps=2, learning_rate=0.1}"}},
-    {"feedback.up", "scafcom", "*", {"local={kind='scallion', steps=2}"}},
-    {"feedback.up", "scallion", "*", {"local={kind='scallion', steps=2}", "compressor.up={kind='random_k', k=20, scaled=true}"}},
-    {"feedback.up", "three_pc", "p", {"feedback.up.variant='v5'"}},
-    {"feedback.up", "three_pc", "levels", {"feedback.up.variant='adacgd'"}},
 
-    {"feedback.up", "three_pc", "estimate", {"participation={kind='uniform', clients=2}"}},
     {"compressor.down", "", "send", {"compressor.up={kind='top_k', k=2}"}, {"'model'"}},
 
     // The server and what is measured.

@@ -1,9 +1,10 @@
 // No silent promises: every key that `fedbits list reference` names changes something that can be observed.
 //
 // The schema is walked by program: all keys of all tables, and all options of all parts of every role, plug-in folders included. Each key
-// is set to other valid values in a scenario in which it can matter; one of them must change the final model, a row, the bits, the split or
-// a resolved constant. kContexts says what has to stand around keys that matter only beside others. A new key without any effect fails
-// here.
+// is set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or
+// a resolved constant. Around a feedback or a local update stands what suits it by its needs (tests/support/fitting.hpp). A key without an
+// effect there is tried beside each choice and switch of its part, and then on other problems (surroundings()). kContexts says what has to
+// stand around keys for which that is not enough. A new key without any effect fails here.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "scenarios/file/sections.hpp"
 #include "scenarios/sweep/cell_runner.hpp"
 #include "tests/properties/every_key_contexts.hpp"
+#include "tests/support/fitting.hpp"
 
 namespace fl {
 namespace {
@@ -77,6 +79,26 @@ Settings other_values(const Field& field) {
   return values;
 }
 
+// Returns what may have to stand around a key of a part for it to act: nothing, one choice or switch of the part's other options, or
+// another problem. The first that shows an effect counts.
+std::vector<Settings> surroundings(const Key& key, const std::vector<Field>& fields) {
+  std::vector<Settings> all = {{}};
+  if (key.part.empty() || key.table == "layer") return all;
+  for (const Field& field : fields) {
+    if (field.name == key.name) continue;
+    const Value now = field.value();
+    if (field.choices.empty() && !std::holds_alternative<bool>(now.data)) continue;
+    for (const std::string& value : other_values(field)) all.push_back({key.table + "." + field.name + "=" + value});
+  }
+  all.push_back({"compressor.up.unit='step'"});
+  all.push_back({"participation={kind='uniform', clients=2}"});
+  all.push_back({"local={kind='sgd', batch=4, steps=2, learning_rate=0.1}"});
+  all.push_back({test::kMlp[0], "compressor.up.scope='tensor'"});
+  all.push_back(test::kImages);
+  all.push_back(test::kText);
+  return all;
+}
+
 class EveryKey : public testing::Test {
  protected:
   void SetUp() override {
@@ -113,34 +135,60 @@ class EveryKey : public testing::Test {
     return place->second;
   }
 
-  void check(const Key& key, const Field& field, const Settings& about_part) {
+  void check(const Key& key, const Field& field, const Settings& about_part, const std::vector<Field>& fields = {}) {
     if (const char* only = std::getenv("FL_KEY"); only != nullptr && key.text().find(only) == std::string::npos) return;
     for (const auto& [table, part, name, reason] : test::kExempt)
       if (fits(table, key.table) && fits(part, key.part) && fits(name, key.name)) return;
     ++num_keys_;
-    Settings base = about_part, values;
+    Settings beside, values;
     bool refusal_counts = false;
     const Context* instead = nullptr;
     for (const Context& context : test::kContexts) {
       if (!fits(context, key)) continue;
-      base.insert(base.end(), context.settings.begin(), context.settings.end());
+      beside.insert(beside.end(), context.settings.begin(), context.settings.end());
       if (!context.values.empty()) values = context.values;
       if (!context.instead.empty()) instead = &context;
       refusal_counts = refusal_counts || context.refusal_counts;
     }
     if (values.empty()) values = other_values(field);
-    const std::string before = outcome(base);
-    if (before.starts_with("refused")) {
-      ADD_FAILURE() << key.text() << ": its scenario is " << before;
-      return;
-    }
     std::string tried;
-    for (const std::string& value : values) {
-      const std::string after = outcome(with(base, key, value, instead));
-      if (after != before && (refusal_counts || !after.starts_with("refused"))) return;
-      tried += "\n    " + value + ": " + (after.starts_with("refused") ? after : "no change");
+    for (const Settings& around : surroundings(key, fields)) {
+      Settings base = about_part;
+      base.insert(base.end(), around.begin(), around.end());
+      base.insert(base.end(), beside.begin(), beside.end());
+      if (changes(key, base, values, instead, refusal_counts, tried)) return;
     }
     ADD_FAILURE() << key.text() << ": no value changes anything:" << tried;
+  }
+
+  // Whether one of the values has an effect in this scenario; what was tried is told otherwise.
+  bool changes(const Key& key, const Settings& base, const Settings& values, const Context* instead, bool refusal_counts,
+               std::string& tried) {
+    const std::string before = outcome(base);
+    std::string text;
+    for (const std::string& setting : base) text += (text.empty() ? "" : ", ") + setting;
+    tried += "\n  with " + text + ":";
+    if (before.starts_with("refused")) {
+      tried += " " + before;
+      return false;
+    }
+    for (const std::string& value : values) {
+      const std::string after = outcome(with(base, key, value, instead));
+      if (after != before && (refusal_counts || !after.starts_with("refused"))) return true;
+      tried += "\n    " + value + ": " + (after.starts_with("refused") ? after : "no change");
+    }
+    return false;
+  }
+
+  // Settings that make the part take part in a run.
+  static Settings about(const std::string& table, const std::string& part) {
+    if (table == "feedback.up") return test::fitting_study(part).settings();
+    if (table == "local") {  // with as many steps as it takes unless told
+      test::Fitting study = test::fitting_study_of_local_update(part);
+      std::erase_if(study.local.options, [](const auto& option) { return option.first == "steps"; });
+      return study.settings();
+    }
+    return {table + "={kind='" + part + "'}"};
   }
 
   static Settings with(Settings base, const Key& key, const std::string& value, const Context* instead) {
@@ -178,7 +226,7 @@ TEST_F(EveryKey, OfEveryPartHasAnEffect) {
     for (const std::string& part : Registry::instance().names(section.role)) {
       Options options = Registry::instance().default_options(section.role, part);
       Schema schema = options.schema();
-      for (const Field& field : schema.fields()) check({section.path, part, field.name}, field, {section.path + "={kind='" + part + "'}"});
+      for (const Field& field : schema.fields()) check({section.path, part, field.name}, field, about(section.path, part), schema.fields());
     }
   }
   EXPECT_GT(num_keys_, 280u);

@@ -9,6 +9,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
+#include "scenarios/measures/measure.hpp"
 #include "scenarios/results/run_store.hpp"
 #include "tests/support/run_text.hpp"
 
@@ -106,6 +107,51 @@ TEST_F(TuningTest, GoesOnBelowAGridThatDiverges) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(number(found[0].value), 1.0);
   EXPECT_FALSE(found[0].at_edge);
+}
+
+// Of a scenario's own measure the column says which value is best: 1 / (1 + f) is to be large, and is where f is small.
+template <class T>
+class TestNearness final : public Measure<T> {
+ public:
+  explicit TestNearness(const NoOptions&) {}
+  [[nodiscard]] std::vector<MeasureColumn> columns() const override {
+    return {{.name = "test_nearness", .definition = "1 / (1 + |x|)", .better = MeasureColumn::Better::higher},
+            {.name = "test_distance", .definition = "|x|"}};
+  }
+  void measure(const MeasureView<T>& view, MeasureRow& row) override {
+    double square = 0;
+    for (const T x : view.model) square += static_cast<double>(x) * static_cast<double>(x);
+    row.set("test_nearness", 1 / (1 + std::sqrt(square)));
+    row.set("test_distance", std::sqrt(square));
+  }
+};
+FL_REGISTER_MEASURE(TestNearness, NoOptions, "test_nearness", "how near the model is to zero, for a test", "");
+
+TEST_F(TuningTest, TakesAColumnOfTheScenariosOwnMeasures) {
+  std::map<std::string, double> value;
+  for (const std::string column : {"test_nearness", "test_distance"}) {
+    fs::remove_all(folder_);
+    fs::create_directory(folder_);
+    // Small steps leave the model at its start, which is zero.
+    const std::string grid =
+        "[sweep.tune]\nseeds = 1\nat = 'rounds'\nkey = 'local.learning_rate'\nvalues = [0.5, 0.01, 0.4]\nmeasure = '" + column + "'\n";
+    std::vector<Cell> cells = parse_cells(study("{label='none', kind='identity'}", grid), "study.toml",
+                                          {"evaluate.measures=['test_nearness']", "start.kind='zero'", "local.learning_rate=0.1"});
+    const std::vector<TunedOption> found = tune(cells);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_LE(number(found[0].value), 0.01);
+    value[column] = found[0].measure;
+  }
+  EXPECT_GT(value["test_nearness"], 0);
+  EXPECT_NEAR(value["test_nearness"], 1 / (1 + value["test_distance"]), 1e-3);
+  try {
+    (void)parse_cells(study(kTop, "[sweep.tune]\nkey = 'local.learning_rate'\nvalues = [0.1]\nmeasure = 'test_nearnes'\n"), "study.toml",
+                      {"evaluate.measures=['test_nearness']"});
+    FAIL() << "a column that is misspelt";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("sweep.tune.measure: must be \"train_loss\", \"f_gap\" or a column of evaluate.measures"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"test_nearness\"?"));
+  }
 }
 
 TEST_F(TuningTest, GoesOnInRules) {

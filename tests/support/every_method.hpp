@@ -1,9 +1,13 @@
-// A short run of every method, with what it needs around it: for tests that something changes no method's results.
+// A short run of every method, with what it needs around it: for tests that something changes no method's results. A feedback or local
+// update that no line names has a study that is made of what it says of itself.
 #pragma once
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include "tests/support/fitting.hpp"
 
 namespace fl::test {
 
@@ -16,7 +20,8 @@ inline const std::string kGradient = "kind = 'gradient'\nbatch = 3\nlearning_rat
 inline const std::string kTop = "kind = 'top_k'\nk = 5";
 inline const std::string kUnbiased = "kind = 'random_k'\nk = 9\nscaled = true";
 
-inline std::vector<Method> methods() {
+// Those with options or partners of their own.
+inline std::vector<Method> written_methods() {
   return {
       {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
       {"ef14", "kind = 'ef14'", kGradient, kTop, ""},
@@ -77,6 +82,39 @@ inline std::vector<Method> methods() {
       {"gradzip", "kind = 'ef14'", kGradient, "kind = 'gradzip'\nscope = 'tensor'\nrank = 1", ""},
       {"star", "kind = 'ef14'", "kind = 'gradient'\nlearning_rate = 0.05\nsubtract = 'optimum'", kTop, ""},
   };
+}
+
+// Returns the kind that the lines of a table begin with.
+inline std::string kind_of(const std::string& lines) {
+  const std::size_t begin = lines.find('\'') + 1;
+  return lines.substr(begin, lines.find('\'', begin) - begin);
+}
+
+inline Method method_of(const Fitting& study, const std::string& label) {
+  Method method{label, study.feedback.lines(), study.local.lines(), study.up.lines(), ""};
+  for (const auto& [channel, op] : study.channels) method.up += "\n[compressor.up." + channel + "]\n" + op.lines();
+  if (study.down) method.more = "[compressor.down]\n" + study.down->lines() + "\n";
+  return method;
+}
+
+// One for every feedback of the registry, as its needs say.
+inline std::vector<Method> fitting_methods() {
+  std::vector<Method> all;
+  for (const std::string& feedback : Registry::instance().names("feedback")) all.push_back(method_of(fitting_study(feedback), feedback));
+  return all;
+}
+
+// Those that are written, and one for each feedback and local update that none of them has.
+inline std::vector<Method> methods() {
+  std::vector<Method> all = written_methods();
+  const auto has = [&all](std::string Method::*table, const std::string& kind) {
+    return std::ranges::any_of(all, [&](const Method& method) { return kind_of(method.*table) == kind; });
+  };
+  for (const Method& method : fitting_methods())
+    if (!has(&Method::feedback, kind_of(method.feedback))) all.push_back(method);
+  for (const std::string& kind : Registry::instance().names("local_update"))
+    if (!has(&Method::local, kind)) all.push_back(method_of(fitting_study_of_local_update(kind), "local_" + kind));
+  return all;
 }
 
 // They need matrices, hence a multinomial model; and devices round their products differently.

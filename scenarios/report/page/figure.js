@@ -172,3 +172,10 @@ function clearSection(section) {
   }
   section.replaceChildren();
 }
+
+// Fills a section with a head and figures; a section without figures says why.
+function fillFigures(section, title, text, figures, {wide = false, otherwise = "Nothing of this was measured."} = {}) {
+  const drawn = figures.filter((figure) => figure !== null);
+  section.append(element("h2", {}, title), element("p", {class: "note"}, text));
+  section.append(drawn.length ? element("div", {class: drawn.length === 1 ? "panels single" : wide ? "panels wide" : "panels"}, ...drawn) : element("p", {}, otherwise));
+}

@@ -14,6 +14,9 @@ const BITS_MEANINGS = {
   published: "what the clients sent, as the method's publication counts it", entropy: "a lower bound of what an ideal code would need for the same messages of the clients",
 };
 
+// Those that the runs of the study have.
+const knownBits = () => Object.keys(BITS_LABELS).filter((key) => DATA.measures[0].bits[key]);
+
 const measureName = (measure) => measure.title;
 // Shares between 0 and 1, on a plain scale, whose differences are percentage points.
 const isAccuracy = (measure) => measure.share;
@@ -46,8 +49,10 @@ function short(value, digits = 4) {
   return text.replace(/-/g, "−");
 }
 
+// Bits as `report --text` prints them: those of a target that is not reached are "never".
 function bits(value) {
   value = toNumber(value);
+  if (value === Infinity) return "never";
   if (!isKnown(value) || !Number.isFinite(value)) return short(value);
   const units = ["bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit"];
   let unit = 0;

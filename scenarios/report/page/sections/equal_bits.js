@@ -1,0 +1,18 @@
+// Values at equal bits, as a table.
+{
+  function fill(section, state, measure) {
+    const rows = measure.bits[state.bits].common.filter((at) => shown(state, at.method)).map((at) => {
+      const cell = cellOf(at.panel, at.method);
+      return [levelName(at.panel), methodName(at.method), cell.runs, isKnown(at.value.mean) ? short(at.value.mean) : "–", interval(at.value.t, 4), interval(at.value.b, 4),
+        bits(at.budget), isKnown(at.value.mean) ? String(at.evaluations) : "–", at.remarks];
+    });
+    const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "runs"}, {title: measureName(measure), number: true}, {title: "Student 95%", number: true},
+      {title: "BCa 95%", number: true}, {title: BITS_NAMES[state.bits], number: true}, {title: "evaluations", number: true}, {title: "remarks"}];
+    section.append(element("h2", {}, "At equal bits"),
+      element("p", {class: "note"}, `All methods of a level at the largest budget that all of their runs of a seed reached; means over ${WINDOW} of it, weighted by bits. “Evaluations” counts those `
+        + `in that window, the fewest of any run: claims need ${DATA.leastEvaluations}. A method “oscillates” if most of its runs do, by more than a tenth of the distance to the nearest other method.`),
+      tableWithCsv(columns, rows, "Values at equal bits", fileName("equal-bits", measure.name, state.bits)));
+  }
+
+  addSection({id: "equal-bits", place: 80, fill});
+}

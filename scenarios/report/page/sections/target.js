@@ -1,0 +1,18 @@
+// Bits to a target, as a table.
+{
+  function fill(section, state, measure) {
+    const rows = measure.bits[state.bits].reach.filter((to) => shown(state, to.method)).map((to) => [
+      levelName(to.panel), methodName(to.method), `${to.reached} of ${to.count}`, to.median === "inf" ? "median not reached" : bits(to.median),
+      isKnown(to.interval[0]) ? `[${bits(to.interval[0])}, ${bits(to.interval[1])}]` : "–"]);
+    const columns = [{title: levelHead}, {title: DATA.methodKey}, {title: "reached it", number: true}, {title: `median ${BITS_NAMES[state.bits]}`, number: true}, {title: "95% interval", number: true}];
+    const origin = measure.targetGiven ? "The target was given with --target."
+      : `The target is the worst end point of ${methodName(DATA.baseline)}, chosen after the fact: this table describes and tests nothing. --target fixes one beforehand.`;
+    section.append(element("h2", {}, "Bits to a target"),
+      element("p", {class: "note"}, `Bits until ${measureName(measure)} was first measured at ${short(measure.target)} or ${measure.lower ? "below" : "above"}. ${origin} `
+        + "Runs that never got there are censored at their end; the median is Kaplan and Meier's."),
+      isKnown(measure.target) ? tableWithCsv(columns, rows, "Bits to the target", fileName("bits-to-target", measure.name, state.bits))
+        : element("p", {}, "No target: the baseline has no finished run."));
+  }
+
+  addSection({id: "target", place: 90, fill});
+}
