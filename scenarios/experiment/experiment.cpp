@@ -185,7 +185,7 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   const Lap whole(lap_of(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
-  if (path_.average) path_.average->add<T>(model_.span());
+  if (path_.average) path_.average->template add<T>(model_.span());
   measuring_.set.before_round(r, model_.span());
   sides_.clients->probe().keep_updates(measuring_.set.needs(due, &MeasureCost::updates));
   sides_.server.round->play(r, measuring_.set.needs(due, &MeasureCost::messages));
