@@ -4,7 +4,7 @@
 //   overhead    100 clients of McMahan's 2NN with 10 local steps: the share of a round outside training, compression and aggregation
 //   aggregation of their 100 x 199,210 numbers, against reading these once
 // Usage: federated_bench [repeats]     needs FEDBITS_DATA (fashion-mnist)
-//        federated_bench --serve       answers bench/rivals_torch.py, which interleaves PyTorch's rounds with these
+//        federated_bench --serve       answers bench/baselines_torch.py, which interleaves PyTorch's rounds with these
 #include "bench/timing.hpp"
 #include "tests/support/run_scenario.hpp"
 
@@ -14,7 +14,7 @@ using fl::bench::median;
 using fl::bench::Seconds;
 using fl::bench::seconds_of;
 
-// Ten clients in a round, one epoch each, plain averaging: the settings of the loops in rivals_torch.py.
+// Ten clients in a round, one epoch each, plain averaging: the settings of the loops in baselines_torch.py.
 struct Study {
   std::string name, model;
   int clients, batch;  // of 60,000 rows

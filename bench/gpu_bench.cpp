@@ -7,7 +7,7 @@
 //                of 1% of the positions, 8 bytes for each entry
 //   latency      a message's buffers, and a round of 10 clients of a small model, in which there is next to nothing to compute
 //   training     microseconds per client and step, 256 clients, batches of 32, of whole rounds without messages: perceptron 784-200-10,
-//                softmax regression, the CNN of McMahan; bench/rivals_gpu.py times PyTorch and JAX on the same GPU
+//                softmax regression, the CNN of McMahan; bench/baselines_gpu.py times PyTorch and JAX on the same GPU
 //                also with products in TF32 and BF16
 //   rounds       CIFAR-10: 1,000 users of 50 images (fewer users where the training set was cut), 50 in a round, 5 steps of 10 images, a
 //   CNN of 1.6M parameters

@@ -179,7 +179,7 @@ def device(check):
     else:
         check.say("copy on the device", "skipped", note="gpu_bench is not in the build (-DFL_BENCH=ON)")
     if check.wants("matrix product"):
-        check.take_lines([check.arguments.python, str(HERE / "rivals_gpu.py"), "ceilings", "--json"], 20, "matrix products of PyTorch")
+        check.take_lines([check.arguments.python, str(HERE / "baselines_gpu.py"), "ceilings", "--json"], 20, "matrix products of PyTorch")
 
 
 def tests_of(check, is_asked):
@@ -275,7 +275,7 @@ def baselines(check):
         if check.left() <= 0:
             check.say(part, "not run", note="the time of the stage was up")
         else:
-            check.take_lines([check.arguments.python, str(HERE / "rivals_gpu.py"), part, *check.arguments.rivals, "--json"], limit_s, part)
+            check.take_lines([check.arguments.python, str(HERE / "baselines_gpu.py"), part, *check.arguments.baselines, "--json"], limit_s, part)
 
 
 def sanitizer(check):
@@ -349,7 +349,7 @@ def parsed():
     parser.add_argument("--scale", type=float, default=1, help="size of the benchmarks (default 1; less on an emulator)")
     parser.add_argument("--patience", type=float, default=1, help="factor of all time limits")
     parser.add_argument("--test-limit", type=float, default=30, metavar="SECONDS", help="a test that takes longer hangs (default 30)")
-    parser.add_argument("--rivals", nargs=2, default=[], metavar=("CLIENTS", "STEPS"), help="size of the baselines (default 256 5)")
+    parser.add_argument("--baselines", nargs=2, default=[], metavar=("CLIENTS", "STEPS"), help="size of the baselines (default 256 5)")
     parser.add_argument("--python", default=sys.executable, help="Python with torch or jax, for the baselines")
     return parser.parse_args()
 

@@ -88,11 +88,11 @@ class Cohort {
   void restore() { copy_bytes(error_.data(), Device::cuda, gradient_.data(), Device::cuda, K * P * sizeof(float), stream_.get()); }
   void compress(Compressor<float>& op, const Scope& scope) {
     const BatchView<float> e = rows_view(error_.data(), K, P), g = rows_view(gradient_.data(), K, P);
-    Speakers<float> speakers{.clients = ids_, .state = {StateRule::residual, e}};
-    speakers.input.add(1.0f, e).add(0.1f, g);
-    Conversation<float> talk(op, scope, 42);
-    talk.open(++round_);
-    talk.speak(exec_, speakers, rows_);
+    Senders<float> senders{.clients = ids_, .state = {StateRule::residual, e}};
+    senders.input.add(1.0f, e).add(0.1f, g);
+    Conversation<float> conversation(op, scope, 42);
+    conversation.open(++round_);
+    conversation.send(exec_, senders, rows_);
   }
   [[nodiscard]] double entries() const { return static_cast<double>(K) * static_cast<double>(P); }
   [[nodiscard]] std::string text() const { return std::to_string(K) + " clients x " + std::to_string(P) + " float32 parameters"; }

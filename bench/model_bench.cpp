@@ -1,9 +1,9 @@
-// Gradients of logistic regression, one thread, float64 unless said: each row beside its floor or rival of the same process.
+// Gradients of logistic regression, one thread, float64 unless said: each row beside its floor or baseline of the same process.
 //
 //   full gradient, dense    floor: reading A once (the sum of all elements by wide vectors)
-//   full gradient, CSR      rival: plain CSR loops with a value array, as scipy's A @ x and A.T @ r do them, and a scalar sigmoid
-//   batch 1, 20 clients     rival: the bare kernel, one dot product and one scaled row per client
-// Times are the least of many repetitions taken in turn with the rival's, so that a busy machine slows both. Needs FEDBITS_DATA.
+//   full gradient, CSR      baseline: plain CSR loops with a value array, as scipy's A @ x and A.T @ r do them, and a scalar sigmoid
+//   batch 1, 20 clients     baseline: the bare kernel, one dot product and one scaled row per client
+// Times are the least of many repetitions taken in turn with the baseline's, so that a busy machine slows both. Needs FEDBITS_DATA.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -58,8 +58,8 @@ void print(const std::string& what, const Pair& time, double per, const char* ot
 
 // Logistic regression without bias on a LIBSVM file, its rows in 20 blocks.
 template <class T>
-struct Problem {
-  explicit Problem(const std::string& file) {
+struct RegressionBenchmark {
+  explicit RegressionBenchmark(const std::string& file) {
     const char* root = std::getenv("FEDBITS_DATA");
     if (root == nullptr) throw ConfigError("model_bench needs FEDBITS_DATA, the folder that holds libsvm/");
     data = read_libsvm<T>(std::filesystem::path(root) / "libsvm" / file, file);
@@ -112,7 +112,7 @@ void read_once(const T* from, std::size_t n) {
 
 // One dot product and one scaled row per client; four sums, as a compiler makes of a plain loop that it may reorder.
 template <class T>
-void bare_batch_one(const Problem<T>& p, const std::uint32_t* pick, T* out) {
+void bare_batch_one(const RegressionBenchmark<T>& p, const std::uint32_t* pick, T* out) {
   typedef T Vec __attribute__((vector_size(64)));
   constexpr std::size_t kWidth = 64 / sizeof(T);
   const std::size_t D = p.x.size();
@@ -139,7 +139,7 @@ void bare_batch_one(const Problem<T>& p, const std::uint32_t* pick, T* out) {
 
 // The full gradient of all clients by plain CSR loops.
 struct PlainCsr {
-  explicit PlainCsr(const Problem<double>& problem)
+  explicit PlainCsr(const RegressionBenchmark<double>& problem)
       : p(problem), value(problem.data.sparse.column.size(), 1.0), margin(problem.rows.size()) {
     if (!p.data.sparse.value.empty()) std::copy(p.data.sparse.value.begin(), p.data.sparse.value.end(), value.begin());
   }
@@ -170,13 +170,13 @@ struct PlainCsr {
       out += D;
     }
   }
-  const Problem<double>& p;
+  const RegressionBenchmark<double>& p;
   std::vector<double> value, margin;
 };
 
 template <class T>
 void dense_rows(const char* precision) {
-  Problem<T> p("madelon");
+  RegressionBenchmark<T> p("madelon");
   print(std::string("madelon full gradient, ") + precision,
         least(
             300, [&] { p.gradient(p.shards); }, [&] { read_once(p.data.dense.data(), p.data.dense.size()); }),
@@ -205,7 +205,7 @@ void dense_rows(const char* precision) {
 }
 
 void csr_rows(const std::string& file) {
-  Problem<double> p(file);
+  RegressionBenchmark<double> p(file);
   PlainCsr plain(p);
   print(file + " full gradient",
         least(

@@ -4,7 +4,7 @@
 //   a step   minibatch gathered from pixels, forward, backward, y -= gamma g: share of the peak, by the operations that its products take
 //   2 x      two clients on two threads against one on one thread, beside the same ratio of the peak
 // Usage: neural_bench [repeats [part of a label]]     needs FEDBITS_DATA (fashion-mnist)
-//        neural_bench --serve     answers bench/rivals_torch.py, which interleaves PyTorch's steps with these
+//        neural_bench --serve     answers bench/baselines_torch.py, which interleaves PyTorch's steps with these
 // One thread is timed by the processor's clock, two by the wall's: the first leaves out other programs, the second needs a quiet machine.
 #include "bench/timing.hpp"
 #include "checks/model_cases.hpp"

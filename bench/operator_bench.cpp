@@ -6,7 +6,7 @@
 // Then two clients on two threads against one on one, and blocks of 20 clients with 500 float64 parameters, as convex studies have them.
 //
 //   operator_bench [parameters = 10000000] [repeats = 15]
-//   operator_bench --serve     answers bench/rivals_operators_torch.py, which interleaves PyTorch's operators with these
+//   operator_bench --serve     answers bench/baselines_operators_torch.py, which interleaves PyTorch's operators with these
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -92,11 +92,11 @@ class Clients {
     for (std::size_t j = 0; j < n; ++j) e[j] += g[j];
   }
   // All phases of one round, in which the first client's message stands for the mean.
-  void compress(Conversation<T>& talk) {
-    for (talk.open(round_++);;) {
-      talk.speak(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
-      if (talk.is_last()) return;
-      talk.hear({messages_[0].value.data(), messages_[0].num_sent}, {});
+  void compress(Conversation<T>& conversation) {
+    for (conversation.open(round_++);;) {
+      conversation.send(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
+      if (conversation.is_last()) return;
+      conversation.receive({messages_[0].value.data(), messages_[0].num_sent}, {});
     }
   }
   [[nodiscard]] std::size_t sent() const { return messages_[0].num_sent; }
@@ -155,20 +155,20 @@ class Contender {
     }
     op_ = make_part<Compressor<T>>("compressor", work.kind, options, Device::cpu, kPrecisionOf<T>);
     scope_ = op_->adapt(scope_);
-    talk_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
+    conversation_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
   }
   void run() {
-    if (talk_ == nullptr)
+    if (conversation_ == nullptr)
       clients_.add_in_place();
     else
-      clients_.compress(*talk_);
+      clients_.compress(*conversation_);
   }
 
  private:
   Clients<T>& clients_;
   Scope scope_;
   std::unique_ptr<Compressor<T>> op_;
-  std::unique_ptr<Conversation<T>> talk_;
+  std::unique_ptr<Conversation<T>> conversation_;
 };
 
 // Times each work once, starting from the same error vectors, `repeats` times over. `inner` calls make one measurement. Seconds of the

@@ -34,9 +34,9 @@ STUDIES = {
 }
 
 
-def command(verb, study, *more):
+def command(subcommand, study, *more):
     file, settings = STUDIES[study]
-    return [BINARY, verb, file, "--jobs", JOBS, *more] + [part for setting in settings for part in ("--set", setting)]
+    return [BINARY, subcommand, file, "--jobs", JOBS, *more] + [part for setting in settings for part in ("--set", setting)]
 
 
 def watch_memory(parent, peak):

@@ -3,7 +3,7 @@
 //   full gradient   one EF-GD iteration with Top-1 against reading the data once
 //   batch 1         one EF-SGD iteration of 20 workers, ledger on, against the same arithmetic as a plain loop
 //   scaling         time per round as rows and clients grow
-// Usage: round_bench [threads]. Needs FEDBITS_DATA. The rivals in Python: bench/rivals.py.
+// Usage: round_bench [threads]. Needs FEDBITS_DATA. The baselines in Python: bench/baselines.py.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -133,7 +133,7 @@ void batch_one_row() {
               "madelon batch-1 EF-SGD, 20 clients", t.ours / rounds * 1e6, t.floor / rounds * 1e6, t.ours / t.floor);
 }
 
-// Sparse data: no bare loop, the rival is scipy (bench/rivals.py).
+// Sparse data: no bare loop, the baseline is scipy (bench/baselines.py).
 void sparse_batch_one_row(const char* name, const std::string& data) {
   fl::test::OneRun<double> run(scenario(data, 20, "batch=1\nlearning_rate=1e-3"));
   std::uint32_t round = 0;

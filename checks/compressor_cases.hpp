@@ -68,40 +68,42 @@ std::optional<Scope> served(const Compressor<T>& compressor, const Scope& scope)
   }
 }
 
-enum class Shape { random, heavy_tailed, sparse, constant, tiny, huge, tied, zero, denormal };
-inline constexpr Shape kShapes[] = {Shape::random, Shape::heavy_tailed, Shape::sparse, Shape::constant, Shape::tiny,
-                                    Shape::huge,   Shape::tied,         Shape::zero,   Shape::denormal};
-inline const char* to_string(Shape shape) {
+enum class InputShape { random, heavy_tailed, sparse, constant, tiny, huge, tied, zero, denormal };
+inline constexpr InputShape kInputShapes[] = {InputShape::random,   InputShape::heavy_tailed, InputShape::sparse,
+                                              InputShape::constant, InputShape::tiny,         InputShape::huge,
+                                              InputShape::tied,     InputShape::zero,         InputShape::denormal};
+inline const char* to_string(InputShape shape) {
   constexpr const char* kNames[] = {"random", "heavy-tailed", "sparse", "constant", "tiny", "huge", "tied", "zero", "denormal"};
   return kNames[static_cast<int>(shape)];
 }
 
 template <class T>
-T draw(Shape shape, RandomSequence& random) {
+T draw(InputShape shape, RandomSequence& random) {
   constexpr bool kFloat = sizeof(T) == sizeof(float);
   switch (shape) {
-    case Shape::random: return static_cast<T>(random.normal());
-    case Shape::heavy_tailed: return static_cast<T>(random.normal() * std::exp(2 * random.normal()));
-    case Shape::sparse: return random.uniform() < 0.05 ? static_cast<T>(random.normal()) : T(0);
-    case Shape::constant: return T(0.75);
-    case Shape::tiny: return static_cast<T>(random.normal() * (kFloat ? 1e-30 : 1e-120));
-    case Shape::huge: return static_cast<T>(random.normal() * (kFloat ? 1e30 : 1e120));
-    case Shape::tied: return random.uniform() < 0.5 ? T(-1) : T(1);
-    case Shape::zero: return T(0);
-    case Shape::denormal: return static_cast<T>((random.uniform() - 0.5) * 1000) * std::numeric_limits<T>::denorm_min();
+    case InputShape::random: return static_cast<T>(random.normal());
+    case InputShape::heavy_tailed: return static_cast<T>(random.normal() * std::exp(2 * random.normal()));
+    case InputShape::sparse: return random.uniform() < 0.05 ? static_cast<T>(random.normal()) : T(0);
+    case InputShape::constant: return T(0.75);
+    case InputShape::tiny: return static_cast<T>(random.normal() * (kFloat ? 1e-30 : 1e-120));
+    case InputShape::huge: return static_cast<T>(random.normal() * (kFloat ? 1e30 : 1e120));
+    case InputShape::tied: return random.uniform() < 0.5 ? T(-1) : T(1);
+    case InputShape::zero: return T(0);
+    case InputShape::denormal: return static_cast<T>((random.uniform() - 0.5) * 1000) * std::numeric_limits<T>::denorm_min();
   }
   return T(0);
 }
 
 // The input of a block, p = e + gamma g with gamma = 1/2, and what came of it.
 template <class T>
-struct Block {
-  Block(Shape shape, std::uint32_t clients_, std::size_t parameters, std::uint64_t seed) : K(clients_), P(parameters), e(K * P), g(K * P) {
+struct BlockInput {
+  BlockInput(InputShape shape, std::uint32_t clients_, std::size_t parameters, std::uint64_t seed)
+      : K(clients_), P(parameters), e(K * P), g(K * P) {
     for (std::uint32_t k = 0; k < K; ++k) {
       RandomSequence random(seed, Purpose::synthetic_data, k);
       for (std::size_t j = 0; j < P; ++j) {
         e[k * P + j] = draw<T>(shape, random);
-        g[k * P + j] = shape == Shape::constant ? T(0) : draw<T>(shape, random);
+        g[k * P + j] = shape == InputShape::constant ? T(0) : draw<T>(shape, random);
       }
       ids.push_back(100 + 7 * k);
     }
@@ -143,27 +145,28 @@ class Sender {
     compressor_.init_cohort_state(kKey, scope_, shared_.data());
   }
 
-  Outcome<T> send(Block<T>& block, StateRule rule, bool state_in_place, std::uint32_t block_size) {
+  Outcome<T> send(BlockInput<T>& block, StateRule rule, bool state_in_place, std::uint32_t block_size) {
     const std::size_t L = compressor_.client_state_size(scope_);
     Outcome<T> outcome;
     memory_.resize(block.K * L, T(0));
     outcome.memory.assign(memory_.size(), T(-77));
     outcome.state.assign(block.K * block.P, T(-77));
     outcome.shared = shared_;
-    Conversation<T> talk(compressor_, scope_, kKey, outcome.shared);
-    talk.open(round_);
-    Said<T> said = talk.hold(exec_,
-                             {.clients = block.ids,
-                              .input = block.input(),
-                              .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
-                              .remembered = rows_view<const T>(memory_.data(), block.K, L),
-                              .remember = rows_view(outcome.memory.data(), block.K, L)},
-                             block_size, [](const Payload<T>& message, const Scope& scope) {
-                               demand_well_formed(message, scope);
-                               demand_well_formed(message.on_wire(), scope);
-                             });
-    outcome.messages = std::move(said.messages);
-    outcome.c = std::move(said.alone);
+    Conversation<T> conversation(compressor_, scope_, kKey, outcome.shared);
+    conversation.open(round_);
+    Transcript<T> transcript =
+        conversation.hold(exec_,
+                          {.clients = block.ids,
+                           .input = block.input(),
+                           .state = {rule, rows_view(state_in_place ? block.e.data() : outcome.state.data(), block.K, block.P)},
+                           .remembered = rows_view<const T>(memory_.data(), block.K, L),
+                           .remember = rows_view(outcome.memory.data(), block.K, L)},
+                          block_size, [](const Payload<T>& message, const Scope& scope) {
+                            demand_well_formed(message, scope);
+                            demand_well_formed(message.on_wire(), scope);
+                          });
+    outcome.messages = std::move(transcript.messages);
+    outcome.c = std::move(transcript.alone);
     if (state_in_place) outcome.state = block.e;
     return outcome;
   }
@@ -173,16 +176,16 @@ class Sender {
   // What all clients remember together when the next block is sent; as a run begins without it.
   void set_shared(std::vector<T> shared) { shared_ = std::move(shared); }
   // What the receiver makes of the decoded message of client k of a block.
-  void receive(const Block<T>& block, std::size_t k, Payload<T>& decoded) {
-    Conversation<T> talk(compressor_, scope_, kKey, {});
-    talk.open(round_);
+  void receive(const BlockInput<T>& block, std::size_t k, Payload<T>& decoded) {
+    Conversation<T> conversation(compressor_, scope_, kKey, {});
+    conversation.open(round_);
     Payload<T>* message = &decoded;
-    talk.reconstruct(exec_, std::span(block.ids).subspan(k, 1), std::span<Payload<T>* const>(&message, 1));
+    conversation.reconstruct(exec_, std::span(block.ids).subspan(k, 1), std::span<Payload<T>* const>(&message, 1));
   }
   [[nodiscard]] MessageLevels known_levels() const {
-    Conversation<T> talk(compressor_, scope_, kKey, {});
-    talk.open(round_);
-    return talk.known_levels();
+    Conversation<T> conversation(compressor_, scope_, kKey, {});
+    conversation.open(round_);
+    return conversation.known_levels();
   }
 
   static constexpr std::uint64_t kKey = 0x1234567;
@@ -203,19 +206,19 @@ struct Subject {
   const Case& c;
   Compressor<T>& compressor;
   const Scope& scope;
-  Place& place;
+  FindingPlace& place;
 };
 
 template <class T, class Visit>
 void visit_in(const std::string& part, Findings& findings, const Visit& visit) {
   for (const Case& c : cases_of(part)) {
-    Place outside(findings, c.label + ", " + to_string(kPrecisionOf<T>));
+    FindingPlace outside(findings, c.label + ", " + to_string(kPrecisionOf<T>));
     outside.guard([&] {
       const auto compressor = make<T>(c);
       for (const NamedScope& named : all_scopes()) {
         const auto scope = served(*compressor, named.scope);
         if (!scope) continue;
-        Place place(findings, c.label + ", " + to_string(kPrecisionOf<T>) + ", scope " + named.label);
+        FindingPlace place(findings, c.label + ", " + to_string(kPrecisionOf<T>) + ", scope " + named.label);
         place.guard([&] { visit(Subject<T>{c, *compressor, *scope, place}); });
       }
     });
@@ -231,10 +234,10 @@ void for_each_subject(const std::string& part, Findings& findings, const Visit& 
 
 // The same for each of some shapes of input: visit(subject, shape).
 template <class Visit>
-void for_each_input(const std::string& part, Findings& findings, std::span<const Shape> shapes, const Visit& visit) {
+void for_each_input(const std::string& part, Findings& findings, std::span<const InputShape> shapes, const Visit& visit) {
   for_each_subject(part, findings, [&](const auto& subject) {
-    for (const Shape shape : shapes) {
-      Place place = subject.place.inside(std::string(to_string(shape)) + " input");
+    for (const InputShape shape : shapes) {
+      FindingPlace place = subject.place.inside(std::string(to_string(shape)) + " input");
       visit(Subject<typename std::decay_t<decltype(subject)>::Number>{subject.c, subject.compressor, subject.scope, place}, shape);
     }
   });

@@ -34,7 +34,7 @@ std::vector<std::byte> encoded(const Payload<T>& message, const Scope& scope, co
 // The message that a receiver reads from the bytes; false where it cannot.
 template <class T>
 bool decode(const std::vector<std::byte>& bytes, const Scope& scope, const MessageLevels& known, std::size_t length, Payload<T>& decoded,
-            Place& place) {
+            FindingPlace& place) {
   Payload<T>* const targets[] = {&decoded};
   const Scope* const scopes[] = {&scope};
   const std::size_t lengths[] = {length};
@@ -45,11 +45,11 @@ bool decode(const std::vector<std::byte>& bytes, const Scope& scope, const Messa
 
 // Returns true if the message is finite, so that it is sent. Fails where a receiver accepts one that is not.
 template <class T>
-bool is_sent(const Payload<T>& message, const Scope& scope, const MessageLevels& known, Place& place) {
+bool is_sent(const Payload<T>& message, const Scope& scope, const MessageLevels& known, FindingPlace& place) {
   if (codec::is_finite(message.on_wire(), scope)) return &message.on_wire() == &message || codec::is_finite(message, scope);
   Payload<T> decoded;
   Findings refused;
-  Place other(refused, "");
+  FindingPlace other(refused, "");
   place.expect(!decode(encoded(message, scope, known), scope, known, message.length, decoded, other),
                "a message that is not finite is read");
   return false;
@@ -61,13 +61,13 @@ void serves(const std::string& part, Findings& findings) {
   int served_scopes = 0;
   Findings others;  // are told by the other checks
   for_each_subject(part, others, [&](const auto& subject) { served_scopes += subject.c.label == subject.c.name ? 1 : 0; });
-  Place(findings, part).expect(served_scopes > 0, "with its default options it serves no scope");
+  FindingPlace(findings, part).expect(served_scopes > 0, "with its default options it serves no scope");
 }
 
 void messages(const std::string& part, Findings& findings) {
-  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+  for_each_input(part, findings, kInputShapes, [](const auto& s, InputShape shape) {
     using T = NumberOf<decltype(s)>;
-    Block<T> block(shape, 2, s.scope.P, 11);
+    BlockInput<T> block(shape, 2, s.scope.P, 11);
     const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 2);
     for (int phase = 0; phase < s.compressor.num_phases(); ++phase)
       for (const Payload<T>& message : outcome.messages[static_cast<std::size_t>(phase)]) {
@@ -82,9 +82,9 @@ void messages(const std::string& part, Findings& findings) {
 }
 
 void residual(const std::string& part, Findings& findings) {
-  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+  for_each_input(part, findings, kInputShapes, [](const auto& s, InputShape shape) {
     using T = NumberOf<decltype(s)>;
-    Block<T> block(shape, 3, s.scope.P, 12), again(shape, 3, s.scope.P, 12);
+    BlockInput<T> block(shape, 3, s.scope.P, 12), again(shape, 3, s.scope.P, 12);
     std::vector<T> expected = block.p();
     Sender<T> sender(s.compressor, s.scope);
     const Outcome<T> outcome = sender.send(block, StateRule::residual, false, 3);
@@ -99,7 +99,7 @@ void zeroed(const std::string& part, Findings& findings) {
   for_each_subject(part, findings, [](const auto& s) {
     using T = NumberOf<decltype(s)>;
     if (s.compressor.num_phases() > 1) return;
-    Block<T> block(Shape::random, 2, s.scope.P, 13);
+    BlockInput<T> block(InputShape::random, 2, s.scope.P, 13);
     std::vector<T> expected = block.p();
     const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::zero_where_sent, true, 2);
     for (std::size_t k = 0; k < 2; ++k) zero_where_sent(outcome.messages[0][k], s.scope, expected.data() + k * s.scope.P);
@@ -110,8 +110,8 @@ void zeroed(const std::string& part, Findings& findings) {
 void untouched(const std::string& part, Findings& findings) {
   for_each_subject(part, findings, [](const auto& s) {
     using T = NumberOf<decltype(s)>;
-    Block<T> block(Shape::random, 2, s.scope.P, 14);
-    const Block<T> before = block;
+    BlockInput<T> block(InputShape::random, 2, s.scope.P, 14);
+    const BlockInput<T> before = block;
     const Outcome<T> outcome = Sender<T>(s.compressor, s.scope).send(block, StateRule::none, false, 2);
     s.place.expect(same_bits(block.e, before.e) && same_bits(block.g, before.g), "the input was written to");
     const bool silent = std::all_of(outcome.state.begin(), outcome.state.end(), [](T x) { return x == T(-77); });
@@ -121,10 +121,10 @@ void untouched(const std::string& part, Findings& findings) {
 
 // The messages of the same block from a compressor of its own, and in blocks of one and of two clients.
 void compressor_blocks(const std::string& part, Findings& findings) {
-  constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
-  for_each_input(part, findings, kSome, [](const auto& s, Shape shape) {
+  constexpr std::array kSome = {InputShape::random, InputShape::sparse, InputShape::tied};
+  for_each_input(part, findings, kSome, [](const auto& s, InputShape shape) {
     using T = NumberOf<decltype(s)>;
-    Block<T> together(shape, 5, s.scope.P, 15), again = together, alone = together, pairs = together;
+    BlockInput<T> together(shape, 5, s.scope.P, 15), again = together, alone = together, pairs = together;
     Sender<T> sender(s.compressor, s.scope);
     const auto other = make<T>(s.c);
     const Outcome<T> a = sender.send(together, StateRule::residual, true, 5), b = sender.send(alone, StateRule::residual, true, 1),
@@ -150,9 +150,9 @@ void compressor_blocks(const std::string& part, Findings& findings) {
 }
 
 void bits(const std::string& part, Findings& findings) {
-  for_each_input(part, findings, kShapes, [](const auto& s, Shape shape) {
+  for_each_input(part, findings, kInputShapes, [](const auto& s, InputShape shape) {
     using T = NumberOf<decltype(s)>;
-    Block<T> block(shape, 1, s.scope.P, 16);
+    BlockInput<T> block(shape, 1, s.scope.P, 16);
     Sender<T> sender(s.compressor, s.scope);
     const Outcome<T> outcome = sender.send(block, StateRule::none, false, 1);
     for (int phase = 0; phase < s.compressor.num_phases(); ++phase) {
@@ -185,7 +185,7 @@ void both_ends(const std::string& part, Findings& findings) {
     const T gain = T(0.3);
     std::vector<T> client(P, T(0)), server(P, T(0)), error(P, T(0)), rebuilt(P, T(0)), received(P), memory;
     for (std::uint32_t round = 0; round < 50; ++round) {
-      Block<T> block(Shape::random, 1, P, 100 + round);
+      BlockInput<T> block(InputShape::random, 1, P, 100 + round);
       block.e = error;
       const std::vector<T> p = block.p();
       Sender<T> sender(s.compressor, s.scope, round);
@@ -213,8 +213,8 @@ void nan(const std::string& part, Findings& findings) {
     for (const T bad : {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
                         std::numeric_limits<T>::max()})
       for (const bool everywhere : {false, true}) {
-        Place place = s.place.inside(std::to_string(bad) + (everywhere ? " everywhere" : " in places"));
-        Block<T> block(Shape::random, 1, s.scope.P, 17);
+        FindingPlace place = s.place.inside(std::to_string(bad) + (everywhere ? " everywhere" : " in places"));
+        BlockInput<T> block(InputShape::random, 1, s.scope.P, 17);
         for (std::size_t j = 0; j < s.scope.P; ++j)
           if (everywhere || j % 5 == 0) block.e[j] = bad;
         place.guard([&] {

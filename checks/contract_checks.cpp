@@ -51,7 +51,7 @@ struct Moment {
 // One input in the domain of the contract many times, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
 template <class T>
 struct Draws {
-  Draws(const Subject<T>& s, const Contract& contract, Shape shape, std::uint32_t draws, Reach reach = Reach::drawn,
+  Draws(const Subject<T>& s, const Contract& contract, InputShape shape, std::uint32_t draws, Reach reach = Reach::drawn,
         const Moment<T>& moment = {})
       : P(s.scope.P), block(shape, draws, P, moment.input) {
     move_into(contract.domain, s.scope, reach, block);
@@ -84,7 +84,7 @@ struct Draws {
     return {outcome.memory.begin(), outcome.memory.begin() + static_cast<std::ptrdiff_t>(outcome.memory.size() / block.K)};
   }
   std::size_t P;
-  Block<T> block;
+  BlockInput<T> block;
   Outcome<T> outcome;
   std::vector<T> p;
   double norm = 0;
@@ -108,7 +108,7 @@ void claims(const std::string& part, Findings& findings) {
 }
 
 template <class T>
-void check_pointwise(const Contract& contract, const Draws<T>& draws, Place& place) {
+void check_pointwise(const Contract& contract, const Draws<T>& draws, FindingPlace& place) {
   for (const double squared : draws.squared) {
     const double error = std::sqrt(squared);
     if (contract.delta && contract.delta_holds == Contract::Holds::pointwise)
@@ -120,30 +120,31 @@ void check_pointwise(const Contract& contract, const Draws<T>& draws, Place& pla
 
 // Calls visit(subject, contract, shape, reach) for inputs of these shapes, and at the bounds of the domain for those of `at_bounds`.
 template <class Visit>
-void for_each_reach(const std::string& part, Findings& findings, std::span<const Shape> shapes, std::span<const Shape> at_bounds,
+void for_each_reach(const std::string& part, Findings& findings, std::span<const InputShape> shapes, std::span<const InputShape> at_bounds,
                     const Visit& visit) {
-  for_each_input(part, findings, shapes, [&](const auto& s, Shape shape) {
+  for_each_input(part, findings, shapes, [&](const auto& s, InputShape shape) {
     using T = typename std::decay_t<decltype(s)>::Number;
     const Contract contract = s.compressor.contract(s.scope);
     for (const Reach reach : {Reach::drawn, Reach::most, Reach::least}) {
       if (reach != Reach::drawn && std::ranges::find(at_bounds, shape) == at_bounds.end()) continue;
       if (!has_bound(contract.domain, reach)) continue;
-      Place place = s.place.inside("drawn" + std::string(to_string(reach)) + " of the domain");
+      FindingPlace place = s.place.inside("drawn" + std::string(to_string(reach)) + " of the domain");
       visit(Subject<T>{s.c, s.compressor, s.scope, reach == Reach::drawn ? s.place : place}, contract, shape, reach);
     }
   });
 }
 
 void pointwise(const std::string& part, Findings& findings) {
-  constexpr std::array kAtBounds = {Shape::random, Shape::heavy_tailed, Shape::sparse, Shape::constant, Shape::tied};
-  for_each_reach(part, findings, kShapes, kAtBounds, [](const auto& s, const Contract& contract, Shape shape, Reach reach) {
+  constexpr std::array kAtBounds = {InputShape::random, InputShape::heavy_tailed, InputShape::sparse, InputShape::constant,
+                                    InputShape::tied};
+  for_each_reach(part, findings, kInputShapes, kAtBounds, [](const auto& s, const Contract& contract, InputShape shape, Reach reach) {
     using T = typename std::decay_t<decltype(s)>::Number;
     check_pointwise(contract, Draws<T>(s, contract, shape, 20, reach), s.place);
   });
 }
 
 template <class T>
-void check_mean_error(const Contract& contract, const Draws<T>& draws, Place& place) {
+void check_mean_error(const Contract& contract, const Draws<T>& draws, FindingPlace& place) {
   const Sample s = sample_of(draws.squared);
   const double slack = kStandardErrors * s.standard_error + rounding<T>();
   if (contract.omega) place.at_most(s.mean, *contract.omega + slack, "the mean of |C(x)-x|^2 / |x|^2 (omega)");
@@ -153,7 +154,7 @@ void check_mean_error(const Contract& contract, const Draws<T>& draws, Place& pl
 
 // Projections of c - p on the signs of p and on random directions have mean 0.
 template <class T>
-void check_unbiased(double omega, const Draws<T>& draws, Place& place) {
+void check_unbiased(double omega, const Draws<T>& draws, FindingPlace& place) {
   RandomSequence random(3, Purpose::synthetic_data);
   for (int direction = 0; direction < 4; ++direction) {
     std::vector<double> v(draws.P), projected;
@@ -168,7 +169,7 @@ void check_unbiased(double omega, const Draws<T>& draws, Place& place) {
 }
 
 template <class T>
-void check_expectations(const Contract& contract, const Draws<T>& draws, Place& place) {
+void check_expectations(const Contract& contract, const Draws<T>& draws, FindingPlace& place) {
   check_mean_error(contract, draws, place);
   const bool is_unbiased = contract.omega && contract.domain.unbiased_up_to.empty();
   if (is_unbiased) check_unbiased(*contract.omega, draws, place);
@@ -180,31 +181,33 @@ bool claims_expectations(const Contract& contract) {
 }
 
 void expectations(const std::string& part, Findings& findings) {
-  constexpr std::array kSome = {Shape::random, Shape::sparse, Shape::tied};
-  for_each_reach(part, findings, kSome, std::span(kSome).first(1), [](const auto& s, const Contract& contract, Shape shape, Reach reach) {
-    using T = typename std::decay_t<decltype(s)>::Number;
-    if (!claims_expectations(contract)) return;
-    const Draws<T> draws(s, contract, shape, kDraws, reach);
-    if (draws.norm > 0) check_expectations(contract, draws, s.place);
-  });
+  constexpr std::array kSome = {InputShape::random, InputShape::sparse, InputShape::tied};
+  for_each_reach(part, findings, kSome, std::span(kSome).first(1),
+                 [](const auto& s, const Contract& contract, InputShape shape, Reach reach) {
+                   using T = typename std::decay_t<decltype(s)>::Number;
+                   if (!claims_expectations(contract)) return;
+                   const Draws<T> draws(s, contract, shape, kDraws, reach);
+                   if (draws.norm > 0) check_expectations(contract, draws, s.place);
+                 });
 }
 
 // A client that takes part in every round or in every third one, and sends something else each time: an operator that remembers clients, or
 // knows the round, keeps its contract then, too.
 template <class T>
 void check_rounds(const Subject<T>& s, std::uint32_t stride) {
-  constexpr std::array kSequence = {Shape::random, Shape::heavy_tailed, Shape::zero,   Shape::tied, Shape::constant,
-                                    Shape::random, Shape::sparse,       Shape::random, Shape::tiny, Shape::random};
+  constexpr std::array kSequence = {InputShape::random,   InputShape::heavy_tailed, InputShape::zero,   InputShape::tied,
+                                    InputShape::constant, InputShape::random,       InputShape::sparse, InputShape::random,
+                                    InputShape::tiny,     InputShape::random};
   const Contract contract = s.compressor.contract(s.scope);
   const bool remembers = s.compressor.client_state_size(s.scope) + s.compressor.cohort_state_size(s.scope) > 0;
   Moment<T> moment{.round = 0};
-  for (const Shape shape : kSequence) {
+  for (const InputShape shape : kSequence) {
     moment.round += stride;
     moment.input = 40 + moment.round;
     const bool in_expectation = remembers && claims_expectations(contract);
     const Draws<T> draws(s, contract, shape, in_expectation ? kDraws : 4, Reach::drawn, moment);
-    Place place = s.place.inside("round " + std::to_string(moment.round) + " of a client that takes part in every " +
-                                 (stride == 1 ? "round, " : "third round, ") + to_string(shape) + " input");
+    FindingPlace place = s.place.inside("round " + std::to_string(moment.round) + " of a client that takes part in every " +
+                                        (stride == 1 ? "round, " : "third round, ") + to_string(shape) + " input");
     check_pointwise(contract, draws, place);
     if (in_expectation && draws.norm > 0) check_expectations(contract, draws, place);
     moment.memory = draws.memory_of_one();

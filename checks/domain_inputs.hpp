@@ -29,7 +29,7 @@ void clear_outside(const Domain& domain, const Scope& scope, std::vector<double>
 
 // Moves the block's first client into the domain; the input is then e alone.
 template <class T>
-void move_into(const Domain& limits, const Scope& scope, Reach reach, Block<T>& block) {
+void move_into(const Domain& limits, const Scope& scope, Reach reach, BlockInput<T>& block) {
   const Domain domain = of_inputs(limits);
   std::vector<double> p;
   for (std::size_t j = 0; j < block.P; ++j) p.push_back(static_cast<double>(block.input().at(0, j)));

@@ -34,10 +34,10 @@ class Findings {
 };
 
 // "top_k ratio=0.25, float32, scope tensor": the start of every finding made there.
-class Place {
+class FindingPlace {
  public:
-  Place(Findings& findings, std::string where) : findings_(findings), where_(std::move(where)) {}
-  [[nodiscard]] Place inside(const std::string& more) const { return {findings_, where_ + ", " + more}; }
+  FindingPlace(Findings& findings, std::string where) : findings_(findings), where_(std::move(where)) {}
+  [[nodiscard]] FindingPlace inside(const std::string& more) const { return {findings_, where_ + ", " + more}; }
 
   void fail(const std::string& what) { findings_.add(where_ + ": " + what); }
   // Returns the condition, so that what depends on it can be left out.

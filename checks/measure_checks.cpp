@@ -89,12 +89,12 @@ bool same_rows(const std::vector<RoundRow>& a, const std::vector<RoundRow>& b) {
 template <class F>
 void in_problems(const std::string& part, Findings& findings, const F& check) {
   const RunFolder folder;
-  Place outside(findings, part);
+  FindingPlace outside(findings, part);
   std::string refusals;
   int num_run = 0;
   for (const SmallRun& problem : kSmallRuns)
     for (const char* precision : {"float32", "float64"}) {
-      Place place = outside.inside(std::string(problem.name) + ", " + precision);
+      FindingPlace place = outside.inside(std::string(problem.name) + ", " + precision);
       const Cell cell = cell_of(problem, folder, part, precision);
       std::optional<RunResult> result;
       try {
@@ -112,7 +112,7 @@ void in_problems(const std::string& part, Findings& findings, const F& check) {
 }
 
 void measure_columns(const std::string& part, Findings& findings) {
-  Place place(findings, part);
+  FindingPlace place(findings, part);
   place.guard([&] {
     const NamedPart named{part, Registry::instance().default_options("measure", part)};
     const std::vector<MeasureColumn> declared = columns_of_measure(named);
@@ -130,7 +130,7 @@ void measure_columns(const std::string& part, Findings& findings) {
 void measure_values(const std::string& part, Findings& findings) {
   std::vector<MeasureColumn> declared;
   std::vector<bool> met;
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, Place& place) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, FindingPlace& place) {
     declared = result.record.columns;
     met.resize(declared.size());
     for (const RoundRow& row : result.rows)
@@ -138,13 +138,13 @@ void measure_values(const std::string& part, Findings& findings) {
     place.expect(same_rows(run_cell(cell, {.threads = 3}).rows, result.rows), "three threads give other values than one");
     place.expect(same_rows(run_cell(cell, {.block = 2, .materialise = true}).rows, result.rows), "blocks of two clients give other values");
   });
-  Place outside(findings, part);
+  FindingPlace outside(findings, part);
   for (std::size_t c = 0; c < declared.size(); ++c)
     if (!met[c]) outside.fail("column \"" + declared[c].name + "\" has a value in no round of any problem");
 }
 
 void measure_resumed(const std::string& part, Findings& findings) {
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder& folder, Place& place) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder& folder, FindingPlace& place) {
     CheckpointPlan plan;
     plan.file = folder.path() / "run.checkpoint";
     place.expect(run_cell(cell, {}, kStopRound, plan).record.status == RunStatus::interrupted, "the run could not be interrupted");
@@ -156,7 +156,7 @@ void measure_resumed(const std::string& part, Findings& findings) {
 }
 
 void measure_untouched(const std::string& part, Findings& findings) {
-  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, Place& place) {
+  in_problems(part, findings, [&](const Cell& cell, const RunResult& result, const RunFolder&, FindingPlace& place) {
     Cell without = cell;
     without.scenario.evaluate.measures.clear();
     const RunResult plain = run_cell(without, {});

@@ -74,10 +74,10 @@ std::vector<ModelCase> cases_of(const std::string& name) {
 // Calls visit(case, place) for every case; what it throws is a finding.
 template <class Visit>
 void for_each_case(const std::string& part, Findings& findings, const Visit& visit) {
-  Place outside(findings, part);
+  FindingPlace outside(findings, part);
   outside.guard([&] {
     for (const ModelCase& c : cases_of(part)) {
-      Place place(findings, c.label);
+      FindingPlace place(findings, c.label);
       place.guard([&] { visit(c, place); });
     }
   });
@@ -86,12 +86,12 @@ void for_each_case(const std::string& part, Findings& findings, const Visit& vis
 // |x - y| <= tolerance (1 + |y|); NaN is not near anything.
 bool near(double x, double y, double tolerance) { return std::abs(x - y) <= tolerance * (1 + std::abs(y)); }
 
-void expect_near(Place& place, double x, double y, double tolerance, const std::string& what) {
+void expect_near(FindingPlace& place, double x, double y, double tolerance, const std::string& what) {
   if (!near(x, y, tolerance)) place.fail(what + ": " + std::to_string(x) + " against " + std::to_string(y));
 }
 
 void accepts(const std::string& part, Findings& findings) {
-  Place place(findings, part);
+  FindingPlace place(findings, part);
   place.guard([&] {
     place.expect(!cases_of(part).empty(),
                  "it refuses classes, targets, quadratics, images, sequences and ratings alike: nothing can be checked");
@@ -99,7 +99,7 @@ void accepts(const std::string& part, Findings& findings) {
 }
 
 void layers(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<float> bench(c);
     std::size_t next = 0;
     for (const Layer& layer : bench.model->layers().layers) {
@@ -131,7 +131,7 @@ std::vector<std::size_t> tried_parameters(const LayerTable& table) {
 }
 
 void gradient(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
     const auto rows = all_rows(kModelRows);
     auto x = bench.point(1);
@@ -155,7 +155,7 @@ void gradient(const std::string& part, Findings& findings) {
 }
 
 void loss(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
     const auto rows = all_rows(kModelRows);
     const auto x = bench.point(2);
@@ -170,7 +170,7 @@ void loss(const std::string& part, Findings& findings) {
 }
 
 void mean(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
     const auto x = bench.point(3);
     for (const std::size_t size : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 13u, 37u}) {
@@ -189,7 +189,7 @@ void mean(const std::string& part, Findings& findings) {
 
 // Clients of many sizes (one without rows), in no order; each at its own point, stored in other rows than its number.
 template <class T>
-void check_block(const ModelCase& c, const Place& place) {
+void check_block(const ModelCase& c, const FindingPlace& place) {
   const ModelBench<T> bench(c);
   const std::vector<std::vector<std::uint32_t>> shards = {{4}, {3, 1, 2}, {}, {9, 8, 7, 6, 5}, all_rows(kModelRows), {30}, {11, 11}, {36}};
   const auto K = static_cast<std::uint32_t>(shards.size());
@@ -205,7 +205,7 @@ void check_block(const ModelCase& c, const Place& place) {
   bench.model->gradient(bench.exec, {x.data(), slot.data(), K, bench.P, stride}, rows, {g.data(), slot.data(), K, bench.P, stride},
                         loss.data());
   for (std::uint32_t k = 0; k < K; ++k) {
-    Place client =
+    FindingPlace client =
         place.inside("client " + std::to_string(k) + " of " + std::to_string(K) + " with " + std::to_string(rows[k].size()) + " rows");
     double own_loss = 0;
     const auto own = bench.gradient(bench.point(40 + k), rows[k], &own_loss), silent = bench.gradient(bench.point(40 + k), rows[k]);
@@ -219,14 +219,14 @@ void check_block(const ModelCase& c, const Place& place) {
 }
 
 void model_blocks(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, const Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, const FindingPlace& place) {
     check_block<double>(c, place.inside("float64"));
     check_block<float>(c, place.inside("float32"));
   });
 }
 
 void precision(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> exact(c);
     const ModelBench<float> rounded(c);
     const auto x = rounded.point(8);
@@ -240,7 +240,7 @@ void precision(const std::string& part, Findings& findings) {
 
 // The Hessian of a weighted sum of rows against differences of the gradient, as an operator and as a matrix, and its bounds.
 void hessian(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
     const SecondOrder* loss = bench.model->second_order();
     if (loss == nullptr) return;
@@ -273,7 +273,7 @@ void hessian(const std::string& part, Findings& findings) {
 }
 
 void second_order(const std::string& part, Findings& findings) {
-  for_each_case(part, findings, [](const ModelCase& c, Place& place) {
+  for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);
     const SecondOrder* loss = bench.model->second_order();
     if (loss == nullptr) return;

@@ -20,7 +20,7 @@ bool split_into(std::vector<Shard>& shards, const Partitioner& partitioner, cons
   }
 }
 
-void check_partition(const std::vector<Shard>& shards, std::size_t num_rows, std::size_t num_clients, Place& place) {
+void check_partition(const std::vector<Shard>& shards, std::size_t num_rows, std::size_t num_clients, FindingPlace& place) {
   if (!place.expect(shards.size() == num_clients, "there are not as many shards as clients")) return;
   std::vector<int> seen(num_rows, 0);
   for (const Shard& shard : shards) {
@@ -41,7 +41,7 @@ std::string text_of(const Rows& rows, std::size_t n, std::uint64_t seed) {
 }
 
 void rows_once(const std::string& part, Findings& findings) {
-  Place outside(findings, part);
+  FindingPlace outside(findings, part);
   std::size_t num_served = 0;
   struct Size {
     std::size_t num_rows, num_classes, num_clients;
@@ -50,7 +50,7 @@ void rows_once(const std::string& part, Findings& findings) {
     const Rows rows(size.num_rows, size.num_classes, size.num_clients);
     const PreparedPartitioner partitioner(part, size.num_rows, size.num_clients);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      Place place = outside.inside(text_of(rows, size.num_clients, seed));
+      FindingPlace place = outside.inside(text_of(rows, size.num_clients, seed));
       place.guard([&] {
         std::vector<Shard> shards;
         if (!split_into(shards, *partitioner, rows.request(size.num_clients, seed))) return;
@@ -63,7 +63,7 @@ void rows_once(const std::string& part, Findings& findings) {
 }
 
 void seeds(const std::string& part, Findings& findings) {
-  Place place(findings, part + ", 1000 rows, 10 classes, 5 clients");
+  FindingPlace place(findings, part + ", 1000 rows, 10 classes, 5 clients");
   place.guard([&] {
     const Rows rows(1000, 10, 5);
     const PreparedPartitioner partitioner(part, 1000, 5), its_own(part, 1000, 5);
@@ -83,7 +83,7 @@ void refusals(const std::string& part, Findings& findings) {
   const Rows rows(10, 2, 5);
   const auto partitioner = make_partitioner(part, {});
   for (const std::size_t n : {0u, 11u}) {
-    Place place(findings, part + ", 10 rows, " + std::to_string(n) + " clients");
+    FindingPlace place(findings, part + ", 10 rows, " + std::to_string(n) + " clients");
     place.guard([&] {
       std::vector<Shard> shards;
       place.expect(!split_into(shards, *partitioner, rows.request(n)), "the request cannot be met, but no ConfigError is thrown");
@@ -92,7 +92,7 @@ void refusals(const std::string& part, Findings& findings) {
 }
 
 void no_labels(const std::string& part, Findings& findings) {
-  Place place(findings, part + ", 100 rows without labels, 5 clients");
+  FindingPlace place(findings, part + ", 100 rows without labels, 5 clients");
   place.guard([&] {
     Rows rows(100, 2, 5);
     rows.label.clear();

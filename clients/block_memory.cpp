@@ -41,12 +41,12 @@ std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
   const std::uint64_t M = reports_.refused.size();
   const std::uint64_t message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
   const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vectors_.size(), P);
-  const auto homeless = static_cast<std::uint64_t>(std::ranges::count(vectors_, "", &LocalVector::home));
+  const auto num_buffered = static_cast<std::uint64_t>(std::ranges::count(vectors_, "", &LocalVector::in_place_slot));
   const std::uint64_t training = options_.trains_on_cpu           ? 0
                                  : on_device_.training != nullptr ? on_device_.training->room_bytes(block)
                                                                   : device_training_bytes(parts_.local_update, parts_.oracle, block);
   const std::uint64_t scratch = std::max(training, block * row);
-  return homeless * (parts_.exchange.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
+  return num_buffered * (parts_.exchange.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
          bytes_of_sums(M, P) + kLeastOnDevice;
 }
 

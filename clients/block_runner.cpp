@@ -34,7 +34,7 @@ BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_co
       on_device_(options.device) {
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
   for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.push_back({.of_cohort = Buffer<T>(0, memory)});
-  vectors_.front().home = plan_.in_place_slot;
+  vectors_.front().in_place_slot = plan_.in_place_slot;
   if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
     on_device_.training = make_device_training(parts.local_update, parts.oracle, options.products);
   if (on_device_.training == nullptr && options.products != MatrixProducts::full)
@@ -104,12 +104,12 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (phase == 0) channels_[c].takes_part = parts_.exchange.channels[c].is_active(round.order.round);
-    channels_[c].speaks = parts_.exchange.channels[c].speaks(round.order.round, phase);
+    channels_[c].is_active = parts_.exchange.channels[c].is_active_in(round.order.round, phase);
   }
   writer_.open_phase(round, phase, blocks_.size);
   if (parts_.exchange.num_phases() > 1 && phase == 0)
     for (std::size_t v = 0; v < vectors_.size(); ++v)
-      if (vectors_[v].home.empty()) vectors_[v].of_cohort.resize_discard(round.order.cohort.size() * blocks_.stride);
+      if (vectors_[v].in_place_slot.empty()) vectors_[v].of_cohort.resize_discard(round.order.cohort.size() * blocks_.stride);
 
   if (phase == 0) {
     reports_.num_statistics = num_statistics(round.run.statistics);
@@ -120,10 +120,10 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
     const ClientBlock<T> block = open_block(exec, round, index);
     RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)].times;
     if (phase == 0) {
-      const Lap lap(lap_of(times, &RoundTimes::train_s));
+      const ScopedTimer timer(seconds_in(times, &RoundTimes::train_s));
       train(exec, round, block);
     }
-    const Lap lap(lap_of(times, &RoundTimes::compress_s));
+    const ScopedTimer timer(seconds_in(times, &RoundTimes::compress_s));
     if (phase == 0 && kept_.are_wanted)
       on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
     send_block(exec, round, block, phase);
@@ -168,8 +168,8 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
   block.K = std::min<std::uint32_t>(blocks_.size, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
   block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
   for (std::size_t v = 0; v < vectors_.size(); ++v) {
-    if (!vectors_[v].home.empty()) {
-      block.vectors.push_back(round.state.shadow(vectors_[v].home, block.first, block.K));
+    if (!vectors_[v].in_place_slot.empty()) {
+      block.vectors.push_back(round.state.shadow(vectors_[v].in_place_slot, block.first, block.K));
     } else if (parts_.exchange.num_phases() > 1) {
       block.vectors.push_back({vectors_[v].of_cohort.data() + block.first * blocks_.stride, nullptr, block.K, round.P(), blocks_.stride});
     } else {
@@ -244,7 +244,7 @@ void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
 template <class T>
 void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase) {
   for (std::size_t c = 0; c < channels_.size(); ++c)
-    if (channels_[c].speaks) send_channel(exec, round, block, phase, c);
+    if (channels_[c].is_active) send_channel(exec, round, block, phase, c);
   writer_.inspect(exec, block);
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, reports_.refused); });
 }
@@ -282,14 +282,14 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
 // What the operator remembers of the block's clients. One that does not run, as everything is sent, remembers what it remembered.
 template <class T>
 void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot,
-                                 bool runs, Speakers<T>& speakers) {
+                                 bool runs, Senders<T>& senders) {
   if (slot.empty()) return;
-  speakers.remembered = block.stored(round.state, slot);
-  speakers.remember = block.shadow(round.state, slot);
+  senders.remembered = block.stored(round.state, slot);
+  senders.remember = block.shadow(round.state, slot);
   if (runs) return;
   const Exec& where = is_plain() ? exec : host_exec(exec);
   Workspace::Frame frame(*where.workspace);
-  copy_rows(where, reachable(where, speakers.remembered, frame), reachable(where, speakers.remember, frame));
+  copy_rows(where, reachable(where, senders.remembered, frame), reachable(where, senders.remember, frame));
 }
 
 // The operator runs with the block, or on the CPU's threads.
@@ -298,29 +298,30 @@ void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, con
                               const Send<T>& send) {
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const CompressContext<T> known = channel.context(round, phase, block.clients);
-  Conversation<T> talk(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
-  if (!channel.shared_slot.empty()) talk.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
-  talk.open(known.round, known.step_size, phase);
-  Speakers<T> speakers{.clients = block.clients, .input = send.input, .state = send.state};
-  open_memory(exec, round, block, channel.client_slot, !send.dense, speakers);
+  Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
+  if (!channel.shared_slot.empty())
+    conversation.read_shared(round.shared.slot(channel.shared_slot), is_plain() ? Device::pinned : Device::managed);
+  conversation.open(known.round, known.step_size, phase);
+  Senders<T> senders{.clients = block.clients, .input = send.input, .state = send.state};
+  open_memory(exec, round, block, channel.client_slot, !send.dense, senders);
   if (send.dense || channel.device == exec.device) {
     Workspace::Frame frame(*exec.workspace);
-    speakers.input = reachable(exec, speakers.input, frame);
-    speakers.state = reachable(exec, speakers.state, frame);
-    speakers.remembered = reachable(exec, speakers.remembered, frame);
-    speakers.remember = reachable(exec, speakers.remember, frame);
-    talk.speak(exec, speakers, block.messages[c]);
+    senders.input = reachable(exec, senders.input, frame);
+    senders.state = reachable(exec, senders.state, frame);
+    senders.remembered = reachable(exec, senders.remembered, frame);
+    senders.remember = reachable(exec, senders.remember, frame);
+    conversation.send(exec, senders, block.messages[c]);
     synchronise(exec);
     return;
   }
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) {
-    talk.speak(host, speakers.slice(part.first - block.first, part.K), part.messages[c]);
+    conversation.send(host, senders.slice(part.first - block.first, part.K), part.messages[c]);
   });
 }
 
 template <class T>
 const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t position) const {
-  return channels_[channel].speaks ? &channels_[channel].payloads[position] : nullptr;
+  return channels_[channel].is_active ? &channels_[channel].payloads[position] : nullptr;
 }
 
 template <class T>

@@ -88,14 +88,14 @@ class BlockRunner final {
  private:
   // What one thread reuses from block to block.
   struct Scratch {
-    std::vector<Buffer<T>> vectors;  // per local vector without a home: [K,P]
+    std::vector<Buffer<T>> vectors;  // per local vector without an in-place slot: [K,P]
     RoundTimes times;                // of this thread in this phase, where they are asked for
   };
   struct ChannelMessages {
     std::vector<Payload<T>> payloads;   // [M]
     std::vector<Payload<T>*> pointers;  // [M]
     bool takes_part = true;             // in this round
-    bool speaks = true;                 // in the current phase
+    bool is_active = true;              // in the current phase
   };
 
   template <class Work>
@@ -114,7 +114,7 @@ class BlockRunner final {
   void send_block(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase);
   void send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel);
   void open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot, bool runs,
-                   Speakers<T>& speakers);
+                   Senders<T>& senders);
   void compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t channel,
                 const Send<T>& send);
   void move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
@@ -124,11 +124,11 @@ class BlockRunner final {
   void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
-  // A local vector: where it lives, and the memory of one without a home.
+  // A local vector: the client slot that it is written to, or its memory.
   struct LocalVector {
-    std::string home{};   // slot name or ""
-    Buffer<T> of_cohort;  // [M,P] of a vector that must outlive its block (several phases)
-    Buffer<T> trained{};  // [K,P] of a block that was trained on the host
+    std::string in_place_slot{};  // or ""
+    Buffer<T> of_cohort;          // [M,P] of a vector that must outlive its block (several phases)
+    Buffer<T> trained{};          // [K,P] of a block that was trained on the host
   };
   // What training says of each member of the cohort beside its vectors.
   struct Reports {

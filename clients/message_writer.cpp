@@ -10,8 +10,8 @@ namespace fl {
 // What one thread reuses from message to message.
 template <class T>
 struct MessageWriter<T>::Scratch {
-  std::vector<MessageLevels> known;       // by channel: what the receiver knows of this round's messages
-  std::vector<codec::Channel<T>> spoken;  // channels of the message that is written
+  std::vector<MessageLevels> known;                // by channel: what the receiver knows of this round's messages
+  std::vector<codec::Channel<T>> active_channels;  // channels of the message that is written
   std::vector<std::uint64_t> channel_bits;
 };
 
@@ -19,7 +19,7 @@ template <class T>
 MessageWriter<T>::MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options)
     : exchange_(exchange),
       options_(options),
-      speaks_(exchange.channels.size()),
+      is_active_(exchange.channels.size()),
       messages_(max_cohort),
       encoded_(options.encodes ? max_cohort : 0),
       has_statistics_(max_cohort) {
@@ -34,7 +34,7 @@ template <class T>
 void MessageWriter<T>::open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size) {
   phase_ = phase;
   block_size_ = block_size;
-  for (std::size_t c = 0; c < speaks_.size(); ++c) speaks_[c] = exchange_.channels[c].speaks(round.order.round, phase);
+  for (std::size_t c = 0; c < is_active_.size(); ++c) is_active_[c] = exchange_.channels[c].is_active_in(round.order.round, phase);
 }
 
 template <class T>
@@ -45,32 +45,32 @@ void MessageWriter<T>::inspect(const Exec& exec, const ClientBlock<T>& block) {
 
 template <class T>
 void MessageWriter<T>::tally(const ClientBlock<T>& block) {
-  const std::size_t all = speaks_.size() * block_size_;
+  const std::size_t all = is_active_.size() * block_size_;
   tallies_.assign(2 * all, {});
-  std::vector<codec::Channel<T>> spoken;
+  std::vector<codec::Channel<T>> counted;
   std::vector<std::size_t> place;  // in tallies_
-  for (std::size_t c = 0; c < speaks_.size(); ++c) {
-    if (!speaks_[c]) continue;
+  for (std::size_t c = 0; c < is_active_.size(); ++c) {
+    if (!is_active_[c]) continue;
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const Payload<T>& entries = *block.messages[c][k];
-      spoken.push_back({&entries.on_wire(), &scope_of(c)});
+      counted.push_back({&entries.on_wire(), &scope_of(c)});
       place.push_back(c * block_size_ + k);
       if (&entries.on_wire() == &entries) continue;
-      spoken.push_back({&entries, &scope_of(c)});
+      counted.push_back({&entries, &scope_of(c)});
       place.push_back(all + c * block_size_ + k);
     }
   }
-  counter_->count(spoken);
-  for (std::size_t i = 0; i < spoken.size(); ++i) tallies_[place[i]] = spoken[i];
+  counter_->count(counted);
+  for (std::size_t i = 0; i < counted.size(); ++i) tallies_[place[i]] = counted[i];
 }
 
 // Copies the messages that the host has to read, beside what was counted of them, out of the GPU's own memory.
 template <class T>
 void MessageWriter<T>::fetch(const Exec& exec, const ClientBlock<T>& block) {
   copies_.clear();
-  copies_.resize(speaks_.size() * block_size_);
-  for (std::size_t c = 0; c < speaks_.size(); ++c) {
-    if (!speaks_[c]) continue;
+  copies_.resize(is_active_.size() * block_size_);
+  for (std::size_t c = 0; c < is_active_.size(); ++c) {
+    if (!is_active_[c]) continue;
     for (std::uint32_t k = 0; k < block.K; ++k) {
       const Payload<T>& entries = *block.messages[c][k];
       const bool is_read = exchange_.channels[c].compressor->published_bits_read_entries() && !entries.silent;
@@ -111,27 +111,27 @@ void MessageWriter<T>::write_one(const ClientRound<T>& round, const ClientBlock<
   if (phase_ == 0) has_statistics_[position] = 0;
   if (is_refused) return;
   count_channels(block, k, scratch, message.bits);
-  const std::span<const codec::Channel<T>> spoken(scratch.spoken);
-  const std::span<T> statistics = add_statistics(block, k, codec::is_silent(spoken), message);
-  scratch.channel_bits.assign(spoken.size(), 0);
-  message.bits.bits = codec::encoded_bits<T>(spoken, scratch.channel_bits, statistics.size());
-  for (std::size_t c = 0, s = 0; c < speaks_.size(); ++c)
-    if (speaks_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
+  const std::span<const codec::Channel<T>> active_channels(scratch.active_channels);
+  const std::span<T> statistics = add_statistics(block, k, codec::is_silent(active_channels), message);
+  scratch.channel_bits.assign(active_channels.size(), 0);
+  message.bits.bits = codec::encoded_bits<T>(active_channels, scratch.channel_bits, statistics.size());
+  for (std::size_t c = 0, s = 0; c < is_active_.size(); ++c)
+    if (is_active_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
   if (!options_.encodes) return;
-  codec::encode<T>(spoken, encoded_[position], statistics);
+  codec::encode<T>(active_channels, encoded_[position], statistics);
   message.encoded = encoded_[position];
   if (tap_) tap_(round, phase_, message.client, message.encoded);
 }
 
-// Lists the channels that speak, and adds up what each of them counts.
+// Lists the active channels, and adds up what each of them counts.
 template <class T>
 void MessageWriter<T>::count_channels(const ClientBlock<T>& block, std::uint32_t k, Scratch& scratch, BitCount& bits) const {
-  scratch.spoken.clear();
-  for (std::size_t c = 0; c < speaks_.size(); ++c) {
-    if (!speaks_[c]) continue;
+  scratch.active_channels.clear();
+  for (std::size_t c = 0; c < is_active_.size(); ++c) {
+    if (!is_active_[c]) continue;
     const Payload<T>& payload = readable(block, c, k);
     const codec::Tally counted = tally_of(block.first + k, c);
-    scratch.spoken.push_back({&payload.on_wire(), &scope_of(c), counted, scratch.known[c]});
+    scratch.active_channels.push_back({&payload.on_wire(), &scope_of(c), counted, scratch.known[c]});
     bits.elements += payload.elements();
     if (payload.silent) continue;
     bits.published += exchange_.channels[c].compressor->published_bits(payload, scope_of(c));
@@ -143,8 +143,8 @@ void MessageWriter<T>::count_channels(const ClientBlock<T>& block, std::uint32_t
 // code of the entries. A norm, a sum or a narrower format may overflow although the client's vectors are finite.
 template <class T>
 bool MessageWriter<T>::is_finite_message(const ClientBlock<T>& block, std::uint32_t k) const {
-  for (std::size_t c = 0; c < speaks_.size(); ++c) {
-    if (!speaks_[c]) continue;
+  for (std::size_t c = 0; c < is_active_.size(); ++c) {
+    if (!is_active_[c]) continue;
     const Payload<T>& entries = readable(block, c, k);
     if (!codec::is_finite(entries.on_wire(), scope_of(c), tally_of(block.first + k, c))) return false;
     if (&entries.on_wire() != &entries && !codec::is_finite(entries, scope_of(c), tally_of_entries(block.first + k, c))) return false;

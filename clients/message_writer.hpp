@@ -68,7 +68,7 @@ class MessageWriter {
     return counter_ == nullptr ? codec::Tally{} : tallies_[c * block_size_ + position % block_size_].tally;
   }
   [[nodiscard]] codec::Tally tally_of_entries(std::uint32_t position, std::size_t c) const {
-    return counter_ == nullptr ? codec::Tally{} : tallies_[(speaks_.size() + c) * block_size_ + position % block_size_].tally;
+    return counter_ == nullptr ? codec::Tally{} : tallies_[(is_active_.size() + c) * block_size_ + position % block_size_].tally;
   }
   // The message of the block's client k where the host may read what it needs of it.
   [[nodiscard]] const Payload<T>& readable(const ClientBlock<T>& block, std::size_t c, std::uint32_t k) const {
@@ -81,7 +81,7 @@ class MessageWriter {
   Tap tap_;
   int phase_ = 0;
   std::uint32_t block_size_ = 1;
-  std::vector<bool> speaks_;                        // by channel, in this phase
+  std::vector<bool> is_active_;                     // by channel, in this phase
   std::vector<ClientMessage<T>> messages_;          // [M]
   std::vector<std::vector<std::byte>> encoded_;     // [M] where messages are encoded
   std::vector<std::uint8_t> has_statistics_;        // [M]

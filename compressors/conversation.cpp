@@ -48,7 +48,7 @@ CompressContext<T> Conversation<T>::context(std::span<const std::uint32_t> clien
 
 // A GPU's kernels read the shared state again and again, so they are given a copy of one that lies on the host.
 template <class T>
-void Conversation<T>::speak(const Exec& exec, const Speakers<T>& clients, std::span<Payload<T>* const> messages) const {
+void Conversation<T>::send(const Exec& exec, const Senders<T>& clients, std::span<Payload<T>* const> messages) const {
   std::optional<Workspace::Frame> frame;
   CompressContext<T> context = this->context(clients.clients);
   context.remembered = clients.remembered;
@@ -66,42 +66,42 @@ void Conversation<T>::speak(const Exec& exec, const Speakers<T>& clients, std::s
 }
 
 template <class T>
-void Conversation<T>::hear(std::span<const T> mean, std::span<T> estimate) {
+void Conversation<T>::receive(std::span<const T> mean, std::span<T> estimate) {
   op_.absorb_mean(phase_, scope_, mean, moved_.data(), estimate.data());
   ++phase_;
 }
 
 template <class T>
-Said<T> Conversation<T>::hold(const Exec& exec, const Speakers<T>& clients, std::uint32_t block, const Inspect& inspect) {
-  Said<T> said;
-  said.mean.resize(scope_.P);
+Transcript<T> Conversation<T>::hold(const Exec& exec, const Senders<T>& clients, std::uint32_t block, const Inspect& inspect) {
+  Transcript<T> transcript;
+  transcript.mean.resize(scope_.P);
   while (!is_over()) {
     const Scope vector = message_scope(op_, scope_, phase_);
-    const std::vector<Payload<T>>& messages = said.messages.emplace_back(speak_in_blocks(exec, clients, block));
+    const std::vector<Payload<T>>& messages = transcript.messages.emplace_back(send_in_blocks(exec, clients, block));
     for (std::size_t k = 0; inspect && k < messages.size(); ++k) inspect(messages[k], vector);
-    if (is_last()) add_alone(messages, said.alone);
+    if (is_last()) add_alone(messages, transcript.alone);
     std::vector<double> sum(vector.P, 0.0);
     for (const Payload<T>& message : messages)
       accumulate(message, vector, 1.0 / static_cast<double>(messages.size()), 0, sum.size(), sum.data());
-    hear(std::vector<T>(sum.begin(), sum.end()), said.mean);
+    receive(std::vector<T>(sum.begin(), sum.end()), transcript.mean);
   }
-  return said;
+  return transcript;
 }
 
 template <class T>
-std::vector<Payload<T>> Conversation<T>::speak_in_blocks(const Exec& exec, const Speakers<T>& clients, std::uint32_t block) const {
+std::vector<Payload<T>> Conversation<T>::send_in_blocks(const Exec& exec, const Senders<T>& clients, std::uint32_t block) const {
   const auto K = static_cast<std::uint32_t>(clients.clients.size());
   std::vector<Payload<T>> messages(K);
   std::vector<Payload<T>*> pointers;
   for (Payload<T>& message : messages) pointers.push_back(&message);
   for (std::uint32_t first = 0, count = 0; first < K; first += count) {
     count = std::min(block, K - first);
-    speak(exec, clients.slice(first, count), {pointers.data() + first, count});
+    send(exec, clients.slice(first, count), {pointers.data() + first, count});
   }
   return messages;
 }
 
-// Every message of the last phase is heard as if it were the mean, by someone whose shared state is forgotten afterwards.
+// Every message of the last phase is received as if it were the mean, by someone whose shared state is forgotten afterwards.
 template <class T>
 void Conversation<T>::add_alone(const std::vector<Payload<T>>& messages, std::vector<T>& alone) const {
   alone.assign(messages.size() * scope_.P, T(0));

@@ -1,13 +1,13 @@
 // A conversation: how an operator is driven over one message, from its first phase to its last, for one client or many.
 //
 //   open        the round and its step size
-//   speak       clients: C(p) as this phase has it, and the raw values of excluded tensors beside it
-//   hear        everyone: the mean of the phase's messages moves the shared state; the last one gives the mean of C(p)
+//   send        clients: C(p) as this phase has it, and the raw values of excluded tensors beside it
+//   receive     everyone: the mean of the phase's messages moves the shared state; the last one gives the mean of C(p)
 //   hold        all phases with clients on the host, who are all there are
 //   known_levels, reconstruct    the receiver: what it knows of a message, and what it makes of one that travelled as a code
 //
 // Most operators have one phase and no shared state. Who drives an operator keeps what the operator remembers of each client, and gives
-// rows of it (Speakers); the shared state [cohort_state_size] belongs to the conversation or to the run.
+// rows of it (Senders); the shared state [cohort_state_size] belongs to the conversation or to the run.
 #pragma once
 
 #include <cstddef>
@@ -32,22 +32,22 @@ template <class T>
 
 // Clients of one block: what they compress, and what their operator remembers of them. Rows lie where the operator runs.
 template <class T>
-struct Speakers {
+struct Senders {
   std::span<const std::uint32_t> clients;  // [K] ids
   Affine<T> input{};                       // [K,P]
   StateWrite<T> state{};                   // [K,P], written in the last phase
   BatchView<const T> remembered{};         // [K,L], L = client_state_size
   BatchView<T> remember{};                 // [K,L], written in full; it takes effect when the message arrives
 
-  [[nodiscard]] Speakers slice(std::uint32_t first, std::uint32_t count) const {
+  [[nodiscard]] Senders slice(std::uint32_t first, std::uint32_t count) const {
     return {clients.subspan(first, count), input.slice(first, count), state.slice(first, count), remembered.slice(first, count),
             remember.slice(first, count)};
   }
 };
 
-// What was said in all phases of a message.
+// What all phases of a message sent, and what it stands for.
 template <class T>
-struct Said {
+struct Transcript {
   std::vector<std::vector<Payload<T>>> messages;  // [phase][K]
   std::vector<T> alone;                           // [K,P] C(p): what each client's last message stands for if no other one arrives
   std::vector<T> mean;                            // [P] of C(p), when all arrive
@@ -67,7 +67,7 @@ class FL_API Conversation {
   Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared);
   Conversation(const Conversation&) = delete;
 
-  // Speaks from shared state that someone else moves, on the device that is named: then nobody hears here.
+  // Sends from shared state that someone else moves, on the device that is named: then nobody receives here.
   void read_shared(std::span<const T> shared, Device lies_on);
 
   // Begins the message of a round, or goes on with one of its phases.
@@ -80,15 +80,15 @@ class FL_API Conversation {
   [[nodiscard]] std::size_t length() const { return op_.message_length(phase_, scope_); }  // of this phase's messages
 
   // Makes the messages [K] of a block in this phase.
-  void speak(const Exec& exec, const Speakers<T>& clients, std::span<Payload<T>* const> messages) const;
+  void send(const Exec& exec, const Senders<T>& clients, std::span<Payload<T>* const> messages) const;
   // Moves the shared state by the mean [length] of this phase's messages, and goes on to the next phase. After the last one `estimate` [P]
   // is the mean of C(p).
-  void hear(std::span<const T> mean, std::span<T> estimate);
+  void receive(std::span<const T> mean, std::span<T> estimate);
 
   // Sees a message and the vector that it is of, before anyone reads it.
   using Inspect = std::function<void(const Payload<T>&, const Scope&)>;
-  // Holds all phases with these clients, who speak in blocks of at most `block`.
-  [[nodiscard]] Said<T> hold(const Exec& exec, const Speakers<T>& clients, std::uint32_t block = ~0u, const Inspect& inspect = {});
+  // Holds all phases with these clients, who send in blocks of at most `block`.
+  [[nodiscard]] Transcript<T> hold(const Exec& exec, const Senders<T>& clients, std::uint32_t block = ~0u, const Inspect& inspect = {});
 
   // Returns what the receiver knows of levels in this round's messages without being told.
   [[nodiscard]] MessageLevels known_levels() const { return op_.known_levels(context({}), scope_); }
@@ -97,7 +97,7 @@ class FL_API Conversation {
 
  private:
   [[nodiscard]] CompressContext<T> context(std::span<const std::uint32_t> clients) const;
-  [[nodiscard]] std::vector<Payload<T>> speak_in_blocks(const Exec& exec, const Speakers<T>& clients, std::uint32_t block) const;
+  [[nodiscard]] std::vector<Payload<T>> send_in_blocks(const Exec& exec, const Senders<T>& clients, std::uint32_t block) const;
   void add_alone(const std::vector<Payload<T>>& messages, std::vector<T>& alone) const;
 
   Compressor<T>& op_;

@@ -1,4 +1,4 @@
-// The conversation of a round: which channels a message has, how each is compressed, and in how many phases they speak.
+// The conversation of a round: which channels a message has, how each is compressed, and in how many phases they work.
 //
 // Most methods have one channel and one phase. SCAFFOLD has two channels; PowerSGD has two phases with a mean between them.
 #pragma once
@@ -17,7 +17,7 @@ namespace fl {
 template <class T>
 struct ExchangeChannel {
   std::string name;        // "model", "control", "shift", ...
-  std::size_t vector = 0;  // the local vector it speaks of
+  std::size_t vector = 0;  // the local vector that it sends
   std::unique_ptr<Compressor<T>> compressor;
   std::unique_ptr<Compressor<T>> dense;     // identity, for rounds that send everything
   Device device = Device::cpu;              // that the compressor runs on; `dense` runs where clients do
@@ -31,7 +31,7 @@ struct ExchangeChannel {
 
   [[nodiscard]] bool is_active(std::uint32_t round) const { return round % every == 0; }
   // Whether it is part of the messages of a phase.
-  [[nodiscard]] bool speaks(std::uint32_t round, int phase) const { return phase < num_phases() && is_active(round); }
+  [[nodiscard]] bool is_active_in(std::uint32_t round, int phase) const { return phase < num_phases() && is_active(round); }
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
   [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }
   // Returns what both sides know of these clients' messages.

@@ -37,7 +37,7 @@ class Wrapped {
   // One phase, and nothing that is remembered: the outer operator has one message and no place for the state of others.
   void check(const std::string& owner, const Scope& scope) const {
     const std::string who = owner + ": '" + name_ + "' ";
-    if (operator_->num_phases() > 1) throw ConfigError(who + "speaks in phases and cannot stand inside another operator");
+    if (operator_->num_phases() > 1) throw ConfigError(who + "works in phases and cannot stand inside another operator");
     if (operator_->client_state_size(scope) > 0 || operator_->cohort_state_size(scope) > 0)
       throw ConfigError(who + "remembers earlier rounds and cannot stand inside another operator");
     operator_->check(scope);

@@ -39,8 +39,8 @@ ROWS = (
     ("softmax regression 784-10, likewise", "0.1 us", "training", [SOFTMAX]),
     ("CNN of McMahan, 1.66M parameters, likewise", "25 us in TF32, then 15", "training", [CNN]),
     ("perceptron and CNN in TF32; in BF16", "-", "training", [f"{model}, {kind}" for kind in ("tf32", "bf16") for model in (PERCEPTRON, CNN)]),
-    *((f"{words}: perceptron, softmax regression, CNN", goal, "baselines", [f"{rival}: {model}" for model in (PERCEPTRON, SOFTMAX, CNN)])
-      for rival, words, goal in (("loop", "PyTorch, one client after another", "50 times (perceptron), 15 times (CNN) slower"),
+    *((f"{words}: perceptron, softmax regression, CNN", goal, "baselines", [f"{baseline}: {model}" for model in (PERCEPTRON, SOFTMAX, CNN)])
+      for baseline, words, goal in (("loop", "PyTorch, one client after another", "50 times (perceptron), 15 times (CNN) slower"),
                                  ("vmap", "torch.func.vmap", "1.5 times slower"), ("compile", "torch.compile of it", "-"), ("jax", "jax.vmap", "1.5 times slower"))),
     ("CIFAR-10, 50 users in a round, 5 steps of 10 images, 1,500 rounds; in TF32", "20 s", "rounds",
      ["1,500 rounds, products full", "1,500 rounds, products tf32"]),

@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = "fedbits-gpu"
-SCRIPTS = ("bench/gpu_check.sh", "bench/gpu_check.py", "bench/gpu_process.py", "bench/rivals_gpu.py")
+SCRIPTS = ("bench/gpu_check.sh", "bench/gpu_check.py", "bench/gpu_process.py", "bench/baselines_gpu.py")
 NAMES = ("fedbits", "fedbits_gpu_parity", "gpu_bench")  # what the program can be called
 FASHION_ROWS = 10240  # bench/gpu_bench.cpp: 40 rows for each of 256 clients
 CIFAR_RECORD = 1 + 3 * 32 * 32  # bytes: a label and three planes

@@ -9,13 +9,13 @@ template <class T>
 void AbsentMemory<T>::charge_returning(std::uint32_t round, std::span<const std::uint32_t> cohort, Ledger& ledger) const {
   if (!rule_.replaces()) return;
   for (const std::uint32_t client : cohort)
-    if (missed_rounds(round, last_heard_[client]) > 0) ledger.count_down(client, sent_ * sizeof(T) * 8, DownCause::absence);
+    if (missed_rounds(round, last_received_[client]) > 0) ledger.count_down(client, sent_ * sizeof(T) * 8, DownCause::absence);
 }
 
 template <class T>
-void AbsentMemory<T>::hear(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const std::uint8_t> delivered) {
+void AbsentMemory<T>::receive(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const std::uint8_t> delivered) {
   for (std::size_t i = 0; i < cohort.size(); ++i)
-    if (delivered[i] != 0) last_heard_[cohort[i]] = round;
+    if (delivered[i] != 0) last_received_[cohort[i]] = round;
 }
 
 template <class T>
@@ -46,8 +46,8 @@ template <class T>
 double AbsentMemory<T>::residual_age(std::uint32_t round, std::span<const std::uint32_t> cohort) const {
   double sum = 0, count = 0;
   for (const std::uint32_t client : cohort) {
-    if (last_heard_[client] == 0) continue;
-    sum += round - last_heard_[client];
+    if (last_received_[client] == 0) continue;
+    sum += round - last_received_[client];
     count += 1;
   }
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
@@ -56,7 +56,7 @@ double AbsentMemory<T>::residual_age(std::uint32_t round, std::span<const std::u
 template <class T>
 void AbsentMemory<T>::persist(Archive& archive) {
   archive.section("heard");
-  archive.array(std::span(last_heard_));
+  archive.array(std::span(last_received_));
 }
 
 template class AbsentMemory<float>;

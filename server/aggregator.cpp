@@ -30,8 +30,8 @@ void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<c
 template <class T>
 bool Aggregator<T>::sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                                   std::span<double> sum) {
-  const auto spoken = std::find_if(messages.begin(), messages.end(), [](const Payload<T>* m) { return m != nullptr && !m->silent; });
-  if (spoken == messages.end() || (*spoken)->index.device() == Device::cpu) return false;
+  const auto sent = std::find_if(messages.begin(), messages.end(), [](const Payload<T>* m) { return m != nullptr && !m->silent; });
+  if (sent == messages.end() || (*sent)->index.device() == Device::cpu) return false;
   if (device_ == nullptr) device_ = make_device_aggregation<T>();
   return device_ != nullptr && device_->sum(messages, weights, scope, sum);
 }

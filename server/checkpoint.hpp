@@ -73,7 +73,7 @@ FL_API void peek_checkpoint(const std::filesystem::path& file, CheckpointHeader&
 // After the run was stored. Takes away its page files and what a killed process left half written, too.
 FL_API void remove_checkpoint(const CheckpointPlan& plan);
 
-// Page files in `pages` that belong to runs of `checkpoints`, that no checkpoint speaks of and no process holds: killed processes left
+// Page files in `pages` that belong to runs of `checkpoints`, that no checkpoint refers to and no process holds: killed processes left
 // them.
 FL_API void remove_leftover_pages(const std::filesystem::path& checkpoints, const std::filesystem::path& pages);
 

@@ -1,7 +1,8 @@
 // Which messages of a round count.
 //
-// A message counts when it is finite. One that is not never arrives: its client is not heard in this round, whatever it says in later
-// phases, and the others share its weight, in proportion. The clients learn who was heard when the round closes.
+// A message counts when it is finite. One that is not never arrives: what its client sends in later
+// phases of the round does not count either, and the others share its weight, in proportion. The clients learn whose messages count when
+// the round closes.
 #pragma once
 
 #include <algorithm>

@@ -78,11 +78,11 @@ std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::
   if (sends_ == DownSends::difference) input.add(T(-1), w);
   Payload<T>* out = &message_;
   const std::uint32_t server = 0;
-  Conversation<T> talk(*channel_.compressor, channel_.scope, channel_.random_key, {});
-  talk.open(round);
-  talk.speak(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
-  const codec::Channel<T> spoken{&message_.on_wire(), &channel_.scope, {}, talk.known_levels()};
-  return codec::encoded_bits<T>(std::span(&spoken, 1), {}, sent_statistics_);
+  Conversation<T> conversation(*channel_.compressor, channel_.scope, channel_.random_key, {});
+  conversation.open(round);
+  conversation.send(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
+  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, conversation.known_levels()};
+  return codec::encoded_bits<T>(std::span(&channel, 1), {}, sent_statistics_);
 }
 
 template <class T>

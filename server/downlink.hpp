@@ -68,7 +68,7 @@ class Downlink {
   std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
   // The statistics of w become the model's.
   void copy_statistics(std::span<const T> model, T* w) const;
-  // Throws ArchiveError where clients or coordinates speak of rounds that the lists do not have.
+  // Throws ArchiveError where clients or coordinates refer to rounds that the lists do not have.
   void require_known_rounds() const;
   void note_changes(std::uint32_t round, std::span<const T> w);
   [[nodiscard]] WireValue change_values() const;

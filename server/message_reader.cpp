@@ -41,15 +41,15 @@ template <class T>
 void MessageReader<T>::decode(const Exec& exec, const RoundView<T>& round, int phase, std::uint32_t position,
                               const ClientMessage<T>& message) {
   const std::span<const std::uint32_t> client(&message.client, 1);
-  std::vector<std::size_t> spoken;
+  std::vector<std::size_t> active_channels;
   std::vector<const Scope*> scopes;
   std::vector<std::size_t> lengths;
   std::vector<MessageLevels> known;
   std::vector<Payload<T>*> targets;
   for (std::size_t c = 0; c < exchange_.channels.size(); ++c) {
     const ExchangeChannel<T>& channel = exchange_.channels[c];
-    if (!channel.speaks(round.order.round, phase)) continue;
-    spoken.push_back(c);
+    if (!channel.is_active_in(round.order.round, phase)) continue;
+    active_channels.push_back(c);
     scopes.push_back(&channel.phase_scope[static_cast<std::size_t>(phase)]);
     lengths.push_back(channel.length(phase));
     known.push_back(channel.compressor->known_levels(channel.context(round, phase, client), channel.scope));
@@ -65,11 +65,11 @@ void MessageReader<T>::decode(const Exec& exec, const RoundView<T>& round, int p
                 " cannot be read: " + read.error().reason);
   const bool is_silent = std::ranges::all_of(targets, [](const Payload<T>* content) { return content->silent; });
   if (tells && !is_silent) statistics_[position] = told;
-  for (std::size_t s = 0; s < spoken.size(); ++s) {
-    const ExchangeChannel<T>& channel = exchange_.channels[spoken[s]];
+  for (std::size_t s = 0; s < active_channels.size(); ++s) {
+    const ExchangeChannel<T>& channel = exchange_.channels[active_channels[s]];
     const Compressor<T>& receiver = channel.receiver != nullptr ? *channel.receiver : *channel.compressor;
     receiver.reconstruct(exec, channel.context(round, phase, client), channel.scope, std::span(&targets[s], 1));
-    contents_[spoken[s]][position] = targets[s];
+    contents_[active_channels[s]][position] = targets[s];
   }
 }
 

@@ -41,7 +41,7 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
   parts_.runner.close_round(closed, delivered());
-  absence_.hear(round, cohorts_.now.cohort, delivered());
+  absence_.receive(round, cohorts_.now.cohort, delivered());
   absence_.learn(cohorts_.now.cohort, parts_.runner, parts_.state, ledger_);
   ledger_.close_round();
 }
@@ -139,12 +139,12 @@ void Round<T>::persist(Archive& archive) {
 template <class T>
 void Round<T>::require_nothing_after(std::uint32_t round) const {
   if (parts_.downlink.last_round() > round)
-    throw ArchiveError("in 'downlink': it speaks of round " + std::to_string(parts_.downlink.last_round()) + ", the run has played " +
+    throw ArchiveError("in 'downlink': it refers to round " + std::to_string(parts_.downlink.last_round()) + ", the run has played " +
                        std::to_string(round));
-  for (std::size_t client = 0; client < absence_.last_heard().size(); ++client)
-    if (absence_.last_heard()[client] > round)
+  for (std::size_t client = 0; client < absence_.last_received().size(); ++client)
+    if (absence_.last_received()[client] > round)
       throw ArchiveError("in 'heard': client " + std::to_string(client) + " took part in round " +
-                         std::to_string(absence_.last_heard()[client]) + ", the run has played " + std::to_string(round));
+                         std::to_string(absence_.last_received()[client]) + ", the run has played " + std::to_string(round));
 }
 
 template <class T>
@@ -169,14 +169,14 @@ void Round<T>::open(std::uint32_t round, bool measure) {
 template <class T>
 void Round<T>::collect(int phase) {
   const std::span<const ClientMessage<T>> messages = [&] {
-    const Lap lap(lap_of(settings_.times, &RoundTimes::exchange_s));
+    const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::exchange_s));
     return parts_.runner.exchange(view(), phase);
   }();
   for (const ClientMessage<T>& message : messages)
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
   delivery_.take(messages, cohorts_.now.cohort_weight);
   {
-    const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+    const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
     reader_.read(view(), phase, messages, parts_.runner);
   }
   reports_.work.clear();
@@ -202,7 +202,7 @@ void Round<T>::average_statistics() {
 
 template <class T>
 void Round<T>::aggregate(int phase, std::size_t c) {
-  const Lap lap(lap_of(settings_.times, &RoundTimes::aggregate_s));
+  const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
   std::vector<const Payload<T>*>& arrived = channels_[c].arrived;

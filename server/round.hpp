@@ -63,7 +63,7 @@ class Round {
   // Model, states and counters between two rounds.
   void persist(Archive& archive);
 
-  // After persist() has read what a file says of the rounds until `round`: throws ArchiveError where it speaks of later ones.
+  // After persist() has read what a file says of the rounds until `round`: throws ArchiveError where it refers to later ones.
   void require_nothing_after(std::uint32_t round) const;
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }

@@ -77,7 +77,7 @@ void require_checks(const std::vector<PartName>& parts) {
 bool run_check(const PartName& part, const checks::Check& check) {
   std::cout << "  " << check.name << std::flush;  // before it runs: a part that crashes has said where
   checks::Findings findings;
-  checks::Place(findings, part.name).guard([&] { check.run(part.name, findings); });
+  checks::FindingPlace(findings, part.name).guard([&] { check.run(part.name, findings); });
   std::cout << (findings.empty() ? ": ok, " : ": FAILED, ") << check.promise << '\n';
   for (const std::string& text : findings.texts()) std::cout << "      " << text << '\n';
   if (findings.count() > findings.texts().size()) std::cout << "      and " << findings.count() - findings.texts().size() << " more\n";

@@ -34,7 +34,7 @@ std::string share_text(const Study& study, const EqualBitsComparison& c) {
   const std::string value = is_known ? short_text(c.value.value.mean) : "-";
   if (c.value.num_at_start > 0) return value + " initial model";
   if (is_known && c.value.num_evaluations < kLeastEvaluations) return value + " (" + std::to_string(c.value.num_evaluations) + ")";
-  if (!study.is_rival(c.method)) return value + (c.method == study.references.baseline ? " baseline" : " reference");
+  if (!study.is_alternative(c.method)) return value + (c.method == study.references.baseline ? " baseline" : " reference");
   return value + " " + (is_known ? verdict_and_reason(c) : c.why);
 }
 

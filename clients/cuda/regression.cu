@@ -9,14 +9,14 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostBlockBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
+constexpr std::size_t kMostSharedBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 constexpr unsigned kRowsAtOnce = 4;  // of a warp: a parameter that was read serves so many rows
 template <class T>
 inline constexpr unsigned kFeaturesAtOnce = sizeof(T) == sizeof(float) ? 4 : 2;  // of a thread: a slope that was read serves so many
 
 template <class T>
-[[nodiscard]] std::size_t block_bytes(const RegressionForm& form, std::size_t most_rows) {
+[[nodiscard]] std::size_t shared_bytes(const RegressionForm& form, std::size_t most_rows) {
   return (form.size() + most_rows * form.outputs) * sizeof(T) + most_rows * sizeof(std::uint32_t);
 }
 
@@ -69,7 +69,7 @@ __device__ T largest_of_lanes(T x) {
 
 // One client's parameters, and its minibatch's rows and slopes by the outputs, in the block's memory.
 template <class T>
-struct Place {
+struct ClientScratch {
   RegressionForm form;
   T* y;                // [P]
   T* d;                // [rows,outputs]
@@ -86,19 +86,20 @@ __device__ void for_classes(std::uint32_t classes, const Use& use) {
     use([=](unsigned c) { return c < classes; });
 }
 
-// Outputs of kRowsAtOnce rows from `first` on into place.d; a warp. kClasses of them at a time.
+// Outputs of kRowsAtOnce rows from `first` on into scratch.d; a warp. kClasses of them at a time.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, unsigned lane) {
-  const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
+__device__ void outputs_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+                                unsigned lane) {
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
   const std::uint32_t here = B - first < kRowsAtOnce ? B - first : kRowsAtOnce;
   using Row = Features<T, kPixels>;
-  const auto features = [&](unsigned i) { return Row(data, place.row[i < here ? first + i : first]); };
+  const auto features = [&](unsigned i) { return Row(data, scratch.row[i < here ? first + i : first]); };
   const Row of_row[kRowsAtOnce] = {features(0), features(1), features(2), features(3)};
   static_assert(kRowsAtOnce == 4);
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     T sum[kRowsAtOnce][kClasses] = {};
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
-    const T* W = place.y + std::size_t{from} * D;
+    const T* W = scratch.y + std::size_t{from} * D;
     // Entries are on their way while those before them are used; the last ones twice.
     typename Row::Entry next[kRowsAtOnce];
     const auto load = [&](std::uint32_t j) {
@@ -127,37 +128,38 @@ __device__ void outputs_of_rows(const Place<T>& place, const DeviceRows<T>& data
     for (unsigned c = 0; c < kClasses; ++c) {
       const T z = sum_of_lanes(sum[i][c]);
       if (lane == 0 && i < here && c < classes)
-        place.d[std::size_t{first + i} * C + from + c] = place.form.bias ? z + place.bias()[from + c] : z;
+        scratch.d[std::size_t{first + i} * C + from + c] = scratch.form.bias ? z + scratch.bias()[from + c] : z;
     }
   }
 }
 
 // Replaces outputs by slopes of each row's loss; a warp.
 template <class T>
-__device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first, unsigned lane) {
-  const auto C = static_cast<std::uint32_t>(place.form.outputs);
+__device__ void slopes_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
+                               unsigned lane) {
+  const auto C = static_cast<std::uint32_t>(scratch.form.outputs);
   const std::uint32_t end = B - first < kRowsAtOnce ? B : first + kRowsAtOnce;
-  if (place.form.loss != NetworkForm::Loss::softmax) {
+  if (scratch.form.loss != NetworkForm::Loss::softmax) {
     for (std::uint32_t at = first * C + lane; at < end * C; at += kWarp) {
-      const std::uint32_t r = place.row[at / C];
-      const double z = static_cast<double>(place.d[at]),
+      const std::uint32_t r = scratch.row[at / C];
+      const double z = static_cast<double>(scratch.d[at]),
                    target = data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
-      const double of_loss = place.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
-                             : place.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
-                                                                             : (z - target) / C;
-      place.d[at] = static_cast<T>(of_loss);
+      const double of_loss = scratch.form.loss == NetworkForm::Loss::logistic  ? 1 / (1 + exp(-z)) - target
+                             : scratch.form.loss == NetworkForm::Loss::squared ? 2 * (z - target) / C
+                                                                               : (z - target) / C;
+      scratch.d[at] = static_cast<T>(of_loss);
     }
     return;
   }
   for (std::uint32_t b = first; b < end; ++b) {
-    T* z = place.d + std::size_t{b} * C;
+    T* z = scratch.d + std::size_t{b} * C;
     T largest = z[0];
     for (std::uint32_t c = lane; c < C; c += kWarp) largest = z[c] > largest ? z[c] : largest;
     largest = largest_of_lanes(largest);
     double sum = 0;
     for (std::uint32_t c = lane; c < C; c += kWarp) sum += static_cast<double>(exp(z[c] - largest));
     const T factor = static_cast<T>(1 / sum_of_lanes(sum));
-    const auto right = static_cast<std::uint32_t>(data.label[place.row[b]]);
+    const auto right = static_cast<std::uint32_t>(data.label[scratch.row[b]]);
     for (std::uint32_t c = lane; c < C; c += kWarp) z[c] = exp(z[c] - largest) * factor - (c == right ? T(1) : T(0));
   }
 }
@@ -165,14 +167,14 @@ __device__ void slopes_of_rows(const Place<T>& place, const DeviceRows<T>& data,
 // Takes the step of a parameter whose slopes by the rows of the minibatch add up to `sum`.
 template <class T>
 struct TakeStep {
-  const Place<T>& place;
+  const ClientScratch<T>& scratch;
   const DescentStep<T>& step;
   const Regulariser& regulariser;
   T share;  // 1 / rows
   T* v;
   __device__ __forceinline__ void operator()(std::size_t at, T sum) const {
     T g = sum * share;
-    T& y = place.y[at];
+    T& y = scratch.y[at];
     if (regulariser.l2 != 0 || regulariser.nonconvex != 0) g += static_cast<T>(regulariser.derivative(static_cast<double>(y)));
     y = step.taken(at, g, y, v == nullptr ? nullptr : v + at);
   }
@@ -180,10 +182,10 @@ struct TakeStep {
 
 // Adds up the slopes of `classes` outputs from `from` on by a thread's features, and takes their steps: first, first + kThreads, ...
 template <class T, unsigned kClasses, bool kPixels>
-__device__ __forceinline__ void move_features(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t from,
-                                              std::uint32_t classes, std::uint32_t first, const TakeStep<T>& take) {
+__device__ __forceinline__ void move_features(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B,
+                                              std::uint32_t from, std::uint32_t classes, std::uint32_t first, const TakeStep<T>& take) {
   constexpr unsigned kOwn = kFeaturesAtOnce<T>;
-  const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
   using Row = Features<T, kPixels>;
   const auto feature = [&](unsigned i) { return first + i * kThreads; };
   const auto some = [&](unsigned i) { return feature(i) < D ? feature(i) : first; };
@@ -193,7 +195,7 @@ __device__ __forceinline__ void move_features(const Place<T>& place, const Devic
   T g[kOwn][kClasses] = {};
   typename Row::Entry next[kOwn];
   const auto load = [&](std::uint32_t b) {
-    const Row row(data, place.row[b < B ? b : B - 1]);
+    const Row row(data, scratch.row[b < B ? b : B - 1]);
     FL_UNROLL
     for (unsigned i = 0; i < kOwn; ++i) next[i] = row.entry[some(i)];
   };
@@ -204,7 +206,7 @@ __device__ __forceinline__ void move_features(const Place<T>& place, const Devic
       FL_UNROLL
       for (unsigned i = 0; i < kOwn; ++i) x[i] = shade[i].of(next[i]);
       load(b + 1);
-      const T* d = place.d + std::size_t{b} * C + from;
+      const T* d = scratch.d + std::size_t{b} * C + from;
       FL_UNROLL
       for (unsigned c = 0; c < kClasses; ++c)
         if (is_one(c)) {
@@ -230,19 +232,19 @@ __device__ __forceinline__ void move_features(const Place<T>& place, const Devic
 // Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU; a thread
 // has the columns of some features, kThreads apart.
 template <class T, unsigned kClasses, bool kPixels>
-__device__ void move(const Place<T>& place, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
+__device__ void move(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
                      const Regulariser& regulariser, T* v) {
-  const auto D = static_cast<std::uint32_t>(place.form.inputs), C = static_cast<std::uint32_t>(place.form.outputs);
-  const TakeStep<T> take{place, step, regulariser, B > 0 ? T(1) / static_cast<T>(B) : T(0), v};
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
+  const TakeStep<T> take{scratch, step, regulariser, B > 0 ? T(1) / static_cast<T>(B) : T(0), v};
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
     for (std::uint32_t first = threadIdx.x; first < D; first += kFeaturesAtOnce<T> * kThreads)
-      move_features<T, kClasses, kPixels>(place, data, B, from, classes, first, take);
+      move_features<T, kClasses, kPixels>(scratch, data, B, from, classes, first, take);
   }
-  if (!place.form.bias) return;
+  if (!scratch.form.bias) return;
   for (std::uint32_t c = threadIdx.x; c < C; c += kThreads) {
     T g = T(0);
-    for (std::uint32_t b = 0; b < B; ++b) g += place.d[std::size_t{b} * C + c];
+    for (std::uint32_t b = 0; b < B; ++b) g += scratch.d[std::size_t{b} * C + c];
     take(std::size_t{C} * D + c, g);
   }
 }
@@ -252,12 +254,12 @@ template <class T, unsigned kClasses, bool kPixels>
 __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t most_rows, std::size_t clients,
             DescentStep<T> step, Regulariser regulariser, T* v, T* y) {
-  FL_BLOCK_MEMORY(T, memory);
+  FL_SHARED_MEMORY(T, memory);
   const std::size_t P = form.size();
-  const Place<T> place{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
+  const ClientScratch<T> scratch{form, memory, memory + P, reinterpret_cast<std::uint32_t*>(memory + P + most_rows * form.outputs)};
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (std::size_t k = blockIdx.x; k < clients; k += gridDim.x) {
-    for (std::size_t j = threadIdx.x; j < P; j += kThreads) place.y[j] = step.w[j];
+    for (std::size_t j = threadIdx.x; j < P; j += kThreads) scratch.y[j] = step.w[j];
     // A thread brings one row's number of each minibatch, a step ahead.
     std::uint32_t next_rows = 0, next_row = 0;
     const auto load = [&](std::uint32_t t) {
@@ -269,21 +271,21 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     load(0);
     for (std::uint32_t t = 0; t < batches.count[k]; ++t) {
       const std::uint32_t B = next_rows;
-      if (threadIdx.x < B) place.row[threadIdx.x] = next_row;
+      if (threadIdx.x < B) scratch.row[threadIdx.x] = next_row;
       __syncthreads();
       load(t + 1);
       for (std::uint32_t first = warp * kRowsAtOnce; first < B; first += kWarps * kRowsAtOnce) {
-        outputs_of_rows<T, kClasses, kPixels>(place, data, B, first, lane);
+        outputs_of_rows<T, kClasses, kPixels>(scratch, data, B, first, lane);
         __syncwarp();
-        slopes_of_rows(place, data, B, first, lane);
+        slopes_of_rows(scratch, data, B, first, lane);
         __syncwarp();
       }
       __syncthreads();
-      move<T, kClasses, kPixels>(place, data, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
+      move<T, kClasses, kPixels>(scratch, data, B, step, regulariser, v == nullptr ? nullptr : v + k * P);
       __syncthreads();
     }
     __syncthreads();
-    for (std::size_t j = threadIdx.x; j < P; j += kThreads) y[k * P + j] = place.y[j];
+    for (std::size_t j = threadIdx.x; j < P; j += kThreads) y[k * P + j] = scratch.y[j];
     __syncthreads();
   }
 }
@@ -300,7 +302,7 @@ std::optional<RegressionForm> as_regression(const NetworkForm& form, std::size_t
     if (one.name != "dense" || one.size("positions") != 1 || found) return std::nullopt;
     found = RegressionForm{one.size("inputs"), one.size("outputs"), one.size("bias") > 0, form.loss};
   }
-  return found && block_bytes<T>(*found, most_rows) <= kMostBlockBytes ? found : std::nullopt;
+  return found && shared_bytes<T>(*found, most_rows) <= kMostSharedBytes ? found : std::nullopt;
 }
 
 template <class T>
@@ -309,7 +311,7 @@ void descend_regression(const Exec& exec, const RegressionForm& form, const Devi
                         T* y) {
   const auto start = [&]<unsigned kClasses>() {
     Launch launch(exec, "descend_regression", clients, static_cast<int>(kThreads));
-    launch.with_shared(block_bytes<T>(form, most_rows));
+    launch.with_shared(shared_bytes<T>(form, most_rows));
     const auto with = [&](auto kernel) { launch(kernel, form, data, batches, most_rows, clients, step, regulariser, v, y); };
     if (data.pixels != nullptr)
       with(descend<T, kClasses, true>);

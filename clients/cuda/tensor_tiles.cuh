@@ -95,7 +95,7 @@ struct WarpEntries {
   }
   // A lane stores a column of what put() has brought there.
   template <class Store>
-  __device__ __forceinline__ void store_to(const Store& store, const Place& place, const Shape& shape, const Found& found,
+  __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape, const Found& found,
                                            unsigned lane) const {
     constexpr unsigned kStored = Store::kReads ? 8 : 4;  // rows at a time, as registers allow
     const std::uint32_t c = place.col + col + lane;
@@ -115,7 +115,7 @@ struct WarpEntries {
 
 template <class How, unsigned kRows, class A, class B, class Store>
 __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
-    multiply_on_tensor_cores(Shape shape, A a_operand, B b_operand, Store store) {
+    multiply_on_tensor_cores(ProductShape shape, A a_operand, B b_operand, Store store) {
   constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kWarpsAcross = kTensorCols / kWarpTile;
   using Own = WarpEntries<How, kRows>;
   using CarryA = Carrier<float, A, kRows, kOwnThreads>;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const auto rounded = [](float x) { return How::rounded(x); };
   for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kTensorCols); number += gridDim.x) {
-    const Place place(shape, kRows, kTensorCols, number);
+    const TilePosition place(shape, kRows, kTensorCols, number);
     CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
     CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
     Own own(warp / kWarpsAcross * kWarpTile, warp % kWarpsAcross * kWarpTile);
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
 }
 
 template <class How, class A, class B, class Store>
-void multiply_rounded(const Exec& exec, const char* name, const Shape& shape, const A& a, const B& b, const Store& store) {
+void multiply_rounded(const Exec& exec, const char* name, const ProductShape& shape, const A& a, const B& b, const Store& store) {
   constexpr unsigned kFewRows = 32, kRows = 64;
   if (shape.m <= kFewRows)
     Launch(exec, name, shape.tiles(kFewRows, kTensorCols), kTensorThreads<kFewRows>)(multiply_on_tensor_cores<How, kFewRows, A, B, Store>,

@@ -59,7 +59,7 @@ struct StoreTile {
 
 // m, n and d below 2^31. `products` other than full are for float alone.
 template <class T, class A, class B, class Store>
-void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name, const tiles::Shape& shape, const A& a, const B& b,
+void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name, const tiles::ProductShape& shape, const A& a, const B& b,
                     const Store& store) {
   constexpr unsigned kCols = 64, kLeastRows = 16, kFewRows = 32, kRows = 64;
   const auto start = [&]<unsigned kTileRows>() {
@@ -83,7 +83,7 @@ template <class T, class A, class B, class Store>
 void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
                    std::size_t d, const A& a, const B& b, const Store& store) {
   constexpr std::size_t kTile = 64 * 64, kFewTiles = 256;
-  tiles::Shape shape{clients, static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(d)};
+  tiles::ProductShape shape{clients, static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(d)};
   const std::size_t parts = (d + tiles::kPart - 1) / tiles::kPart, entries = clients * m * n;
   const bool has_few_tiles = clients * ((m * n + kTile - 1) / kTile) < kFewTiles;
   if (parts < 2 || !has_few_tiles || entries * parts * sizeof(T) > kMostPartialBytes) {

@@ -17,7 +17,7 @@ constexpr unsigned kDepth = 16, kPart = kSumPart;
 static_assert(kPart % (2 * kDepth) == 0);
 
 // clients x parts products: the inner dimension of product k is part k % parts of that of client k / parts; one part is all of it.
-struct Shape {
+struct ProductShape {
   std::size_t clients;
   std::uint32_t m, n, d, parts = 1;
   [[nodiscard]] FL_HD std::uint32_t across(unsigned cols) const { return (n + cols - 1) / cols; }
@@ -27,10 +27,10 @@ struct Shape {
 };
 
 // A tile of product k, and the stretch of the inner dimension that it sums over.
-struct Place {
+struct TilePosition {
   std::size_t k, client;
   std::uint32_t row, col, begin, end;
-  __device__ Place(const Shape& shape, unsigned rows, unsigned cols, std::size_t number) {
+  __device__ TilePosition(const ProductShape& shape, unsigned rows, unsigned cols, std::size_t number) {
     const std::size_t across = shape.across(cols), per_product = across * ((shape.m + rows - 1) / rows);
     k = number / per_product;
     const auto tile = static_cast<std::uint32_t>(number - k * per_product), own_row = tile / static_cast<std::uint32_t>(across);
@@ -151,7 +151,7 @@ struct OwnEntries {
     }
   }
   template <class Store>
-  __device__ __forceinline__ void store_to(const Store& store, const Place& place, const Shape& shape) const {
+  __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape) const {
     constexpr unsigned kStored = Store::kReads && sizeof(T) < sizeof(double) ? 2 : 1;  // rows at a time, as registers allow
     FL_NO_UNROLL
     for (unsigned first = 0; first < kOwnRows; first += kStored) {
@@ -178,8 +178,8 @@ struct OwnEntries {
 // The two carriers of a tile, which bring the depths of `place` to a and b in shared memory: use(base) is called when those from `base` on
 // are there, and the next ones are on their way.
 template <class CarryA, class CarryB, class TileA, class TileB, class Rounded, class Use>
-__device__ __forceinline__ void for_depths(const Place& place, CarryA& carry_a, CarryB& carry_b, TileA& a, TileB& b, const Rounded& rounded,
-                                           const Use& use) {
+__device__ __forceinline__ void for_depths(const TilePosition& place, CarryA& carry_a, CarryB& carry_b, TileA& a, TileB& b,
+                                           const Rounded& rounded, const Use& use) {
   if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
     carry_a.find_depths(place.begin);
     carry_b.find_depths(place.begin);
@@ -203,7 +203,7 @@ __device__ __forceinline__ void for_depths(const Place& place, CarryA& carry_a, 
 
 // A tile of kRows x kCols.
 template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Shape shape, A a_operand, B b_operand, Store store) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
   using Own = OwnEntries<T, kRows, kCols>;
   using CarryA = Carrier<T, A, kRows, kThreads>;
   using CarryB = Carrier<T, B, kCols, kThreads>;
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Sh
   __shared__ typename CarryB::Table table_b;
   const auto as_it_is = [](T number) { return number; };
   for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
-    const Place place(shape, kRows, kCols, number);
+    const TilePosition place(shape, kRows, kCols, number);
     CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
     CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
     Own own;

@@ -162,7 +162,7 @@ class Training final : public DeviceTraining<T> {
     const Minibatches batches = draw_minibatches(pool, oracle_, descent_, round.order.round, block.clients);
     if (form_.takes_whole_minibatches) check_entries(batches.largest());
     Workspace::Frame frame(*exec.workspace);
-    Block there{&round, &block, &batches};
+    TrainingBlock there{&round, &block, &batches};
     std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
     if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), round.reference.data(), ordered.data());
     there.w = upload(exec, std::span<const T>(places_.rate.empty() ? round.reference.data() : ordered.data(), round.P()), frame);
@@ -223,7 +223,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // A block with what all its waves read, on the GPU.
-  struct Block {
+  struct TrainingBlock {
     const RoundView<T>* round;
     const ClientBlock<T>* block;
     const Minibatches* batches;
@@ -232,7 +232,7 @@ class Training final : public DeviceTraining<T> {
     std::uint8_t* refused = nullptr;
   };
 
-  void train_wave(const Exec& exec, const Block& there, std::size_t first, std::size_t clients) {
+  void train_wave(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients) {
     const std::size_t P = there.round->P();
     Workspace::Frame frame(*exec.workspace);
     const T* result = !descent_.moves ? gradients(exec, there, first, clients, frame)
@@ -262,8 +262,8 @@ class Training final : public DeviceTraining<T> {
     return round.run.normalises() ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
-  // The choice hears of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the second it is
-  // one piece, at other addresses; so the third records the steps and the fourth repeats them.
+  // The choice is told the times of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the
+  // second it is one piece, at other addresses; so the third records the steps and the fourth repeats them.
   void note_time(double seconds_per_row) {
     if (std::exchange(way_before_, wave_choice_.way()) == wave_choice_.way()) wave_choice_.took(seconds_per_row);
   }
@@ -285,7 +285,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
-  std::vector<PlannedStep> plan(const Exec& exec, const Block& there, std::size_t first, std::size_t clients,
+  std::vector<PlannedStep> plan(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
                                 Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
     const std::uint32_t round = there.round->order.round;
@@ -333,7 +333,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // Gradients at w: [clients,P].
-  const T* gradients(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+  const T* gradients(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     T* g = frame.take<T>(clients * there.round->P());
     gradient(exec, steps[0], LayerWeights<T>{there.w, 0}, g);
@@ -341,7 +341,7 @@ class Training final : public DeviceTraining<T> {
   }
 
   // y after all steps, from w: [clients,P].
-  const T* descend(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
+  const T* descend(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::size_t P = there.round->P(), entries = clients * P;
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
@@ -371,7 +371,8 @@ class Training final : public DeviceTraining<T> {
   }
 
   // The same by one kernel, for a regression.
-  const T* descend_on_chip(const Exec& exec, const Block& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) const {
+  const T* descend_on_chip(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
+                           Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
     const std::size_t entries = clients * there.round->P();
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;

@@ -82,25 +82,27 @@ template <int R, Ahead kAhead, class V>
 template <class V>
 class DenseRows {
  public:
-  static constexpr int kBlock = sizeof(V) == sizeof(double) ? 4 : 8;
+  static constexpr int kRowsPerBlock = sizeof(V) == sizeof(double) ? 4 : 8;
   // Some rows of the data, and the rows that will be needed soon after them.
-  struct Block {
+  struct RowBlock {
     const std::uint32_t* rows;
     int count;
     std::span<const std::uint32_t> next;
   };
   explicit DenseRows(const Dataset<V>& data) : data_(data.dense.data()), D_(data.num_features), stride_(data.dense_stride()) {}
-  [[nodiscard]] Block block(const std::uint32_t* rows, int count, std::span<const std::uint32_t> next) const { return {rows, count, next}; }
+  [[nodiscard]] RowBlock block(const std::uint32_t* rows, int count, std::span<const std::uint32_t> next) const {
+    return {rows, count, next};
+  }
 
   // kAdd: the same block's add() follows.
   template <bool kAdd, class X>
-  void margins(const Block& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
+  void margins(const RowBlock& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
     in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
       detail::dot_rows<R, kAdd ? detail::kHalf : detail::kAll>(a, x, D_, z + first);
       for (std::size_t o = 1; o < outputs; ++o) detail::dot_rows<R, detail::kNone>(a, x + o * D_, D_, z + o * stride + first);
     });
   }
-  void add(const Block& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
+  void add(const RowBlock& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
     in_pieces(block, [&]<int R>(const detail::Rows<R, V>& a, int first) {
       detail::add_rows<R, detail::kHalf>(a, z + first, D_, acc);
       for (std::size_t o = 1; o < outputs; ++o) detail::add_rows<R, detail::kNone>(a, z + o * stride + first, D_, acc + o * D_);
@@ -119,7 +121,7 @@ class DenseRows {
  private:
   // A block as pieces of 8, 4, 2 and 1 rows: visit.operator()<R>(rows, first).
   template <class Visit>
-  [[gnu::always_inline]] void in_pieces(const Block& block, const Visit& visit) const {
+  [[gnu::always_inline]] void in_pieces(const RowBlock& block, const Visit& visit) const {
     int first = 0;
     const auto piece = [&]<int R>() {
       detail::Rows<R, V> a;
@@ -131,7 +133,7 @@ class DenseRows {
       visit.template operator()<R>(a, first);
       first += R;
     };
-    if constexpr (kBlock == 8)
+    if constexpr (kRowsPerBlock == 8)
       if (block.count & 8) piece.template operator()<8>();
     if (block.count & 4) piece.template operator()<4>();
     if (block.count & 2) piece.template operator()<2>();

@@ -172,10 +172,10 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
     constexpr int stride = kStride<Source>;
     Workspace::Frame frame(*exec.workspace);
     double* z = block(frame, source);
-    double* B = frame.template take<double>(static_cast<std::size_t>(Source::kBlock) * n);
-    double* w = frame.template take<double>(Source::kBlock);
-    for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* weight) {
-      block_margins<false>(source, shape_, x, rows, z);
+    double* B = frame.template take<double>(static_cast<std::size_t>(Source::kRowsPerBlock) * n);
+    double* w = frame.template take<double>(Source::kRowsPerBlock);
+    for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* weight) {
+      row_block_margins<false>(source, shape_, x, rows, z);
       link.normalise(rows.count, stride, z, nullptr);
       expand(source, rows.rows, static_cast<std::size_t>(rows.count), B);
       double* pair = G.data();
@@ -231,10 +231,10 @@ Extremes LinearModel<T, Self>::gram_extremes(const Source& source, RowSet set) c
   std::vector<double> z(block_size<Source>(single));
   const double largest = largest_eigenvalue(single.size(), [&](const double* v, double* out) {
     std::fill_n(out, single.size(), 0.0);
-    for_each_block(source, set, {}, [&](const typename Source::Block& rows, const double* w) {
-      block_margins<true>(source, single, v, rows, z.data());
+    for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& rows, const double* w) {
+      row_block_margins<true>(source, single, v, rows, z.data());
       block_scale(1, kStride<Source>, rows.count, 1.0, w, z.data());
-      block_add(source, single, z.data(), rows, out);
+      row_block_add(source, single, z.data(), rows, out);
     });
   });
   return {0, largest};

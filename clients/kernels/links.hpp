@@ -26,7 +26,7 @@ class LogisticLink {
 
   // z becomes dl/dz.
   void derivative(const std::uint32_t* rows, int count, int, double* z, double* loss) const {
-    alignas(64) double sign[kMaxBlock];
+    alignas(64) double sign[kMostRows];
     for (int r = 0; r < count; ++r) sign[r] = static_cast<double>(2 * label_[rows[r]] - 1);
     for (int r = count; r < padded(count); ++r) sign[r] = 1;
     for (int r = 0; r < count; r += kLanes) {
@@ -52,7 +52,7 @@ class LogisticLink {
   }
   [[nodiscard]] bool is_right(std::uint32_t row, int r, int, const double* z) const { return (z[r] > 0) == (label_[row] == 1); }
 
-  static constexpr int kMaxBlock = 64;
+  static constexpr int kMostRows = 64;
 
  private:
   const std::int32_t* label_;

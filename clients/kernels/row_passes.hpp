@@ -22,16 +22,16 @@ struct LinearShape {
 
 // Room for one block of margins [O,kStride].
 template <class Source>
-inline constexpr int kStride = padded(Source::kBlock);
+inline constexpr int kStride = padded(Source::kRowsPerBlock);
 template <class Source>
 [[nodiscard]] std::size_t block_size(const LinearShape& shape) {
   return shape.O * static_cast<std::size_t>(kStride<Source>);
 }
 
-// Margins of a block; columns up to padded(count) become zero. kAdd: block_add of the same block follows.
+// Margins of a block; columns up to padded(count) become zero. kAdd: row_block_add of the same block follows.
 template <bool kAdd, class Source, class X>
-[[gnu::always_inline]] inline void block_margins(const Source& source, const LinearShape& shape, const X* x,
-                                                 const typename Source::Block& block, double* z) {
+[[gnu::always_inline]] inline void row_block_margins(const Source& source, const LinearShape& shape, const X* x,
+                                                     const typename Source::RowBlock& block, double* z) {
   constexpr std::size_t stride = kStride<Source>;
   source.template margins<kAdd>(block, x, shape.O, stride, z);
   for (std::size_t o = 0; o < shape.O; ++o, z += stride) {
@@ -43,8 +43,8 @@ template <bool kAdd, class Source, class X>
 
 // acc += sum_r z[r] (row r, 1).
 template <class Source>
-[[gnu::always_inline]] inline void block_add(const Source& source, const LinearShape& shape, const double* z,
-                                             const typename Source::Block& block, double* acc) {
+[[gnu::always_inline]] inline void row_block_add(const Source& source, const LinearShape& shape, const double* z,
+                                                 const typename Source::RowBlock& block, double* acc) {
   constexpr std::size_t stride = kStride<Source>;
   source.add(block, z, shape.O, stride, acc);
   if (!shape.bias) return;
@@ -60,11 +60,11 @@ inline void block_scale(std::size_t outputs, int stride, int count, double scale
 
 // Calls visit(block, its weights or null) for each block of a set; rows `after` follow its last block.
 template <class Source, class Visit>
-[[gnu::always_inline]] inline void for_each_block(const Source& source, const RowSet& set, std::span<const std::uint32_t> after,
-                                                  const Visit& visit) {
+[[gnu::always_inline]] inline void for_each_row_block(const Source& source, const RowSet& set, std::span<const std::uint32_t> after,
+                                                      const Visit& visit) {
   const std::size_t n = set.rows.size();
-  for (std::size_t first = 0; first < n; first += Source::kBlock) {
-    const int count = static_cast<int>(std::min<std::size_t>(Source::kBlock, n - first));
+  for (std::size_t first = 0; first < n; first += Source::kRowsPerBlock) {
+    const int count = static_cast<int>(std::min<std::size_t>(Source::kRowsPerBlock, n - first));
     const std::size_t end = first + static_cast<std::size_t>(count);
     visit(source.block(set.rows.data() + first, count, end < n ? set.rows.subspan(end) : after),
           set.weight.empty() ? nullptr : set.weight.data() + first);
@@ -78,9 +78,9 @@ template <class Source, class X, class Link>
                                                   std::span<const std::uint32_t> after = {}) {
   constexpr int stride = kStride<Source>;
   double total = 0;
-  for_each_block(source, set, after, [&](const typename Source::Block& block, const double* weight) {
+  for_each_row_block(source, set, after, [&](const typename Source::RowBlock& block, const double* weight) {
     alignas(64) double loss[stride];
-    block_margins<true>(source, shape, x, block, z);
+    row_block_margins<true>(source, shape, x, block, z);
     link.derivative(block.rows, block.count, stride, z, losses ? loss : nullptr);
     if (losses) {
       double part = 0;
@@ -89,7 +89,7 @@ template <class Source, class X, class Link>
     }
     if (acc == nullptr) return;
     block_scale(shape.O, stride, block.count, scale, weight, z);
-    block_add(source, shape, z, block, acc);
+    row_block_add(source, shape, z, block, acc);
   });
   return total;
 }
@@ -101,7 +101,7 @@ template <class V, class Link>
                                                      std::span<const std::uint32_t> after) {
   constexpr int stride = kStride<DenseRows<V>>;
   alignas(64) double loss[stride] = {};
-  block_margins<false>(source, shape, x, source.block(&row, 1, after), z);
+  row_block_margins<false>(source, shape, x, source.block(&row, 1, after), z);
   link.derivative(&row, 1, stride, z, losses ? loss : nullptr);
   for (std::size_t o = 0; o < shape.O; ++o) {
     source.scaled_row(row, z[o * stride], l2, x + o * shape.D, out + o * shape.D);
@@ -116,9 +116,9 @@ double sum_losses(const Source& source, const LinearShape& shape, const Link& li
                   std::uint64_t* correct) {
   constexpr int stride = kStride<Source>;
   double total = 0;
-  for_each_block(source, set, {}, [&](const typename Source::Block& block, const double*) {
+  for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& block, const double*) {
     alignas(64) double loss[stride];
-    block_margins<false>(source, shape, x, block, z);
+    row_block_margins<false>(source, shape, x, block, z);
     if (correct != nullptr)
       for (int r = 0; r < block.count; ++r) *correct += link.is_right(block.rows[r], r, stride, z) ? 1 : 0;
     link.derivative(block.rows, block.count, stride, z, loss);
@@ -134,12 +134,12 @@ template <class Source, class Link>
 void add_hessian_times(const Source& source, const LinearShape& shape, const Link& link, const double* x, const RowSet& set,
                        const double* v, double* acc, double* z, double* u) {
   constexpr int stride = kStride<Source>;
-  for_each_block(source, set, {}, [&](const typename Source::Block& block, const double* weight) {
-    block_margins<true>(source, shape, x, block, z);
-    block_margins<true>(source, shape, v, block, u);
+  for_each_row_block(source, set, {}, [&](const typename Source::RowBlock& block, const double* weight) {
+    row_block_margins<true>(source, shape, x, block, z);
+    row_block_margins<true>(source, shape, v, block, u);
     link.curvature_times(block.count, stride, z, u);
     block_scale(shape.O, stride, block.count, 1.0, weight, u);
-    block_add(source, shape, u, block, acc);
+    row_block_add(source, shape, u, block, acc);
   });
 }
 

@@ -19,14 +19,14 @@ namespace fl::kernels {
 template <class V>
 class SparseRows {
  public:
-  static constexpr int kBlock = 64;
+  static constexpr int kRowsPerBlock = 64;
   // Some rows of the data: entries of row r are offset[r] .. offset[r+1]-1 of the block's run.
-  struct Block {
+  struct RowBlock {
     const std::uint32_t* rows;
     int count;
     bool contiguous = true;  // rows follow each other in the data, and so do their entries
     std::uint32_t longest = 0;
-    std::uint32_t offset[kBlock + 1];
+    std::uint32_t offset[kRowsPerBlock + 1];
     [[nodiscard]] std::uint32_t entries() const { return offset[count]; }
     [[nodiscard]] std::uint32_t length(int r) const { return offset[r + 1] - offset[r]; }
   };
@@ -37,8 +37,8 @@ class SparseRows {
         D_(data.num_features) {}
 
   // Rows that come next are of no interest here: the processor foresees short rows by itself.
-  [[nodiscard]] Block block(const std::uint32_t* rows, int count, std::span<const std::uint32_t>) const {
-    Block block;
+  [[nodiscard]] RowBlock block(const std::uint32_t* rows, int count, std::span<const std::uint32_t>) const {
+    RowBlock block;
     block.rows = rows;
     block.count = count;
     std::uint32_t apart = 0;
@@ -57,7 +57,7 @@ class SparseRows {
   }
 
   template <bool kAdd, class X>
-  void margins(const Block& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
+  void margins(const RowBlock& block, const X* x, std::size_t outputs, std::size_t stride, double* z) const {
     for (std::size_t o = 0; o < outputs; ++o, x += D_, z += stride) {
       if (block.entries() > kFlat) {
         for (int r = 0; r < block.count; ++r) z[r] = long_row(x, begin_[block.rows[r]], begin_[block.rows[r] + 1]);
@@ -75,7 +75,7 @@ class SparseRows {
         row_sums<4>(block, product, z);
     }
   }
-  void add(const Block& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
+  void add(const RowBlock& block, const double* z, std::size_t outputs, std::size_t stride, double* acc) const {
     for (std::size_t o = 0; o < outputs; ++o, z += stride, acc += D_) {
       if (block.entries() > kFlat) {
         for (int r = 0; r < block.count; ++r)
@@ -120,7 +120,7 @@ class SparseRows {
   }
   // z[r] = sum of row r's products. The last W vectors are masked, and nearly always all there is.
   template <int W>
-  [[gnu::always_inline]] static void row_sums(const Block& block, const double* product, double* z) {
+  [[gnu::always_inline]] static void row_sums(const RowBlock& block, const double* product, double* z) {
     const VecI lane = lane_numbers();
     for (int r = 0; r < block.count; ++r) {
       const double* from = product + block.offset[r];
@@ -133,7 +133,7 @@ class SparseRows {
   }
   // out = z[r] over the entries of row r; what is written past a row's end is overwritten by the next.
   template <int W>
-  [[gnu::always_inline]] static void spread_rows(const Block& block, const double* z, double* out) {
+  [[gnu::always_inline]] static void spread_rows(const RowBlock& block, const double* z, double* out) {
     for (int r = 0; r < block.count; ++r) {
       double* to = out + block.offset[r];
       const VecD value = broadcast(z[r]);

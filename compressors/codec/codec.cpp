@@ -88,7 +88,7 @@ std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segm
 
 template <class T>
 std::uint64_t part_bits(const Payload<T>& message, const Scope& scope, const KnownLevels& known, const Tally& tally = {}) {
-  const Shape<T> shape(message, scope);
+  const HeaderShape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   std::uint64_t bits = 1 + kValuesBits + (shape.asks_plain ? 1 : 0) + (shape.asks_extras ? 1 : 0);
   const LevelPlan levels = plan_of(message, tally);
@@ -169,7 +169,7 @@ void write_segment(BitWriter& writer, const Payload<T>& message, LevelCoding cod
 
 template <class T>
 void write_part(BitWriter& writer, const Payload<T>& message, const Scope& scope, const KnownLevels& known) {
-  const Shape<T> shape(message, scope);
+  const HeaderShape<T> shape(message, scope);
   check_sizes(message, scope, shape.own);
   writer.put(message.positions == Positions::list ? 1 : 0, 1);
   const bool has_factors = message.positions == Positions::factors;

@@ -18,8 +18,8 @@ constexpr unsigned kNativeBits = 8 * sizeof(T);
 
 // What header and content depend on, worked out once per channel.
 template <class T>
-struct Shape {
-  Shape(const Payload<T>& message, const Scope& scope)
+struct HeaderShape {
+  HeaderShape(const Payload<T>& message, const Scope& scope)
       : own(has_own_shape(message, scope)),
         asks_plain(message.length == scope.P && has_gaps(scope) && message.positions == Positions::all),
         asks_extras(!own && !scope.excluded.empty()) {}

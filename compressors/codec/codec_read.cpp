@@ -234,7 +234,8 @@ Result<std::uint64_t> decode(std::span<const std::byte> bytes, std::span<const S
   if (bytes.empty()) return DecodeError{.reason = "the message is empty", .bit = 0};
   BitReader reader(bytes);
   if (const std::uint64_t version = reader.get(kVersionBits); version != kVersion) {
-    return DecodeError{.reason = "wire format " + std::to_string(version) + " where " + std::to_string(kVersion) + " is spoken", .bit = 0};
+    return DecodeError{.reason = "wire format " + std::to_string(version) + " where " + std::to_string(kVersion) + " is understood",
+                       .bit = 0};
   }
   const bool silent = reader.get(1) != 0;
   for (Payload<T>* payload : payloads) payload->silent = silent;

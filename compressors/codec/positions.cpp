@@ -27,7 +27,7 @@ inline std::uint32_t floor_log2(std::uint32_t x) {
   return (std::bit_cast<std::uint32_t>(rounded) >> 23) - 127;
 }
 
-void add_block(const std::uint32_t* index, std::size_t count, unsigned first_parameter, GapSums& sums) {
+void add_gaps(const std::uint32_t* index, std::size_t count, unsigned first_parameter, GapSums& sums) {
   std::uint32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, exponents = 0, disorder = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t step = index[i + 1] - index[i], gap = step - 1;
@@ -59,12 +59,12 @@ void add_wide(const std::uint32_t* index, std::size_t count, unsigned first_para
 GapSums sum_gaps(std::span<const std::uint32_t> index, const Segment& segment, unsigned first_parameter) {
   GapSums sums;
   const std::size_t gaps = index.size() - 1;
-  constexpr std::size_t kBlock = std::size_t{1} << 24;  // 32-bit sums of exponents stay below 2^29
+  constexpr std::size_t kGapsAtOnce = std::size_t{1} << 24;  // 32-bit sums of exponents stay below 2^29
   if (segment.size() > (std::size_t{1} << 30)) {
     add_wide(index.data(), gaps, first_parameter, sums);
   } else {
-    for (std::size_t from = 0; from < gaps; from += kBlock) {
-      add_block(index.data() + from, std::min(kBlock, gaps - from), first_parameter, sums);
+    for (std::size_t from = 0; from < gaps; from += kGapsAtOnce) {
+      add_gaps(index.data() + from, std::min(kGapsAtOnce, gaps - from), first_parameter, sums);
     }
   }
   return sums;

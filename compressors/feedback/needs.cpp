@@ -18,21 +18,21 @@ bool has_unit(const FeedbackNeeds& needs, Unit unit) {
   return needs.units.empty() || std::ranges::find(needs.units, unit) != needs.units.end();
 }
 
-void check_local_work(const FeedbackNeeds& needs, const Surroundings& around, Problems& problems) {
+void check_local_work(const FeedbackNeeds& needs, const FeedbackCombination& combination, Problems& problems) {
   const std::string& name = needs.name;
-  const std::string is = ", is \"" + around.local_update + "\"";
-  if (!needs.local_kind.empty() && around.local_update != needs.local_kind)
+  const std::string is = ", is \"" + combination.local_update + "\"";
+  if (!needs.local_kind.empty() && combination.local_update != needs.local_kind)
     problems.push_back({"local.kind", "feedback '" + name + "' needs local kind \"" + needs.local_kind + "\"" + is});
-  else if (needs.subtracts_optimum && !around.subtracts_optimum)
+  else if (needs.subtracts_optimum && !combination.subtracts_optimum)
     problems.push_back({"local.subtract", "feedback '" + name + "' needs subtract = \"optimum\""});
-  if (needs.one_vector && around.channels.size() != 1)
-    problems.push_back({"feedback.up.kind", name + " keeps one vector; local kind '" + around.local_update + "' sends several"});
-  if (needs.own_models && !around.computes_anywhere)
-    problems.push_back({"feedback.up.kind", name + "'s clients compute at models of their own, which local kind '" + around.local_update +
-                                                "' does not: use \"sgd\" or \"gradient\""});
-  if (!has_unit(needs, around.unit))
+  if (needs.one_vector && combination.channels.size() != 1)
+    problems.push_back({"feedback.up.kind", name + " keeps one vector; local kind '" + combination.local_update + "' sends several"});
+  if (needs.own_models && !combination.computes_anywhere)
+    problems.push_back({"feedback.up.kind", name + "'s clients compute at models of their own, which local kind '" +
+                                                combination.local_update + "' does not: use \"sgd\" or \"gradient\""});
+  if (!has_unit(needs, combination.unit))
     problems.push_back({"compressor.up.unit", name + " " + needs.units_why + ": unit must be " + units_text(needs.units) + ", is \"" +
-                                                  std::string(to_string(around.unit)) + "\""});
+                                                  std::string(to_string(combination.unit)) + "\""});
 }
 
 // What is wrong with an operator that does not keep the promise.
@@ -48,19 +48,19 @@ std::string unmet_promise(const FeedbackNeeds& needs, const OperatorNeed& need, 
          (need.instead.empty() ? "feedback 'diana'" : need.instead);
 }
 
-void check_operators(const FeedbackNeeds& needs, const FeedbackPlan& plan, const Surroundings& around, Problems& problems) {
-  const std::vector<ChannelSpec> channels = channels_of(plan, around.channels);
-  for (std::size_t c = 0; c < std::min(channels.size(), around.operators.size()); ++c) {
+void check_operators(const FeedbackNeeds& needs, const FeedbackPlan& plan, const FeedbackCombination& combination, Problems& problems) {
+  const std::vector<ChannelSpec> channels = channels_of(plan, combination.channels);
+  for (std::size_t c = 0; c < std::min(channels.size(), combination.operators.size()); ++c) {
     const OperatorNeed need = need_of_channel(needs, channels[c].name);
-    if (!is_met(need, around.operators[c], around.contracts[c]))
-      problems.push_back(
-          {"compressor.up." + (need.channel.empty() ? "" : need.channel + ".") + "kind", unmet_promise(needs, need, around.operators[c])});
+    if (!is_met(need, combination.operators[c], combination.contracts[c]))
+      problems.push_back({"compressor.up." + (need.channel.empty() ? "" : need.channel + ".") + "kind",
+                          unmet_promise(needs, need, combination.operators[c])});
   }
-  if (needs.own_messages && around.num_phases > 1)
+  if (needs.own_messages && combination.num_phases > 1)
     problems.push_back(
         {"compressor.up.kind", needs.name + " needs each client's own message; an operator of several phases only gives their mean"});
   for (const OptionBound& bound : needs.bounds)
-    for (const Contract& contract : around.contracts) {
+    for (const Contract& contract : combination.contracts) {
       if (!contract.omega) continue;
       const double most = 1 / (1 + bound.omegas * *contract.omega);
       if (bound.value <= most * (1 + 1e-12)) continue;
@@ -70,24 +70,24 @@ void check_operators(const FeedbackNeeds& needs, const FeedbackPlan& plan, const
     }
 }
 
-void check_rest(const FeedbackNeeds& needs, const Surroundings& around, Problems& problems) {
+void check_rest(const FeedbackNeeds& needs, const FeedbackCombination& combination, Problems& problems) {
   const std::string& name = needs.name;
-  if (needs.every_client && !around.full_participation)
+  if (needs.every_client && !combination.full_participation)
     problems.push_back({"participation.kind", name + "'s estimate needs every client in every round: use kind = \"full\""});
-  if (!needs.all_at_first.empty() && !around.full_participation)
+  if (!needs.all_at_first.empty() && !combination.full_participation)
     problems.push_back(
         {"feedback.up.init", "\"dense\" needs every client in the first round: use full participation, or init = " + needs.all_at_first});
-  if (needs.plain_server && !around.has_plain_server)
+  if (needs.plain_server && !combination.has_plain_server)
     problems.push_back({"server.kind", name +
                                            " needs to know the length of the server's step along its estimate: use kind = \"sgd\" with " +
-                                           "momentum = 0, weight_decay = 0 and nesterov not \"code\", is \"" + around.server + "\""});
+                                           "momentum = 0, weight_decay = 0 and nesterov not \"code\", is \"" + combination.server + "\""});
   const bool contracts =
-      around.downlink != "identity" && is_met({.is = OperatorClass::contraction}, around.downlink, around.downlink_contract);
+      combination.downlink != "identity" && is_met({.is = OperatorClass::contraction}, combination.downlink, combination.downlink_contract);
   if (needs.contracting_downlink && !contracts)
     problems.push_back({"compressor.down.kind", name +
                                                     " sends compressed differences of models down: set [compressor.down] to a "
                                                     "contraction such as top_k, is \"" +
-                                                    around.downlink + "\""});
+                                                    combination.downlink + "\""});
 }
 
 }  // namespace
@@ -111,16 +111,16 @@ bool is_met(const OperatorNeed& need, const std::string& kind, const Contract& c
   return true;
 }
 
-bool suits_local_work(const FeedbackNeeds& needs, const Surroundings& around) {
+bool suits_local_work(const FeedbackNeeds& needs, const FeedbackCombination& combination) {
   Problems problems;
-  check_local_work(needs, around, problems);
+  check_local_work(needs, combination, problems);
   return problems.empty();
 }
 
-void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const Surroundings& around, Problems& problems) {
-  check_local_work(needs, around, problems);
-  check_operators(needs, plan, around, problems);
-  check_rest(needs, around, problems);
+void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const FeedbackCombination& combination, Problems& problems) {
+  check_local_work(needs, combination, problems);
+  check_operators(needs, plan, combination, problems);
+  check_rest(needs, combination, problems);
 }
 
 }  // namespace fl

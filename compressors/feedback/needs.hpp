@@ -15,7 +15,7 @@ namespace fl {
 struct FeedbackPlan;
 
 // What a feedback may be combined with: checked before anything runs.
-struct Surroundings {
+struct FeedbackCombination {
   std::string local_update;  // kind
   Unit unit = Unit::gradient;
   bool full_participation = true;
@@ -80,10 +80,10 @@ struct FeedbackNeeds {
 [[nodiscard]] FL_API OperatorNeed need_of_channel(const FeedbackNeeds& needs, const std::string& channel);
 // Whether an operator of this kind and contract will do.
 [[nodiscard]] FL_API bool is_met(const OperatorNeed& need, const std::string& kind, const Contract& contract);
-// Whether the feedback works with a local update that sends these vectors in this unit. `around` needs no operators for that.
-[[nodiscard]] FL_API bool suits_local_work(const FeedbackNeeds& needs, const Surroundings& around);
+// Whether the feedback works with a local update that sends these vectors in this unit. `combination` needs no operators for that.
+[[nodiscard]] FL_API bool suits_local_work(const FeedbackNeeds& needs, const FeedbackCombination& combination);
 
 // Adds a problem that says what to do for each need that is not met.
-FL_API void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const Surroundings& around, Problems& problems);
+FL_API void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const FeedbackCombination& combination, Problems& problems);
 
 }  // namespace fl

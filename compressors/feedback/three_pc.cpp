@@ -125,7 +125,7 @@ class ThreePc final : public Feedback<T> {
                       const Exchange<T>& exchange) const override {
     for (std::uint32_t k = 0; k < block.K; ++k) {
       if (has_two_stages() && channel == 0) keep_stage(round, block, k, exchange);
-      if (has_trigger() && !speaks_now(exec, round, block, k, channel, exchange)) silence(*block.messages[channel][k]);
+      if (has_trigger() && !sends_now(exec, round, block, k, channel, exchange)) silence(*block.messages[channel][k]);
     }
   }
 
@@ -178,8 +178,8 @@ class ThreePc final : public Feedback<T> {
   }
 
   // Whether this channel's message is the one that client k sends.
-  [[nodiscard]] bool speaks_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
-                                std::size_t channel, const Exchange<T>& exchange) const {
+  [[nodiscard]] bool sends_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
+                               std::size_t channel, const Exchange<T>& exchange) const {
     const bool is_finest = channel + 1 == block.messages.size();
     for (std::size_t c = 0; c < channel; ++c)
       if (!block.messages[c][k]->silent) return false;

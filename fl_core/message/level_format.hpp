@@ -150,7 +150,7 @@ requires std::is_floating_point_v<T>
   return level_value(format, level, static_cast<const T*>(&scale));
 }
 
-// What a quantiser hears of its segment: all its numbers where it takes a pointer, else its scale.
+// What a quantiser is given of its segment: all its numbers where it takes a pointer, else its scale.
 template <class Quantizer, class T>
 inline constexpr bool kTakesNumbers = std::is_invocable_v<const Quantizer&, T, const T*, std::uint32_t, std::size_t>;
 template <class Quantizer, class T>

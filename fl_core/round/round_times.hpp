@@ -22,16 +22,16 @@ struct RoundTimes {
 };
 
 // Adds the seconds of its life to `*seconds`; to nothing where that is null.
-class Lap {
+class ScopedTimer {
  public:
-  explicit Lap(double* seconds) : seconds_(seconds) {
+  explicit ScopedTimer(double* seconds) : seconds_(seconds) {
     if (seconds_ != nullptr) start_ = Clock::now();
   }
-  ~Lap() {
+  ~ScopedTimer() {
     if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  Lap(const Lap&) = delete;
-  Lap& operator=(const Lap&) = delete;
+  ScopedTimer(const ScopedTimer&) = delete;
+  ScopedTimer& operator=(const ScopedTimer&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -39,8 +39,9 @@ class Lap {
   Clock::time_point start_;
 };
 
-// Lap(lap_of(times, &RoundTimes::train_s)): nothing where `times` is null.
-[[nodiscard]] inline double* lap_of(RoundTimes* times, double RoundTimes::*seconds) {
+// Returns where a ScopedTimer adds the seconds of one kind, as in ScopedTimer(seconds_in(times, &RoundTimes::train_s)); null where `times`
+// is.
+[[nodiscard]] inline double* seconds_in(RoundTimes* times, double RoundTimes::*seconds) {
   return times == nullptr ? nullptr : &(times->*seconds);
 }
 

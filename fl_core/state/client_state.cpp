@@ -32,7 +32,7 @@ ClientState<T>::ClientState(std::size_t num_clients, std::size_t max_cohort, std
       max_cohort_(max_cohort),
       P_(P),
       likely_cohort_(likely_cohort),
-      num_seats_(num_clients),
+      num_frames_(num_clients),
       memory_(memory),
       acknowledged_(num_clients, 0),
       paging_(std::make_unique<StatePaging>(paging)) {}
@@ -51,13 +51,13 @@ void ClientState<T>::declare(const SlotSpec& spec) {
 }
 
 template <class T>
-void ClientState<T>::allocate(Slot& slot, std::size_t num_seats, std::size_t shadows) const {
+void ClientState<T>::allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const {
   if (!slot.double_buffered) shadows = 0;
-  slot.pool = Buffer<T>((num_seats + shadows) * slot.stride, memory_);
-  slot.row_of_seat.resize(num_seats);
-  std::iota(slot.row_of_seat.begin(), slot.row_of_seat.end(), 0u);
+  slot.pool = Buffer<T>((num_frames + shadows) * slot.stride, memory_);
+  slot.row_of_frame.resize(num_frames);
+  std::iota(slot.row_of_frame.begin(), slot.row_of_frame.end(), 0u);
   slot.shadow_rows.resize(shadows);
-  std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_seats));
+  std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_frames));
   slot.rows.resize(max_cohort_);
 }
 
@@ -74,15 +74,15 @@ void ClientState<T>::bound_memory(std::uint64_t room) {
   if (memory < whole_bytes()) {
     shadows = likely_cohort_;
     if (memory < least_bytes()) refuse(memory, asked <= room);
-    num_seats_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / client_bytes());
+    num_frames_ = std::min<std::size_t>(num_clients_, (memory - shadows * shadow_bytes()) / client_bytes());
   }
-  for (auto& [_, slot] : slots_) allocate(slot, num_seats_, shadows);
-  if (num_seats_ == num_clients_) return;
+  for (auto& [_, slot] : slots_) allocate(slot, num_frames_, shadows);
+  if (num_frames_ == num_clients_) return;
   pager_ = std::make_unique<StatePager>(
-      num_clients_, static_cast<std::uint32_t>(num_seats_), client_bytes(), paging_->file, memory_,
-      [this](std::uint32_t seat, std::vector<std::span<std::byte>>& parts) {
+      num_clients_, static_cast<std::uint32_t>(num_frames_), client_bytes(), paging_->file, memory_,
+      [this](std::uint32_t frame, std::vector<std::span<std::byte>>& parts) {
         for (auto& [_, slot] : slots_)
-          parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.stride)));
+          parts.push_back(std::as_writable_bytes(std::span(slot.pool.data() + slot.row_of_frame[frame] * slot.stride, slot.stride)));
       });
 }
 
@@ -98,25 +98,25 @@ void ClientState<T>::refuse(std::uint64_t memory, bool was_asked) const {
 
 template <class T>
 void ClientState<T>::open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort) {
-  seats_.assign(cohort.begin(), cohort.end());
+  frames_.assign(cohort.begin(), cohort.end());
   if (pager_) {
     pager_->open_round(cohort, next_cohort);
-    for (std::uint32_t& seat : seats_) seat = pager_->seat_of_member(seat);
+    for (std::uint32_t& frame : frames_) frame = pager_->frame_of_member(frame);
   }
   for (auto& [name, slot] : slots_) {
     if (slot.double_buffered && cohort.size() > slot.shadow_rows.size())
       throw StoreError("a round of " + std::to_string(cohort.size()) +
                        " clients came, and the memory for client state was taken to be for " + std::to_string(slot.shadow_rows.size()) +
                        ": allow more (--state-memory), or leave it out");
-    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_seat[seats_[i]];
+    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_frame[frames_[i]];
   }
 }
 
 template <class T>
 std::span<T> ClientState<T>::of_client(const std::string& name, std::uint32_t client) {
   Slot& slot = find(name);
-  const std::uint32_t seat = pager_ ? pager_->seat_of(client) : client;
-  return {slot.pool.data() + slot.row_of_seat[seat] * slot.stride, slot.length};
+  const std::uint32_t frame = pager_ ? pager_->frame_of(client) : client;
+  return {slot.pool.data() + slot.row_of_frame[frame] * slot.stride, slot.length};
 }
 
 template <class T>
@@ -159,7 +159,7 @@ BatchView<const T> ClientState<T>::of_clients(const std::string& name, std::span
                                               std::vector<std::uint32_t>& rows) {
   const Slot& slot = find(name);
   rows.clear();
-  for (const std::uint32_t client : clients) rows.push_back(slot.row_of_seat[pager_ ? pager_->seat_of(client) : client]);
+  for (const std::uint32_t client : clients) rows.push_back(slot.row_of_frame[pager_ ? pager_->frame_of(client) : client]);
   return {slot.pool.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length, slot.stride};
 }
 

@@ -6,8 +6,8 @@
 // loss forgets the shadow.
 //
 // Rows lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
-// not fit, the pool holds the rows of some clients ("seats", fl_core/state/state_pager.hpp) and a file those of the others; else every
-// client has the seat of its own number. Memory = (seats + cohort) x L per slot. A GPU's memory is a bound that nobody has to ask for.
+// not fit, the pool holds the rows of some clients (in frames, fl_core/state/state_pager.hpp) and a file those of the others; else every
+// client has the frame of its own number. Memory = (frames + cohort) x L per slot. A GPU's memory is a bound that nobody has to ask for.
 #pragma once
 
 #include <cstddef>
@@ -75,8 +75,8 @@ class FL_API ClientState {
   // The message at this position has arrived: its shadow row becomes the client's state.
   void swap(const std::string& name, std::uint32_t position) {
     Slot& slot = find(name);
-    std::swap(slot.row_of_seat[seats_[position]], slot.shadow_rows[position]);
-    slot.rows[position] = slot.row_of_seat[seats_[position]];
+    std::swap(slot.row_of_frame[frames_[position]], slot.shadow_rows[position]);
+    slot.rows[position] = slot.row_of_frame[frames_[position]];
   }
 
   // Where client slots lie: the host's memory, managed, or a GPU's own.
@@ -91,9 +91,9 @@ class FL_API ClientState {
   [[nodiscard]] std::size_t P() const { return P_; }
 
   // Client state that is all zero, as that of clients that never took part, takes a byte each. Where there is a page file that may be
-  // kept, a checkpoint speaks of its places instead of repeating it; either kind is read with any memory.
+  // kept, a checkpoint refers to its places instead of repeating it; either kind is read with any memory.
   void persist(Archive& archive);
-  // The name of the page file that persist() will speak of, "" = none.
+  // The name of the page file that persist() will refer to, "" = none.
   [[nodiscard]] std::string page_file();
   // The checkpoint that persist() was written to is on disk.
   void commit_checkpoint();
@@ -105,33 +105,33 @@ class FL_API ClientState {
   [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + max_cohort_ * shadow_bytes(); }
   [[nodiscard]] std::uint64_t least_bytes() const;
   // How many clients' rows are in memory at most.
-  [[nodiscard]] std::size_t num_seats() const { return num_seats_; }
+  [[nodiscard]] std::size_t num_frames() const { return num_frames_; }
 
  private:
   struct Slot {
     std::size_t length = 0;
     std::size_t stride = 0;  // a row begins on a cache line: vector loads that straddle two are slower
     bool double_buffered = false;
-    Buffer<T> pool;                          // [seats + shadows, stride]
-    std::vector<std::uint32_t> row_of_seat;  // [seats]
-    std::vector<std::uint32_t> shadow_rows;  // [most members of a cohort]
-    std::vector<std::uint32_t> rows;         // [max_cohort] of this round's members
+    Buffer<T> pool;                           // [frames + shadows, stride]
+    std::vector<std::uint32_t> row_of_frame;  // [frames]
+    std::vector<std::uint32_t> shadow_rows;   // [most members of a cohort]
+    std::vector<std::uint32_t> rows;          // [max_cohort] of this round's members
   };
   Slot& find(const std::string& name) {
     const auto it = slots_.find(name);
     if (it == slots_.end()) throw Error("no client slot named '" + name + "' was declared");
     return it->second;
   }
-  void allocate(Slot& slot, std::size_t num_seats, std::size_t shadows) const;
+  void allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const;
   [[nodiscard]] std::size_t shadow_bytes() const;
   [[noreturn]] void refuse(std::uint64_t memory, bool was_asked) const;
   void persist_clients(Archive& archive);
   void read_pages(Archive& archive);
 
-  std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_seats_;
+  std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_frames_;
   Device memory_;  // of slots: the host's, managed where operators run on a GPU, or that GPU's own
   std::map<std::string, Slot> slots_;
-  std::vector<std::uint32_t> seats_;  // of this round's members
+  std::vector<std::uint32_t> frames_;  // of this round's members
   std::vector<std::uint32_t> acknowledged_;
   std::vector<T> peeked_;
   std::unique_ptr<StatePaging> paging_;  // none: memory has no bound

@@ -5,7 +5,7 @@
 //   FOLDER/RUN.pages-PID-NUMBER          or, in a folder that several studies may share,  FOLDER/RUN.TAG.pages-PID-NUMBER
 //
 // It is taken away when its owner ends, unless a checkpoint has been made that refers to it (`keep`). Its owner holds a lock on it, which
-// goes with the process, however that ends: a file that nobody has locked and no checkpoint speaks of is a leftover (is_page_file_in_use).
+// goes with the process, however that ends: a file that nobody has locked and no checkpoint refers to is a leftover (is_page_file_in_use).
 // Records are read and written by explicit calls: a full disk is then an error with a reason, where a mapped file would end the process;
 // the copy that the kernel keeps is its own to give up. Both ways and reads past that copy were measured: docs/benchmarks.md.
 //

@@ -15,7 +15,7 @@
 
 namespace fl {
 
-class FL_API RecordMemory {
+class RecordMemory {
  public:
   // Appends the parts of record `at`, slot by slot; their sizes add up to `record_bytes`.
   using PartsOf = std::function<void(std::uint32_t at, std::vector<std::span<std::byte>>& parts)>;

@@ -20,12 +20,12 @@ struct StatePager::Ahead {
   std::future<void> done;
 };
 
-StatePager::StatePager(std::size_t num_clients, std::uint32_t num_seats, std::size_t record_bytes, const PageFileOptions& file,
+StatePager::StatePager(std::size_t num_clients, std::uint32_t num_frames, std::size_t record_bytes, const PageFileOptions& file,
                        Device memory, RecordMemory::PartsOf parts_of)
     : memory_(record_bytes, memory, std::move(parts_of)),
       file_(file, record_bytes),
-      seats_(num_seats, Seat{.client = kNone}),
-      seat_of_client_(num_clients, kNone),
+      frames_(num_frames, Frame{.client = kNone}),
+      frame_of_client_(num_clients, kNone),
       place_(num_clients, kNone),
       committed_place_(num_clients, kNone),
       checksum_(num_clients),
@@ -44,85 +44,85 @@ void StatePager::open_round(std::span<const std::uint32_t> cohort, std::span<con
   settle();
   turn_ += 2;       // what was brought in for this round, at the turn between, has no right to stay unless it takes part
   cohort_.clear();  // until all of them are in
-  if (cohort.size() > seats_.size())
+  if (cohort.size() > frames_.size())
     throw StoreError("a round of " + std::to_string(cohort.size()) + " clients came, and --state-memory has room for the state of " +
-                     std::to_string(seats_.size()) + ": allow more");
+                     std::to_string(frames_.size()) + ": allow more");
   for (const std::uint32_t client : cohort)
-    if (seat_of_client_[client] != kNone) seats_[seat_of_client_[client]].kept_until = turn_;
+    if (frame_of_client_[client] != kNone) frames_[frame_of_client_[client]].kept_until = turn_;
   for (const std::uint32_t client : cohort) {
-    if (seat_of_client_[client] == kNone) seat(client, find_seat());
-    Seat& one = seats_[seat_of_client_[client]];
+    if (frame_of_client_[client] == kNone) load(client, find_frame());
+    Frame& one = frames_[frame_of_client_[client]];
     one.kept_until = turn_;
     one.is_dirty = one.is_used = true;
   }
   cohort_.assign(cohort.begin(), cohort.end());
   std::ranges::sort(cohort_);
   next_.assign(next_cohort.begin(), next_cohort.end());
-  const auto is_missing = [this](std::uint32_t client) { return seat_of_client_[client] == kNone; };
+  const auto is_missing = [this](std::uint32_t client) { return frame_of_client_[client] == kNone; };
   if (std::ranges::any_of(next_, is_missing)) ahead_->done = std::async(std::launch::async, [this] { bring_in_next(next_); });
 }
 
-// Those who have a seat keep it, so that one is not given up for another; no more are brought in than there are seats without need.
+// Those who have a frame keep it, so that one is not given up for another; no more are brought in than there are frames without need.
 void StatePager::bring_in_next(std::span<const std::uint32_t> cohort) {
   std::size_t in_use = cohort_.size();
   for (const std::uint32_t client : cohort) {
-    if (seat_of_client_[client] == kNone) continue;
-    Seat& one = seats_[seat_of_client_[client]];
+    if (frame_of_client_[client] == kNone) continue;
+    Frame& one = frames_[frame_of_client_[client]];
     in_use += one.kept_until == turn_ ? 0 : 1;
     one.kept_until = turn_ + 1;
   }
-  std::size_t available = seats_.size() - in_use;
+  std::size_t available = frames_.size() - in_use;
   for (const std::uint32_t client : cohort) {
     if (available == 0) return;
-    if (seat_of_client_[client] != kNone) continue;
-    const std::uint32_t found = find_seat();
-    seat(client, found);
-    seats_[found].kept_until = turn_ + 1;
+    if (frame_of_client_[client] != kNone) continue;
+    const std::uint32_t found = find_frame();
+    load(client, found);
+    frames_[found].kept_until = turn_ + 1;
     --available;
   }
 }
 
-std::uint32_t StatePager::seat_of(std::uint32_t client) {
-  if (std::ranges::binary_search(cohort_, client)) return seat_of_client_[client];
+std::uint32_t StatePager::frame_of(std::uint32_t client) {
+  if (std::ranges::binary_search(cohort_, client)) return frame_of_client_[client];
   settle();
-  if (seat_of_client_[client] == kNone) seat(client, find_seat());
-  Seat& one = seats_[seat_of_client_[client]];
+  if (frame_of_client_[client] == kNone) load(client, find_frame());
+  Frame& one = frames_[frame_of_client_[client]];
   one.is_dirty = one.is_used = true;
-  return seat_of_client_[client];
+  return frame_of_client_[client];
 }
 
 // A free one, or that of the first client under the hand that neither takes part nor has done so since the hand was here last.
-std::uint32_t StatePager::find_seat() {
-  if (num_used_ < seats_.size()) return num_used_++;
-  for (std::size_t steps = 0; steps <= 2 * seats_.size(); ++steps) {
+std::uint32_t StatePager::find_frame() {
+  if (num_used_ < frames_.size()) return num_used_++;
+  for (std::size_t steps = 0; steps <= 2 * frames_.size(); ++steps) {
     const std::uint32_t at = hand_;
-    hand_ = (hand_ + 1) % num_seats();
-    Seat& one = seats_[at];
+    hand_ = (hand_ + 1) % num_frames();
+    Frame& one = frames_[at];
     if (one.kept_until >= turn_ && turn_ > 0) continue;
     if (std::exchange(one.is_used, false)) continue;
     if (one.is_dirty) write_out(at);
-    if (one.client != kNone) seat_of_client_[one.client] = kNone;
+    if (one.client != kNone) frame_of_client_[one.client] = kNone;
     one.client = kNone;
     return at;
   }
   throw StoreError("every client in memory takes part: --state-memory is too small");
 }
 
-void StatePager::seat(std::uint32_t client, std::uint32_t seat) {
-  read_in(client, seat);
-  seats_[seat] = {.client = client};
-  seat_of_client_[client] = seat;
+void StatePager::load(std::uint32_t client, std::uint32_t frame) {
+  read_in(client, frame);
+  frames_[frame] = {.client = client};
+  frame_of_client_[client] = frame;
 }
 
-void StatePager::write_out(std::uint32_t seat) {
-  const std::uint32_t client = seats_[seat].client;
+void StatePager::write_out(std::uint32_t frame) {
+  const std::uint32_t client = frames_[frame].client;
   if (place_[client] == committed_place_[client]) {
     place_[client] = file_.take_place();
     moved_.push_back(client);
   }
-  const RecordParts record = memory_.fetch(seat);
+  const RecordParts record = memory_.fetch(frame);
   checksum_[client] = file_.write(place_[client], record);
-  seats_[seat].is_dirty = false;
+  frames_[frame].is_dirty = false;
 }
 
 void StatePager::read_record(std::uint32_t client, RecordParts record) const {
@@ -134,19 +134,19 @@ void StatePager::read_record(std::uint32_t client, RecordParts record) const {
       "is used");
 }
 
-void StatePager::read_in(std::uint32_t client, std::uint32_t seat) {
-  const RecordParts record = memory_.open(seat);
+void StatePager::read_in(std::uint32_t client, std::uint32_t frame) {
+  const RecordParts record = memory_.open(frame);
   if (place_[client] != kNone)
     read_record(client, record);
   else
     for (const std::span<std::byte> part : record) std::ranges::fill(part, std::byte{0});
-  memory_.store(seat);
+  memory_.store(frame);
 }
 
 bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part) {
   settle();
-  const std::uint32_t seat = seat_of_client_[client];
-  if (seat == kNone) {
+  const std::uint32_t frame = frame_of_client_[client];
+  if (frame == kNone) {
     if (place_[client] == kNone) return false;
     looked_at_.resize(file_.record_bytes());
     const std::span<std::byte> record(looked_at_);
@@ -154,7 +154,7 @@ bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<s
     std::ranges::copy(record.subspan(offset, part.size()), part.begin());
     return true;
   }
-  memory_.read(seat, offset, part);
+  memory_.read(frame, offset, part);
   return true;
 }
 
@@ -163,8 +163,8 @@ void StatePager::persist(Archive& archive) {
   cohort_.clear();  // the round is over
   PageIndex index;
   if (!archive.is_reading()) {
-    for (std::uint32_t seat = 0; seat < num_used_; ++seat)
-      if (seats_[seat].is_dirty) write_out(seat);
+    for (std::uint32_t frame = 0; frame < num_used_; ++frame)
+      if (frames_[frame].is_dirty) write_out(frame);
     file_.sync();
     index.name = file_.name();
     index.record_bytes = file_.record_bytes();
@@ -179,9 +179,9 @@ void StatePager::persist(Archive& archive) {
   index.persist(archive);
   index.validate(place_.size(), file_.record_bytes());
   file_.adopt(index.name, index.num_places());
-  for (std::uint32_t seat = 0; seat < num_used_; ++seat) {
-    if (seats_[seat].client != kNone) seat_of_client_[seats_[seat].client] = kNone;
-    seats_[seat] = {.client = kNone};
+  for (std::uint32_t frame = 0; frame < num_used_; ++frame) {
+    if (frames_[frame].client != kNone) frame_of_client_[frames_[frame].client] = kNone;
+    frames_[frame] = {.client = kNone};
   }
   std::ranges::fill(place_, kNone);
   moved_.clear();

@@ -33,8 +33,8 @@ std::vector<bool> methods_without_loss(const Study& study, const std::vector<Run
   return lossless;
 }
 
-// Returns the mean over the panels of the mean bits up per run. Infinity for a method that is missing from a panel of the rivals, or has a
-// run there that did not end well.
+// Returns the mean over the panels of the mean bits up per run. Infinity for a method that is missing from a panel of the alternatives, or
+// has a run there that did not end well.
 double bits_of(const Study& study, const std::vector<RunRecord>& records, std::size_t method) {
   constexpr double kIncomplete = std::numeric_limits<double>::infinity();
   double sum = 0;

@@ -202,7 +202,7 @@ std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::
   std::vector<EqualBitsComparison> comparisons;
   for (const Panel& panel : study.panels)
     for (const std::size_t cell : panel.cells)
-      if (study.is_rival(study.cells[cell].method))
+      if (study.is_alternative(study.cells[cell].method))
         comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.references.baseline), measure, against));
   std::vector<PairedDifference*> family;
   for (EqualBitsComparison& comparison : comparisons)
@@ -221,10 +221,10 @@ std::vector<EqualBitsComparison> compare_at_shares(const Study& study, std::size
         comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.references.baseline), measure, against, share));
   std::vector<PairedDifference*> family;
   for (EqualBitsComparison& comparison : comparisons)
-    if (comparison.seeds.size() > 1 && study.is_rival(comparison.method)) family.push_back(&comparison.paired);
+    if (comparison.seeds.size() > 1 && study.is_alternative(comparison.method)) family.push_back(&comparison.paired);
   correct_family(family);
   for (EqualBitsComparison& comparison : comparisons) {
-    if (!study.is_rival(comparison.method))
+    if (!study.is_alternative(comparison.method))
       comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.rules.window) : comparison.why;
     else
       judge(comparison, direction_of(study.columns[measure]), study.rules.window);

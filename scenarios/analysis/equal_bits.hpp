@@ -62,11 +62,11 @@ struct EqualBitsComparison {
   std::string remarks{};  // "oscillates", "baseline oscillates", "2 updates refused"; "" for none
 };
 
-// All rivals of the baseline, in all panels: one family, corrected together by Holm. `against` is one of the kinds of bits.
+// All alternatives to the baseline, in all panels: one family, corrected together by Holm. `against` is one of the kinds of bits.
 [[nodiscard]] FL_API std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::size_t measure, Against against);
 
-// The same at shares of the bits that the baseline's run of the seed sends in all, for all methods in all panels: the rivals at all shares
-// are one family. A method has no value at a budget before which a run of it ends; a run that misses it by less than kFewBits
+// The same at shares of the bits that the baseline's run of the seed sends in all, for all methods in all panels: the alternatives at all
+// shares are one family. A method has no value at a budget before which a run of it ends; a run that misses it by less than kFewBits
 // (baseline.hpp) is compared where it ended.
 inline constexpr std::array kShares = {0.25, 0.5, 1.0};
 [[nodiscard]] FL_API std::vector<EqualBitsComparison> compare_at_shares(const Study& study, std::size_t measure, Against against,

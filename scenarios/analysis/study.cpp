@@ -103,7 +103,7 @@ void note_replicates(Study& study) {
     study.notes.push_back("seeds that gave one and the same run count once, since they are no independent observations (" + text + ")");
 }
 
-// Methods of one panel that differ in unit or scope; the first run of a cell speaks for it.
+// Methods of one panel that differ in unit or scope; the first run of a cell stands for it.
 void note_differing_inputs(Study& study) {
   for (const Panel& panel : study.panels) {
     std::vector<std::pair<std::string, std::string>> methods;

@@ -91,7 +91,7 @@ struct Study {
   // What methods are compared with.
   struct References {
     std::size_t baseline = 0;          // into methods
-    std::vector<bool> is_reference{};  // [methods] loses nothing, so that it is a line to compare with and no rival (baseline.hpp)
+    std::vector<bool> is_reference{};  // [methods] loses nothing, so that it is a line to compare with and no alternative (baseline.hpp)
   };
   // What StudyOptions say of end points and claims.
   struct Rules {
@@ -114,7 +114,7 @@ struct Study {
   std::vector<std::string> notes{};   // what a reader has to know: repeated runs, choices made for him
 
   // Returns true for a method that is compared with the baseline.
-  [[nodiscard]] bool is_rival(std::size_t method) const { return method != references.baseline && !references.is_reference[method]; }
+  [[nodiscard]] bool is_alternative(std::size_t method) const { return method != references.baseline && !references.is_reference[method]; }
   // Returns true if all runs know this kind of bits.
   [[nodiscard]] FL_API bool knows(Against against) const;
   [[nodiscard]] FL_API bool all_done(const StudyCell& cell) const;

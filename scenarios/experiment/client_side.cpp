@@ -72,8 +72,8 @@ std::uint64_t ClientSide<T>::growth_bytes(double draws) const {
   double met = 0;
   for (std::uint32_t i = 0; i < N; ++i) met += state_->acknowledged(i) > 0 ? 1 : 0;
   const double will_meet = std::min(static_cast<double>(N), draws);
-  const auto seats = static_cast<double>(state_->num_seats());
-  return static_cast<std::uint64_t>((std::min(will_meet, seats) - std::min(met, seats)) * static_cast<double>(state_->client_bytes()));
+  const auto frames = static_cast<double>(state_->num_frames());
+  return static_cast<std::uint64_t>((std::min(will_meet, frames) - std::min(met, frames)) * static_cast<double>(state_->client_bytes()));
 }
 
 template class ClientSide<float>;

@@ -52,7 +52,7 @@ class ClientSide {
   // Where the rows of minibatches are recorded; null: nowhere.
   void record_into(SampleRecorder* samples) { oracle_->record_into(samples); }
 
-  // The file of client state that a checkpoint speaks of, "" without one; and that the checkpoint is on disk.
+  // The file of client state that a checkpoint refers to, "" without one; and that the checkpoint is on disk.
   [[nodiscard]] std::string page_file() { return state_->page_file(); }
   void commit_checkpoint() { state_->commit_checkpoint(); }
   // Throws ArchiveError where a client remembers a later round.

@@ -182,14 +182,14 @@ template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundTimes* times = machine_.times;
   if (times != nullptr) ++times->rounds;
-  const Lap whole(lap_of(times, &RoundTimes::total_s));
+  const ScopedTimer round_timer(seconds_in(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
   if (path_.average) path_.average->template add<T>(model_.span());
   measuring_.set.before_round(r, model_.span());
   sides_.clients->probe().keep_updates(measuring_.set.needs(due, &MeasureCost::updates));
   sides_.server.round->play(r, measuring_.set.needs(due, &MeasureCost::messages));
-  const Lap lap(lap_of(times, &RoundTimes::evaluate_s));
+  const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
   if (measuring_.set.is_due("messages", due)) watch_contract(r);
   measuring_.run->measure(row, due);
   return row;

@@ -82,29 +82,30 @@ void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
 
 // Returns what a feedback is checked against, and adds problems of operators that no memory goes with.
 template <class T>
-Surroundings surroundings(const CheckedParts<T>& parts, const FeedbackNeeds& needs, const ExchangeChannel<T>& down, Problems& problems) {
-  Surroundings around{.local_update = parts.scenario.local.kind,
-                      .unit = parts.method.unit,
-                      .full_participation = parts.scenario.participation.part.kind == "full",
-                      .channels = parts.method.local->vectors(),
-                      .contracts = {},
-                      .operators = {},
-                      .num_phases = parts.method.exchange.num_phases(),
-                      .computes_anywhere = parts.method.local->traits().computes_anywhere,
-                      .subtracts_optimum = parts.method.local->traits().needs_optimum,
-                      .downlink = parts.scenario.down.part.kind,
-                      .downlink_contract = down.compressor->contract(down.scope),
-                      .server = parts.scenario.server.part.kind,
-                      .has_plain_server = parts.optimizer.plain_rate().has_value()};
+FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackNeeds& needs, const ExchangeChannel<T>& down,
+                                   Problems& problems) {
+  FeedbackCombination combination{.local_update = parts.scenario.local.kind,
+                                  .unit = parts.method.unit,
+                                  .full_participation = parts.scenario.participation.part.kind == "full",
+                                  .channels = parts.method.local->vectors(),
+                                  .contracts = {},
+                                  .operators = {},
+                                  .num_phases = parts.method.exchange.num_phases(),
+                                  .computes_anywhere = parts.method.local->traits().computes_anywhere,
+                                  .subtracts_optimum = parts.method.local->traits().needs_optimum,
+                                  .downlink = parts.scenario.down.part.kind,
+                                  .downlink_contract = down.compressor->contract(down.scope),
+                                  .server = parts.scenario.server.part.kind,
+                                  .has_plain_server = parts.optimizer.plain_rate().has_value()};
   for (const auto& channel : parts.method.exchange.channels) {
-    around.contracts.push_back(channel.compressor->contract(channel.scope));
-    around.operators.push_back(parts.scenario.compressor_up(channel.name).part.kind);
-    const std::string& no_memory = around.contracts.back().no_memory;
+    combination.contracts.push_back(channel.compressor->contract(channel.scope));
+    combination.operators.push_back(parts.scenario.compressor_up(channel.name).part.kind);
+    const std::string& no_memory = combination.contracts.back().no_memory;
     if (!no_memory.empty() && needs.keeps_error)
-      problems.push_back(
-          {"feedback.up.kind", "'" + around.operators.back() + "' under feedback '" + parts.scenario.feedback_up.kind + "': " + no_memory});
+      problems.push_back({"feedback.up.kind",
+                          "'" + combination.operators.back() + "' under feedback '" + parts.scenario.feedback_up.kind + "': " + no_memory});
   }
-  return around;
+  return combination;
 }
 
 // Adds problems of keys of the server, of participation and of the way down.
@@ -119,7 +120,7 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
   if (parts.scenario.server.statistics && statistics_of(parts.problem.layers()).empty())
     problems.push_back({"server.statistics", "the model has no running statistics, which batch_norm layers have; drop the key"});
   if (down.num_phases() > 1)
-    problems.push_back({"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' speaks in phases; the downlink has one"});
+    problems.push_back({"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' works in phases; the downlink has one"});
   if (!down.client_slot.empty())
     problems.push_back(
         {"compressor.down.kind", "'" + parts.scenario.down.part.kind + "' remembers the clients it compresses for; the server is none"});
@@ -136,7 +137,7 @@ void check_parts(const CheckedParts<T>& parts) {
     return make_channel<T>(parts.scenario, parts.problem.layers(), "down", parts.scenario.down, 0, Device::cpu);
   });
   const FeedbackNeeds needs = parts.method.feedback->needs();
-  check_needs(needs, parts.method.plan, surroundings(parts, needs, down, problems), problems);
+  check_needs(needs, parts.method.plan, combination_of(parts, needs, down, problems), problems);
   check_server(parts, down, problems);
   for (const auto& [channel, _] : parts.scenario.up) {
     const bool known = channel.empty() || std::any_of(parts.method.exchange.channels.begin(), parts.method.exchange.channels.end(),

@@ -49,14 +49,14 @@ MatchedBits BitSearch::compare(const std::vector<double>& bits) const {
   return match;
 }
 
-void BitSearch::hear(const std::vector<double>& bits) {
+void BitSearch::observe(const std::vector<double>& bits) {
   const MatchedBits match = compare(bits);
   const bool is_enough = std::fabs(match.deviation) <= kMatchTolerance;
-  if (heard_++ == 0 || is_enough || distance(match.deviation) < distance(kept_match_.deviation)) {
+  if (num_observed_++ == 0 || is_enough || distance(match.deviation) < distance(kept_match_.deviation)) {
     kept_ = at_;
     kept_match_ = match;
   }
-  if (is_enough || heard_ == kMostSteps)
+  if (is_enough || num_observed_ == kMostSteps)
     stop();
   else
     move(match.deviation);

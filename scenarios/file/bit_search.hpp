@@ -33,10 +33,10 @@ class FL_API BitSearch {
   [[nodiscard]] double value() const;  // to be tried next, or the one that is kept
   [[nodiscard]] const MatchedBits& matched() const { return kept_match_; }
   // Takes the bits of value(), per seed.
-  void hear(const std::vector<double>& bits);
-  // Ends the search because the option does not take value(). Before anything was heard there is nothing to keep.
+  void observe(const std::vector<double>& bits);
+  // Ends the search because the option does not take value(). Before any observation there is nothing to keep.
   void stop() { goes_on_ = false; }
-  [[nodiscard]] bool has_heard() const { return heard_ > 0; }
+  [[nodiscard]] bool has_observed() const { return num_observed_ > 0; }
 
  private:
   [[nodiscard]] MatchedBits compare(const std::vector<double>& bits) const;
@@ -47,7 +47,7 @@ class FL_API BitSearch {
   std::optional<double> few_, many_;  // logarithms of values that send too few and too many bits
   double kept_;                       // logarithm of the value nearest to the target
   MatchedBits kept_match_;
-  int heard_ = 0, steps_one_way_ = 0;
+  int num_observed_ = 0, steps_one_way_ = 0;
   bool goes_on_ = true;
 };
 

@@ -8,13 +8,13 @@
 
 namespace fl {
 
-std::string Place::text() const { return line == 0 ? source : source + ":" + std::to_string(line) + ":" + std::to_string(column); }
+std::string SourceLocation::text() const { return line == 0 ? source : source + ":" + std::to_string(line) + ":" + std::to_string(column); }
 
-bool Place::operator<(const Place& other) const {
+bool SourceLocation::operator<(const SourceLocation& other) const {
   return std::tie(setting, source, line, column) < std::tie(other.setting, other.source, other.line, other.column);
 }
 
-Place place_of_text(const std::string& text) {
+SourceLocation location_of_text(const std::string& text) {
   if (text.starts_with("--set ")) return {text, 0, 0, 1};
   const auto number_before = [&text](std::size_t end, std::uint32_t& number) {
     const std::size_t colon = end == 0 ? std::string::npos : text.rfind(':', end - 1);
@@ -22,7 +22,7 @@ Place place_of_text(const std::string& text) {
     const auto [stop, error] = std::from_chars(text.data() + colon + 1, text.data() + end, number);
     return error == std::errc{} && stop == text.data() + end ? colon : std::string::npos;
   };
-  Place place;
+  SourceLocation place;
   const std::size_t before_column = number_before(text.size(), place.column);
   const std::size_t before_line = before_column == std::string::npos ? before_column : number_before(before_column, place.line);
   if (before_line == std::string::npos) return {text};
@@ -66,7 +66,7 @@ std::string Node::shown() const {
   return holds_table() ? "a list of tables" : to_string(value());
 }
 
-void ProblemList::add(const Place& place, const std::string& message) {
+void ProblemList::add(const SourceLocation& place, const std::string& message) {
   std::vector<std::string>& messages = found_[place];
   if (std::find(messages.begin(), messages.end(), message) != messages.end()) return;
   if (is_full()) {
@@ -132,7 +132,7 @@ bool is_scenario_key(const std::string& path) {
 }
 
 void put(Node& root, const std::string& path, Node node, ProblemList& problems) {
-  const Place place = node.place;
+  const SourceLocation place = node.place;
   Node* at = &root;
   std::string walked;
   for (const std::string& key : split_path(path)) {

@@ -13,15 +13,15 @@
 namespace fl {
 
 // Where something was written: "file:line:column", "file", or "--set a.b=c". Ordered as a person meets them: files before settings.
-struct Place {
+struct SourceLocation {
   std::string source;
   std::uint32_t line = 0, column = 0;  // from 1; 0 = unknown
   int setting = 0;                     // 0 = in a file; otherwise the number of the --set
   [[nodiscard]] std::string text() const;
-  [[nodiscard]] bool operator<(const Place& other) const;
+  [[nodiscard]] bool operator<(const SourceLocation& other) const;
 };
-// Returns the place that text() wrote; of settings, the number is not known.
-[[nodiscard]] Place place_of_text(const std::string& text);
+// Returns the location that text() wrote; of settings, the number is not known.
+[[nodiscard]] SourceLocation location_of_text(const std::string& text);
 
 struct Node {
   enum class Kind { scalar, array, table };
@@ -29,8 +29,8 @@ struct Node {
   Value scalar;                         // Kind::scalar
   std::vector<Node> items;              // Kind::array
   std::map<std::string, Node> members;  // Kind::table
-  Place place;                          // of the value
-  Place key_place;                      // of the key, where it has one
+  SourceLocation place;                 // of the value
+  SourceLocation key_place;             // of the key, where it has one
 
   // Members by dotted path ("compressor.up"); null when there is none.
   [[nodiscard]] const Node* find(const std::string& path) const;
@@ -48,7 +48,7 @@ inline constexpr std::size_t kMostProblems = 1000;  // that one error tells
 // Problems gathered from many places, each once, handed out in the order of their places.
 class ProblemList {
  public:
-  void add(const Place& place, const std::string& message);
+  void add(const SourceLocation& place, const std::string& message);
   [[nodiscard]] bool empty() const { return found_.empty(); }
   [[nodiscard]] std::size_t size() const { return count_ + left_out_; }
   // Returns true when more problems would only be counted.
@@ -57,7 +57,7 @@ class ProblemList {
   void throw_if_any() const;  // ConfigError
 
  private:
-  std::map<Place, std::vector<std::string>> found_;
+  std::map<SourceLocation, std::vector<std::string>> found_;
   std::size_t count_ = 0, left_out_ = 0;
 };
 

@@ -40,7 +40,7 @@ class EarlyChecks {
   struct TunedRule {
     std::string key;
     Expression rule;
-    Place place;
+    SourceLocation place;
   };
 
   InputSearch search_;

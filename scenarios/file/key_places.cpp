@@ -6,7 +6,7 @@ namespace fl {
 namespace {
 
 // Follows `path` as far as it is written.
-Place place_in(const Node& root, const std::string& path) {
+SourceLocation place_in(const Node& root, const std::string& path) {
   const Node* node = &root;
   for (const std::string& key : split_path(path)) {
     if (node->kind != Node::Kind::table) break;
@@ -19,7 +19,7 @@ Place place_in(const Node& root, const std::string& path) {
 
 }  // namespace
 
-Place KeyPlaces::find(const std::string& path) const {
+SourceLocation KeyPlaces::find(const std::string& path) const {
   for (auto later = later_.rbegin(); later != later_.rend(); ++later)
     if (holds(later->first, path)) return later->second;
   for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis)
@@ -27,7 +27,7 @@ Place KeyPlaces::find(const std::string& path) const {
   return place_in(*root_, path);
 }
 
-std::shared_ptr<const KeyPlaces> KeyPlaces::with(const std::string& key, const Place& place) const {
+std::shared_ptr<const KeyPlaces> KeyPlaces::with(const std::string& key, const SourceLocation& place) const {
   auto changed = std::make_shared<KeyPlaces>(*this);
   changed->later_.emplace_back(key, place);
   return changed;
@@ -38,7 +38,7 @@ ConfigError with_places(const ConfigError& error, const Cell& cell) {
   ProblemList problems;
   for (const Problem& problem : error.problems()) {
     if (!problem.where.empty() && !is_scenario_key(problem.where)) {
-      problems.add(Place{problem.where}, problem.message);
+      problems.add(SourceLocation{problem.where}, problem.message);
       continue;
     }
     const std::string before = problem.where.empty() ? "" : problem.where + ": ";

@@ -28,14 +28,14 @@ class FL_API KeyPlaces {
   KeyPlaces(std::shared_ptr<const Node> root, std::vector<AxisSource> axes) : root_(std::move(root)), axes_(std::move(axes)) {}
 
   // Returns the place of a key's value, or of the innermost table around it where the key is not written.
-  [[nodiscard]] Place find(const std::string& path) const;
+  [[nodiscard]] SourceLocation find(const std::string& path) const;
   // Returns the same places with another one for a key, which was set later.
-  [[nodiscard]] std::shared_ptr<const KeyPlaces> with(const std::string& key, const Place& place) const;
+  [[nodiscard]] std::shared_ptr<const KeyPlaces> with(const std::string& key, const SourceLocation& place) const;
 
  private:
   std::shared_ptr<const Node> root_;
   std::vector<AxisSource> axes_;
-  std::vector<std::pair<std::string, Place>> later_;
+  std::vector<std::pair<std::string, SourceLocation>> later_;
 };
 
 // Returns the error with the places of the keys that its problems name: "file:line:column" and "key: message". Problems that have a place

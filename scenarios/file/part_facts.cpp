@@ -77,15 +77,15 @@ std::string messages_of(Compressor<float>& op, const Scope& scope) {
   Exec exec;
   exec.workspace = &workspace;
   const std::uint32_t client = 0;
-  Speakers<float> speaker{.clients = {&client, 1},
-                          .remembered = rows_view<const float>(before.data(), 1, before.size()),
-                          .remember = rows_view(after.data(), 1, after.size())};
-  speaker.input.add(1.0f, rows_view<const float>(x.data(), 1, x.size()));
-  Conversation<float> talk(op, scope, 1);
-  talk.open(1);
-  const MessageLevels known = talk.known_levels();
+  Senders<float> sender{.clients = {&client, 1},
+                        .remembered = rows_view<const float>(before.data(), 1, before.size()),
+                        .remember = rows_view(after.data(), 1, after.size())};
+  sender.input.add(1.0f, rows_view<const float>(x.data(), 1, x.size()));
+  Conversation<float> conversation(op, scope, 1);
+  conversation.open(1);
+  const MessageLevels known = conversation.known_levels();
   std::string text;
-  (void)talk.hold(exec, speaker, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
+  (void)conversation.hold(exec, sender, 1, [&text, &known](const Payload<float>& message, const Scope& vector) {
     const codec::Channel<float> channel{&message.on_wire(), &vector, {}, known};
     const std::uint64_t bits = codec::encoded_bits<float>({&channel, 1});
     text += (text.empty() ? "" : ", then ") + form_of(message.on_wire()) + ", " + std::to_string(bits) + " bits";
@@ -145,13 +145,13 @@ SuitedWork suited_work_of(const std::string& feedback, const FeedbackNeeds& need
     if (!needed.empty() && std::ranges::find(needed, feedback) == needed.end()) continue;
     bool is_suited = false;
     for (const Unit unit : update->units()) {
-      Surroundings around;
-      around.local_update = kind;
-      around.unit = unit;
-      around.channels = update->vectors();
-      around.computes_anywhere = update->traits().computes_anywhere;
-      around.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
-      const bool suits = suits_local_work(needs, around);
+      FeedbackCombination combination;
+      combination.local_update = kind;
+      combination.unit = unit;
+      combination.channels = update->vectors();
+      combination.computes_anywhere = update->traits().computes_anywhere;
+      combination.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
+      const bool suits = suits_local_work(needs, combination);
       if (suits) add_once(work.units, to_string(unit));
       is_suited = is_suited || suits;
     }

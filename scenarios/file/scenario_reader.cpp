@@ -96,7 +96,7 @@ class Reader {
       return;
     }
     const Node& table = found == nullptr ? kEmptyTable : *found;
-    const Place& place = found == nullptr ? root_.place : found->place;
+    const SourceLocation& place = found == nullptr ? root_.place : found->place;
     const bool part_is_known = section.part == nullptr || read_kind(section, table, place);
     Schema own = section.part != nullptr && part_is_known ? section.part->options.schema() : Schema();
     bool is_valid = part_is_known;
@@ -107,7 +107,7 @@ class Reader {
   }
 
   // The part's name and its default options. False, with a problem, when there is no such part.
-  bool read_kind(Section& section, const Node& table, const Place& place) {
+  bool read_kind(Section& section, const Node& table, const SourceLocation& place) {
     Part& part = *section.part;
     const std::string path = join_path(section.path, "kind");
     const auto member = table.members.find("kind");
@@ -132,7 +132,7 @@ class Reader {
     return all;
   }
 
-  bool read_key(Field& field, const Section& section, const Node& table, const Place& place) {
+  bool read_key(Field& field, const Section& section, const Node& table, const SourceLocation& place) {
     const std::string path = join_path(section.path, field.name);
     const auto member = table.members.find(field.name);
     if (member != table.members.end()) return set_field(field, member->second, path, problems_);
@@ -165,7 +165,7 @@ class Reader {
     return children;
   }
 
-  void validate(const Section& section, const Node& table, const Place& place) {
+  void validate(const Section& section, const Node& table, const SourceLocation& place) {
     Problems found;
     if (section.validate) section.validate(found);
     if (section.part != nullptr) section.part->options.validate(found);

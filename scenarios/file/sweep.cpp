@@ -213,7 +213,7 @@ void add_combination(const Source& source, const Sweep& sweep, const std::vector
 }
 
 // Every cell keeps its canonical text.
-void refuse_long_texts(const Cell& cell, double cells, const Place& place) {
+void refuse_long_texts(const Cell& cell, double cells, const SourceLocation& place) {
   const auto bytes = static_cast<double>(cell.resolved_toml.size());
   if (bytes * cells <= kMostText_bytes) return;
   ProblemList problems;
@@ -292,7 +292,7 @@ Cell with_option(const Cell& cell, const std::string& key, const Value& value) {
   return changed;
 }
 
-Cell with_option(const Cell& cell, const std::string& key, const Value& value, const Place& place) {
+Cell with_option(const Cell& cell, const std::string& key, const Value& value, const SourceLocation& place) {
   Cell changed = with_option(cell, key, value);
   if (changed.places != nullptr) changed.places = changed.places->with(key, place);
   return changed;

@@ -74,7 +74,7 @@ struct Cell {
 // Returns the same cell with an option set. Throws ConfigError for a key or value that does not fit.
 [[nodiscard]] FL_API Cell with_option(const Cell& cell, const std::string& key, const Value& value);
 // The same with the place where the value was written.
-[[nodiscard]] Cell with_option(const Cell& cell, const std::string& key, const Value& value, const Place& place);
+[[nodiscard]] Cell with_option(const Cell& cell, const std::string& key, const Value& value, const SourceLocation& place);
 // Returns the same cell with all seeds moved on, and the same test rows.
 [[nodiscard]] FL_API Cell with_later_seeds(const Cell& cell, std::uint64_t steps);
 // Returns the same cell as a run that ends when it has sent `bits`, or after kMostRounds times its rounds.

@@ -32,7 +32,7 @@ std::string plain_label(const Node& node) {
 }
 
 // Takes a text out of a table.
-void take_text(Node& table, const std::string& key, std::string& text, Place& place, ProblemList& problems) {
+void take_text(Node& table, const std::string& key, std::string& text, SourceLocation& place, ProblemList& problems) {
   const auto member = table.members.find(key);
   if (member == table.members.end()) return;
   place = member->second.place;

@@ -19,12 +19,12 @@ struct AxisValue {
   std::string label;
   Node node;
   std::string match_bits_of = {}, match_key = "threshold";
-  Place match_place = {}, match_key_place = {};
+  SourceLocation match_place = {}, match_key_place = {};
 };
 
 struct Axis {
   std::string key;
-  Place key_place;
+  SourceLocation key_place;
   std::vector<AxisValue> values;
   std::string zip;  // "" = moves alone
 };
@@ -37,12 +37,12 @@ struct Exclusion {
 
 struct Sweep {
   std::int64_t seeds = 1;
-  Place place, seeds_place, exclude_place;
+  SourceLocation place, seeds_place, exclude_place;
   std::vector<Axis> axes;
   std::vector<Exclusion> exclusions;
   std::optional<TuneTable> tune;
   std::string to_bits_of;  // label whose bits every run of the study goes on to; "" = the scenario's rounds
-  Place to_bits_place;
+  SourceLocation to_bits_place;
 };
 
 // Returns true if `path` is `inner` or a table around it: "compressor.up" holds "compressor.up.k".

@@ -31,7 +31,7 @@ constexpr std::uintmax_t kLargestFile_bytes = 16u << 20;
 class Converter {
  public:
   Converter(std::string source, ProblemList& problems) : source_(std::move(source)), problems_(problems) {}
-  explicit Converter(Place fixed, ProblemList& problems) : fixed_(std::move(fixed)), problems_(problems) {}
+  explicit Converter(SourceLocation fixed, ProblemList& problems) : fixed_(std::move(fixed)), problems_(problems) {}
 
   Node convert(const toml::node& from, const std::string& path) {
     Node node;
@@ -50,14 +50,14 @@ class Converter {
   }
 
  private:
-  [[nodiscard]] Place place_of(const toml::source_region& region) const {
-    return fixed_ ? *fixed_ : Place{source_, region.begin.line, region.begin.column};
+  [[nodiscard]] SourceLocation place_of(const toml::source_region& region) const {
+    return fixed_ ? *fixed_ : SourceLocation{source_, region.begin.line, region.begin.column};
   }
 
   void add_member(Node& table, const toml::key& key, const toml::node& value, const std::string& path) {
     const std::string name(key.str());
     const std::string full = path.empty() ? name : path + "." + name;
-    const Place key_place = place_of(key.source());
+    const SourceLocation key_place = place_of(key.source());
     if (!is_bare_key(name)) {
       const bool is_axis = path == "sweep" && is_scenario_key(name);
       problems_.add(key_place, full + ": a key consists of letters, digits, _ and -, is " + to_string(Value{name}) +
@@ -70,7 +70,7 @@ class Converter {
     if (member.place.line == 0) member.place = key_place;
   }
 
-  Value scalar(const toml::node& from, const std::string& path, const Place& place) {
+  Value scalar(const toml::node& from, const std::string& path, const SourceLocation& place) {
     if (const auto* b = from.as_boolean()) return Value{b->get()};
     if (const auto* i = from.as_integer()) return Value{i->get()};
     if (const auto* d = from.as_floating_point()) return Value{d->get()};
@@ -80,7 +80,7 @@ class Converter {
   }
 
   std::string source_;
-  std::optional<Place> fixed_;
+  std::optional<SourceLocation> fixed_;
   ProblemList& problems_;
 };
 
@@ -109,7 +109,7 @@ std::string lines_of(const std::string& text, std::uint32_t number) {
   return line;
 }
 
-ConfigError not_toml(const Place& place, const std::string& why, const std::string& text) {
+ConfigError not_toml(const SourceLocation& place, const std::string& why, const std::string& text) {
   const std::string line = lines_of(text, place.line);
   const bool is_broken_table = why.find("inline table") != std::string::npos && why.find("\\n") != std::string::npos;
   const std::string hint = is_broken_table ? "; a table in braces must stand on one line; [table] with its keys below takes several" : "";
@@ -134,7 +134,7 @@ toml::table parse_or_throw(const std::string& text, const std::string& source) {
 bool is_bare_word(const std::string& text) { return text.find_first_of("\"'[]{}=\n\r") == std::string::npos; }
 
 // The value behind the equals sign, or nothing and a problem.
-std::optional<Node> setting_value(const std::string& key, const std::string& text, const Place& place, ProblemList& problems) {
+std::optional<Node> setting_value(const std::string& key, const std::string& text, const SourceLocation& place, ProblemList& problems) {
   const bool has_text = text.find_first_not_of(" \t") != std::string::npos;
   if (!has_text || text.find_first_of("\n\r") != std::string::npos) {
     problems.add(place, key + (has_text ? ": a value is one line" : ": needs a value; an empty string is '" + key + "=\"\"'"));
@@ -161,7 +161,7 @@ std::optional<Node> setting_value(const std::string& key, const std::string& tex
 }
 
 std::optional<Setting> read_setting(const std::string& text, int number, ProblemList& problems) {
-  const Place place{"--set " + text, 0, 0, number};
+  const SourceLocation place{"--set " + text, 0, 0, number};
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
     problems.add(place, "must have the form key=value, such as partition.alpha=0.1");
@@ -210,7 +210,7 @@ std::string read_scenario_text(const std::filesystem::path& file) {
 Node parse_toml(const std::string& text, const std::string& source, ProblemList& problems) {
   const toml::table table = parse_or_throw(text, source);
   Node root = Converter(source, problems).convert(table, "");
-  root.place = root.key_place = Place{source, 1, 1};
+  root.place = root.key_place = SourceLocation{source, 1, 1};
   return root;
 }
 

@@ -6,7 +6,7 @@ namespace fl {
 namespace {
 
 // The place of a member's value, or of the table that lacks it.
-const Place& place_of_member(const Node& table, const std::string& key) {
+const SourceLocation& place_of_member(const Node& table, const std::string& key) {
   const Node* node = table.find(key);
   return node == nullptr ? table.place : node->place;
 }

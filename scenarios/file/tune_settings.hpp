@@ -21,7 +21,7 @@ namespace fl {
 struct TuneKey {
   std::string key;            // "local.learning_rate"
   std::vector<Value> values;  // as written
-  Place place = {};           // of the list
+  SourceLocation place = {};  // of the list
 };
 
 inline constexpr std::size_t kMostCandidates = 10'000;  // of a method: combinations of the values of all keys
@@ -30,13 +30,13 @@ inline constexpr std::size_t kMostCandidates = 10'000;  // of a method: combinat
 struct TuneSettings {
   enum class At { rounds, bits };
   std::int64_t seeds = 3;
-  std::vector<TuneKey> keys;               // none: nothing but matching
-  std::string measure = "train_loss";      // train_loss, f_gap, or a column of evaluate.measures
-  bool is_highest_best = false;            // as that column says; else the smallest is
-  At at = At::rounds;                      // where candidates are compared
-  Against budget_bits = Against::bits_up;  // which bits the budget counts
-  Place place = {}, budget_place = {};     // of the table, and of what names the budget
-  Place measure_place = {};
+  std::vector<TuneKey> keys;                     // none: nothing but matching
+  std::string measure = "train_loss";            // train_loss, f_gap, or a column of evaluate.measures
+  bool is_highest_best = false;                  // as that column says; else the smallest is
+  At at = At::rounds;                            // where candidates are compared
+  Against budget_bits = Against::bits_up;        // which bits the budget counts
+  SourceLocation place = {}, budget_place = {};  // of the table, and of what names the budget
+  SourceLocation measure_place = {};
 };
 
 // The table as written.
@@ -44,8 +44,8 @@ struct TuneTable {
   TuneSettings settings;
   std::optional<TuneSettings::At> at;
   std::string budget_of;  // label of a method; "" = chosen
-  Place place, budget_place;
-  std::vector<Place> key_places;  // of settings.keys
+  SourceLocation place, budget_place;
+  std::vector<SourceLocation> key_places;  // of settings.keys
 };
 
 [[nodiscard]] TuneTable read_tune(const Node& table, ProblemList& problems);

@@ -40,8 +40,8 @@ void refuse_axes(const Sweep& sweep, const TuneTable& table, ProblemList& proble
                      "sweep.tune.key: " + table.settings.keys[k].key + " is set by the axis " + axis.key + "; drop one of them");
 }
 
-void refuse_unknown_key(const std::string& key, const Place& place, const std::vector<Cell>& cells, const std::vector<std::size_t>& firsts,
-                        ProblemList& problems) {
+void refuse_unknown_key(const std::string& key, const SourceLocation& place, const std::vector<Cell>& cells,
+                        const std::vector<std::size_t>& firsts, ProblemList& problems) {
   std::set<std::string> known;
   for (const std::size_t i : firsts)
     for (std::string& one : keys_of(cells[i].scenario)) known.insert(std::move(one));
@@ -49,7 +49,7 @@ void refuse_unknown_key(const std::string& key, const Place& place, const std::v
   problems.add(place, "sweep.tune.key: no method of this sweep has " + key + hint);
 }
 
-void check_values(const Cell& cell, const TuneKey& key, const Place& place, ProblemList& problems) {
+void check_values(const Cell& cell, const TuneKey& key, const SourceLocation& place, ProblemList& problems) {
   for (const Value& value : key.values) try {
       (void)with_option(cell, key.key, value);
     } catch (const ConfigError& error) {
@@ -103,7 +103,7 @@ std::optional<Reference> baseline_of(const Sweep& sweep) {
   return std::nullopt;
 }
 
-std::optional<Reference> named_reference(const Sweep& sweep, const std::string& label, const std::string& key, const Place& place,
+std::optional<Reference> named_reference(const Sweep& sweep, const std::string& label, const std::string& key, const SourceLocation& place,
                                          ProblemList& problems) {
   std::vector<std::size_t> order;
   if (const auto axis = method_axis(sweep)) order.push_back(*axis);
@@ -165,7 +165,7 @@ void set_budget(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, 
 
   const std::string& label = whole_study ? sweep.to_bits_of : table.budget_of;
   const std::string key = whole_study ? "sweep.to_bits_of" : "sweep.tune.budget_of";
-  const Place& place = whole_study ? sweep.to_bits_place : table.budget_place;
+  const SourceLocation& place = whole_study ? sweep.to_bits_place : table.budget_place;
   const auto reference = label.empty() ? baseline_of(sweep) : named_reference(sweep, label, key, place, problems);
   if (!problems.empty()) return;
   const std::string why =

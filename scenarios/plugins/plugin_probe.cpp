@@ -137,20 +137,20 @@ class Child {
   std::optional<int> status_;
 };
 
-// What arrives until the process ends or the time is over: others may hold the pipe for longer than it.
-std::string hear(int pipe, Child& child, Clock::time_point deadline) {
+// Returns what arrives until the process ends or the time is over: others may hold the pipe for longer than it.
+std::string read_answer(int pipe, Child& child, Clock::time_point deadline) {
   constexpr std::size_t kMost = 65536;  // bytes
-  std::string heard;
+  std::string answer;
   for (;;) {
     const bool is_last = child.ended().has_value();
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
-    while (::poll(&waiting, 1, is_last ? 0 : 10) > 0 && heard.size() < kMost) {
+    while (::poll(&waiting, 1, is_last ? 0 : 10) > 0 && answer.size() < kMost) {
       std::array<char, 512> part;
       const ssize_t size = ::read(pipe, part.data(), part.size());
       if (size <= 0) break;
-      heard.append(part.data(), static_cast<std::size_t>(size));
+      answer.append(part.data(), static_cast<std::size_t>(size));
     }
-    if (is_last || Clock::now() > deadline) return heard;
+    if (is_last || Clock::now() > deadline) return answer;
     if ((waiting.revents & POLLHUP) != 0) ::usleep(2000);  // it has closed the pipe, and will end
   }
 }
@@ -229,7 +229,7 @@ void probe_plugin(const fs::path& file, std::chrono::milliseconds time) {
   }
   ::close(std::exchange(shared.ends[1], -1));
   Child child(process);
-  const std::string answer = hear(shared.ends[0], child, Clock::now() + time);
+  const std::string answer = read_answer(shared.ends[0], child, Clock::now() + time);
   const std::string stage = plain_text(std::string_view(shared.stage, ::strnlen(shared.stage, kStage)));
   const std::optional<int> status = child.ended();
   if (!status)

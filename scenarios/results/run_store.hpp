@@ -101,7 +101,7 @@ class FL_API RunStore {
   // Writes a run, whole or not at all; a run of the same hash is replaced and keeps its place in the order. NotStoredError.
   Appended append(const RunRecord& record, const std::vector<RoundRow>& rows);
 
-  // Whether the store has heard of a run, whole or not.
+  // Whether the store knows a run, whole or not.
   [[nodiscard]] bool holds(const std::string& run) const;
   // Whether it holds the run finished and whole; reads all of it.
   [[nodiscard]] bool has_finished(const std::string& run) const;

@@ -140,7 +140,7 @@ std::vector<CellNeed> CellRunner::check(const std::vector<const Cell*>& cells) {
       needs.push_back(check(*cell));
       continue;
     } catch (const ConfigError& error) {
-      for (const Problem& problem : error.problems()) problems.add(place_of_text(problem.where), problem.message);
+      for (const Problem& problem : error.problems()) problems.add(location_of_text(problem.where), problem.message);
     }
     if (++num_bad == kMostBadCells) break;
   }

@@ -37,7 +37,7 @@ MeasuredThreshold measure_threshold(const Cell& cell, CellRunner& runner, std::i
   const Cell hard = with_option(short_run(cell, "hard_threshold", rounds), "compressor.up.rule", {std::string("lambda")});
   BitSearch search({target});
   MeasuredThreshold found{.rounds = static_cast<std::uint64_t>(rounds), .bits_up = target};
-  for (; search.goes_on(); ++found.runs) search.hear({bits_of(with_option(hard, "compressor.up.threshold", {search.value()}), runner)});
+  for (; search.goes_on(); ++found.runs) search.observe({bits_of(with_option(hard, "compressor.up.threshold", {search.value()}), runner)});
   found.lambda = search.value();
   found.matched = search.matched();
   return found;

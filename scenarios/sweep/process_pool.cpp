@@ -167,10 +167,10 @@ void ProcessPool::give(Worker& worker, std::size_t task) {
   worker.busy = true;
   worker.task = task;
   const auto number = static_cast<std::uint64_t>(task);
-  send_all(worker.socket, &number, sizeof number);  // a dead worker is noticed by what it does not say
+  send_all(worker.socket, &number, sizeof number);  // a dead worker is noticed by the answer that it does not send
 }
 
-void ProcessPool::hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended) {
+void ProcessPool::receive(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended) {
   Head head{};
   std::string text;
   if (!receive_all(worker.socket, &head, sizeof head)) return bury(worker, ended);
@@ -235,19 +235,19 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
   }
 }
 
-// Waits for busy workers to say something, a tick long; false when none is busy.
+// Waits for messages of busy workers, a tick long; false when none is busy.
 bool ProcessPool::listen(const PoolEvents& events, std::vector<Ended>& ended) {
   std::vector<pollfd> sockets;
-  std::vector<Worker*> speakers;
+  std::vector<Worker*> polled;
   for (Worker& worker : workers_) {
     if (!worker.busy) continue;
     sockets.push_back({worker.socket, POLLIN, 0});
-    speakers.push_back(&worker);
+    polled.push_back(&worker);
   }
   if (sockets.empty()) return false;
   const int ready = ::poll(sockets.data(), sockets.size(), kTickMs);
   for (std::size_t i = 0; ready > 0 && i < sockets.size(); ++i)
-    if (sockets[i].revents != 0) hear(*speakers[i], events, ended);
+    if (sockets[i].revents != 0) receive(*polled[i], events, ended);
   return true;
 }
 

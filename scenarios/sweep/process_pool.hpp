@@ -57,7 +57,7 @@ class FL_API ProcessPool {
   void start(Worker& worker);
   void give(Worker& worker, std::size_t task);
   [[nodiscard]] bool listen(const PoolEvents& events, std::vector<Ended>& ended);
-  void hear(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended);
+  void receive(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended);
   void bury(Worker& worker, std::vector<Ended>& ended);
   static int take_leave(Worker& worker);
   void signal_all(int signal) const;

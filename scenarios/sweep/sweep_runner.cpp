@@ -344,19 +344,19 @@ void SweepRunner::run(const std::vector<std::size_t>& pending, RunStore& store, 
     if (is_finished(result.record.status)) remove_checkpoint(checkpoint_of(cells_[cell]));
     if (events.ended) events.ended(cell, result.record);
   };
-  PoolEvents heard;
-  heard.started = events.started;
-  heard.progress = [&](std::size_t cell, std::string_view report) {
+  PoolEvents of_cells;
+  of_cells.started = events.started;
+  of_cells.progress = [&](std::size_t cell, std::string_view report) {
     if (events.progress) events.progress(cell, as_progress(report));
   };
-  heard.finished = [&](std::size_t cell, const std::string& bytes) { keep(cell, unpack(bytes)); };
-  heard.failed = [&](std::size_t cell, const std::string& reason) { keep(cell, {failed_record(cells_[cell], reason), {}}); };
-  heard.tick = events.tick;
-  heard.signal = events.signal;
+  of_cells.finished = [&](std::size_t cell, const std::string& bytes) { keep(cell, unpack(bytes)); };
+  of_cells.failed = [&](std::size_t cell, const std::string& reason) { keep(cell, {failed_record(cells_[cell], reason), {}}); };
+  of_cells.tick = events.tick;
+  of_cells.signal = events.signal;
   if (settings_.device == Device::cpu)
-    run_in_processes(pending, heard);
+    run_in_processes(pending, of_cells);
   else
-    run_in_threads(pending, heard);
+    run_in_threads(pending, of_cells);
 }
 
 }  // namespace fl

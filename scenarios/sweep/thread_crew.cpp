@@ -22,7 +22,7 @@ struct Message {
   std::string text;
 };
 
-// What workers tell the thread that hears them.
+// What workers tell the thread that waits for them.
 class Mailbox {
  public:
   void put(Message message) {
@@ -43,7 +43,7 @@ class Mailbox {
   std::deque<Message> messages_;
 };
 
-void hear(const Message& message, const PoolEvents& events) {
+void pass_on(const Message& message, const PoolEvents& events) {
   switch (message.kind) {
     case Message::Kind::started:
       if (events.started) events.started(message.task, message.worker);
@@ -103,7 +103,7 @@ void ThreadCrew::run(std::span<const std::size_t> tasks, const PoolEvents& event
   for (int left = 0; left < workers_;) {
     for (const Message& message : mailbox.take()) {
       left += message.kind == Message::Kind::left ? 1 : 0;
-      hear(message, events);
+      pass_on(message, events);
     }
     if (events.tick) events.tick();
     if (events.signal && events.signal() != 0) stopping_ = true;

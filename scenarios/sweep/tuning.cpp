@@ -60,7 +60,7 @@ std::string describe(const AxisLabels& labels) {
   return text.empty() ? "the scenario" : text;
 }
 
-ConfigError error_at(const Place& place, const std::string& message) {
+ConfigError error_at(const SourceLocation& place, const std::string& message) {
   ProblemList problems;
   problems.add(place, message);
   return problems.error();
@@ -122,7 +122,7 @@ class Tuner {
   }
 
   // Returns the place of the values of a method's grid.
-  [[nodiscard]] const Place& place_of(const Method& method, std::size_t grid) const {
+  [[nodiscard]] const SourceLocation& place_of(const Method& method, std::size_t grid) const {
     return settings_.keys[method.cell.tuned_keys[grid]].place;
   }
 
@@ -243,7 +243,7 @@ class Tuner {
         if (runs_.has_failed(candidate->cell))
           search.stop();
         else
-          search.hear(runs_.bits(candidate->cell, Against::bits_up));
+          search.observe(runs_.bits(candidate->cell, Against::bits_up));
       }
     }
     for (auto& [candidate, search] : searches) {
@@ -260,7 +260,7 @@ class Tuner {
       candidate.matched = value;
       return true;
     } catch (const ConfigError&) {
-      if (!search.has_heard()) throw;
+      if (!search.has_observed()) throw;
       search.stop();
       return false;
     }

@@ -48,7 +48,7 @@ struct Cut {
 };
 
 // Positions of one part.
-struct Place {
+struct PartPositions {
   std::size_t segment, begin, count;
   bool is_excluded;
   std::size_t first;   // entry of the first position, in messages that send all
@@ -61,7 +61,7 @@ struct Place {
   }
 };
 
-[[nodiscard]] __device__ inline Place place_at(const ScopePlan& plan, const Cut& cut, std::size_t part) {
+[[nodiscard]] __device__ inline PartPositions positions_of_part(const ScopePlan& plan, const Cut& cut, std::size_t part) {
   const bool is_excluded = part >= cut.num_compressed_parts;
   if (cut.bucket != 0 && !is_excluded) {
     const std::size_t segment = part * cut.together, first = segment * cut.bucket, left = cut.num_compressed - first;
@@ -137,14 +137,15 @@ template <class T>
 }
 
 template <class T>
-[[nodiscard]] __device__ Incoming<T> incoming_from(const SentMessage<T>& message, const MessageDetails<T>& details, const Place& place) {
+[[nodiscard]] __device__ Incoming<T> incoming_from(const SentMessage<T>& message, const MessageDetails<T>& details,
+                                                   const PartPositions& positions) {
   Incoming<T> in{};
   in.weight = message.weight;
   if (message.form == Form::nothing) return in;
-  if (place.is_excluded) {
+  if (positions.is_excluded) {
     in.form = details.excluded != nullptr ? Form::vector : Form::nothing;
-    in.numbers = details.excluded + place.first;
-    in.in_quads = holds_quads(details.excluded + place.first);
+    in.numbers = details.excluded + positions.first;
+    in.in_quads = holds_quads(details.excluded + positions.first);
     return in;
   }
   in.form = message.form;
@@ -152,19 +153,19 @@ template <class T>
     // Entries are spread about evenly for most operators, and a part has few of them.
     const auto* index = static_cast<const std::uint32_t*>(message.numbers);
     in.numbers = index;
-    in.first = first_near(index, message.num_sent, place.begin, message.num_sent * place.begin / place.length);
-    in.last = first_near(index, message.num_sent, place.begin + place.count, in.first);
+    in.first = first_near(index, message.num_sent, positions.begin, message.num_sent * positions.begin / positions.length);
+    in.last = first_near(index, message.num_sent, positions.begin + positions.count, in.first);
     if (in.first == in.last) in.form = Form::nothing;
   }
   if (const std::size_t bytes = bytes_of_number<T>(in.form, details); bytes > 0) {
-    in.numbers = static_cast<const std::byte*>(message.numbers) + place.first * bytes;
+    in.numbers = static_cast<const std::byte*>(message.numbers) + positions.first * bytes;
     in.in_quads = reinterpret_cast<std::uintptr_t>(in.numbers) % (bytes < 8 ? 4 * bytes : 16) == 0;
   }
   if (message.second == nullptr || in.form == Form::list) return in;
   const std::size_t scales = is_linear(in.form) || in.form == Form::signs ? 1
                              : in.form == Form::two_values                ? 2
                                                                           : scales_per_segment(details.format);
-  in.scale = message.second + place.segment * scales;
+  in.scale = message.second + positions.segment * scales;
   return in;
 }
 
@@ -184,16 +185,16 @@ __device__ void open_numbers(const SentMessage<T>& message, const Incoming<T>& i
 
 // Ends with all threads waiting for each other.
 template <class T>
-__device__ void open_group(const Cohort<T>& cohort, std::size_t first, const Place& place, Group<T>& group) {
+__device__ void open_group(const Cohort<T>& cohort, std::size_t first, const PartPositions& positions, Group<T>& group) {
   const SentMessage<T>* message = cohort.message + first;
   const std::size_t left = cohort.num_messages - first, count = left < kSumGroup ? left : kSumGroup;
   if (threadIdx.x < kSumGroup) {
     Incoming<T> in{};
-    if (threadIdx.x < count) in = incoming_from(message[threadIdx.x], cohort.details[first + threadIdx.x], place);
+    if (threadIdx.x < count) in = incoming_from(message[threadIdx.x], cohort.details[first + threadIdx.x], positions);
     group.incoming[threadIdx.x] = in;
   }
   __syncthreads();
-  const unsigned segments = place.count > 0 ? place.nth_segment(place.count - 1) + 1 : 0;
+  const unsigned segments = positions.count > 0 ? positions.nth_segment(positions.count - 1) + 1 : 0;
   for (unsigned i = threadIdx.x; i < kSumGroup * segments; i += kAddThreads) {
     const unsigned m = i / segments, n = i - m * segments;
     const Incoming<T>& in = group.incoming[m];
@@ -217,11 +218,11 @@ struct OwnTotals {
   unsigned segment[kQuads];  // of the part; a bucket's length is a multiple of four
 
   [[nodiscard]] __device__ static unsigned first(int quad) { return 4 * (threadIdx.x + static_cast<unsigned>(quad * kAddThreads)); }
-  __device__ OwnTotals(const double* total, const Place& place) {
+  __device__ OwnTotals(const double* total, const PartPositions& positions) {
     FL_UNROLL
     for (int q = 0; q < kQuads; ++q) {
       x[q] = load_quad(total + first(q));
-      segment[q] = first(q) < place.count ? place.nth_segment(first(q)) : 0;
+      segment[q] = first(q) < positions.count ? positions.nth_segment(first(q)) : 0;
     }
   }
   __device__ void store(double* total) const {
@@ -290,11 +291,11 @@ template <int N, class U, class T>
 
 // total += what the clients from .. to-1 of those present bring; every thread its own positions.
 template <class U, class T>
-__device__ void add_all(const Group<T>& group, unsigned from, unsigned to, const Place& place, double* total) {
+__device__ void add_all(const Group<T>& group, unsigned from, unsigned to, const PartPositions& positions, double* total) {
   // Clients whose numbers are on their way at a time, as many as registers have room for.
   constexpr int kBytesAhead = sizeof(U) == 1 ? 32 : 64, kAhead = kBytesAhead / (4 * kQuads * static_cast<int>(sizeof(U)));
-  const auto count = static_cast<unsigned>(place.count);
-  OwnTotals own(total, place);
+  const auto count = static_cast<unsigned>(positions.count);
+  OwnTotals own(total, positions);
   while (from < to) {
     if (count % 4 == 0 && from + kAhead <= to && add_quads<kAhead, U>(group, from, count, own)) {
       from += kAhead;
@@ -315,8 +316,8 @@ __device__ void add_all(const Group<T>& group, unsigned from, unsigned to, const
 
 // The same for levels of any map, position by position.
 template <class T>
-__device__ void add_levels(const MessageDetails<T>* details, const Group<T>& group, unsigned from, unsigned to, const Place& place,
-                           double* total) {
+__device__ void add_levels(const MessageDetails<T>* details, const Group<T>& group, unsigned from, unsigned to,
+                           const PartPositions& positions, double* total) {
   for (; from < to; ++from) {
     const unsigned m = group.present[from];
     const Incoming<T>& in = group.incoming[m];
@@ -325,9 +326,9 @@ __device__ void add_levels(const MessageDetails<T>* details, const Group<T>& gro
     const std::size_t scales = scales_per_segment(format);
     const auto* levels = static_cast<const std::byte*>(in.numbers);
     FL_NO_UNROLL
-    for (std::size_t i = threadIdx.x; i < place.count; i += kAddThreads)
+    for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads)
       total[i] +=
-          in.weight * static_cast<double>(level_value(format, level_from(levels, width, i), in.scale + place.nth_segment(i) * scales));
+          in.weight * static_cast<double>(level_value(format, level_from(levels, width, i), in.scale + positions.nth_segment(i) * scales));
   }
 }
 
@@ -363,8 +364,8 @@ __device__ void add_lists(const SentMessage<T>* message, const Group<T>& group, 
 }
 
 template <class T>
-__device__ void add_level_lists(const MessageDetails<T>* details, const Group<T>& group, unsigned from, unsigned to, const Place& place,
-                                double* total) {
+__device__ void add_level_lists(const MessageDetails<T>* details, const Group<T>& group, unsigned from, unsigned to,
+                                const PartPositions& positions, double* total) {
   for (; from < to; ++from) {
     __syncthreads();
     const unsigned m = group.present[from];
@@ -373,21 +374,21 @@ __device__ void add_level_lists(const MessageDetails<T>* details, const Group<T>
     const std::size_t scales = scales_per_segment(format);
     FL_NO_UNROLL
     for (std::size_t i = in.first + threadIdx.x; i < in.last; i += kAddThreads) {
-      const std::size_t at = static_cast<const std::uint32_t*>(in.numbers)[i] - place.begin;
+      const std::size_t at = static_cast<const std::uint32_t*>(in.numbers)[i] - positions.begin;
       total[at] += in.weight * static_cast<double>(level_value(format, level_from(details[m].levels, details[m].width, i),
-                                                               in.scale + place.nth_segment(at) * scales));
+                                                               in.scale + positions.nth_segment(at) * scales));
     }
   }
 }
 
 // total = sum of weight c over a group of clients, one after another.
 template <class T>
-__device__ void add_group(const Cohort<T>& cohort, std::size_t first, const Place& place, double* total) {
+__device__ void add_group(const Cohort<T>& cohort, std::size_t first, const PartPositions& positions, double* total) {
   __shared__ Group<T> group;
   const SentMessage<T>* message = cohort.message + first;
   const MessageDetails<T>* details = cohort.details + first;
   for (std::size_t i = threadIdx.x; i < kPositions; i += kAddThreads) total[i] = 0;
-  open_group(cohort, first, place, group);
+  open_group(cohort, first, positions, group);
   const unsigned num_present = group.num_present;
   for (unsigned from = 0, to = 0; from < num_present; from = to) {
     const Form form = group.incoming[group.present[from]].form;
@@ -395,15 +396,15 @@ __device__ void add_group(const Cohort<T>& cohort, std::size_t first, const Plac
     if (from > 0) __syncthreads();  // sums may have been another thread's
     switch (form) {
       case Form::nothing: break;
-      case Form::vector: add_all<T>(group, from, to, place, total); break;
-      case Form::linear8: add_all<std::int8_t>(group, from, to, place, total); break;
-      case Form::linear16: add_all<std::int16_t>(group, from, to, place, total); break;
-      case Form::linear32: add_all<std::int32_t>(group, from, to, place, total); break;
+      case Form::vector: add_all<T>(group, from, to, positions, total); break;
+      case Form::linear8: add_all<std::int8_t>(group, from, to, positions, total); break;
+      case Form::linear16: add_all<std::int16_t>(group, from, to, positions, total); break;
+      case Form::linear32: add_all<std::int32_t>(group, from, to, positions, total); break;
       case Form::signs:
-      case Form::two_values: add_all<std::uint8_t>(group, from, to, place, total); break;
-      case Form::levels: add_levels(details, group, from, to, place, total); break;
-      case Form::list: add_lists(message, group, from, to, place.begin, total); break;
-      case Form::level_list: add_level_lists(details, group, from, to, place, total); break;
+      case Form::two_values: add_all<std::uint8_t>(group, from, to, positions, total); break;
+      case Form::levels: add_levels(details, group, from, to, positions, total); break;
+      case Form::list: add_lists(message, group, from, to, positions.begin, total); break;
+      case Form::level_list: add_level_lists(details, group, from, to, positions, total); break;
     }
   }
   __syncthreads();
@@ -419,21 +420,21 @@ template <class T>
 template <class T>
 __global__ void __launch_bounds__(kAddThreads, kBlocksAtOnce)
     add_messages(ScopePlan plan, Cut cut, std::size_t first_part, Cohort<T> cohort, double* sum) {
-  FL_BLOCK_MEMORY(double, total);
-  __shared__ Place place;
+  FL_SHARED_MEMORY(double, total);
+  __shared__ PartPositions positions;
   for (std::size_t part = first_part + blockIdx.x; part < cut.num_parts; part += gridDim.x) {
-    if (threadIdx.x == 0) place = place_at(plan, cut, part);
+    if (threadIdx.x == 0) positions = positions_of_part(plan, cut, part);
     __syncthreads();
     for (std::size_t first = 0; first < cohort.num_messages; first += kSumGroup) {
-      add_group(cohort, first, place, total);
+      add_group(cohort, first, positions, total);
       if (cohort.num_messages - first <= kSumGroup) break;
       const GroupSums sums = sums_of(cohort, total);
-      for (std::size_t i = threadIdx.x; i < place.count; i += kAddThreads) sums.add(i, first / kSumGroup, total[i]);
+      for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads) sums.add(i, first / kSumGroup, total[i]);
     }
     const GroupSums sums = sums_of(cohort, total);
-    for (std::size_t i = threadIdx.x; i < place.count; i += kAddThreads)
-      sum[place.begin + i] = sums.with_last(i, (cohort.num_messages - 1) / kSumGroup, total[i]);
-    __syncthreads();  // before the next place comes into the same memory
+    for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads)
+      sum[positions.begin + i] = sums.with_last(i, (cohort.num_messages - 1) / kSumGroup, total[i]);
+    __syncthreads();  // before the next positions come into the same memory
   }
 }
 

@@ -125,7 +125,7 @@ __device__ void add_entries(const ListGroup<T>& group, std::size_t begin, double
 template <class T>
 __global__ void __launch_bounds__(kListThreads) add_lists(const SentMessage<T>* message, std::size_t num_messages, ListParts parts,
                                                           const std::uint32_t* first, std::size_t levels, double* sum) {
-  FL_BLOCK_MEMORY(double, total);
+  FL_SHARED_MEMORY(double, total);
   __shared__ ListGroup<T> group;
   const GroupSums sums(total + parts.positions, levels, nullptr, parts.positions);
   const std::size_t groups = (num_messages + kSumGroup - 1) / kSumGroup;
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kListThreads) add_lists(const SentMessage<T>* 
 }
 
 // Bytes of shared memory that a block may ask for on the GPU in use.
-[[nodiscard]] std::size_t most_block_memory() {
+[[nodiscard]] std::size_t most_shared_memory() {
   static const std::size_t most = [] {
     int bytes = 0;
     FL_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
@@ -162,7 +162,7 @@ void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_
                double* sum) {
   Workspace::Frame frame(*exec.workspace);
   const std::size_t levels = GroupSums::levels((num_messages + kSumGroup - 1) / kSumGroup);
-  const std::size_t room = (most_block_memory() - sizeof(ListGroup<T>) - 1024) / sizeof(double);
+  const std::size_t room = (most_shared_memory() - sizeof(ListGroup<T>) - 1024) / sizeof(double);
   // Parts are large, unless the sums of all levels have no room, or a client has more entries of one than there are threads.
   std::size_t positions = kMostPositions;
   while ((1 + levels) * positions > room || (positions > kLeastPositions && most_sent * positions > std::size_t{kListThreads} * length))

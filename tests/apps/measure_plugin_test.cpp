@@ -178,9 +178,10 @@ TEST_F(MeasurePluginTest, ColumnsThatNoTableCanHaveAreRefusedWithAReason) {
     EXPECT_EQ(fedbits({"check", name, "--plugin", plugin("bad_columns")}).code, 1) << name;
   }
   const Outcome both = fedbits({"run", "study.toml", "--out", "out", "--plugin", plugin("bad_columns"), "--plugin", plugin("update_cosine"),
-                                "--set", "evaluate.measures=['update_cosine', 'rival']"});
+                                "--set", "evaluate.measures=['update_cosine', 'duplicate']"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_THAT(both.err, HasSubstr("measure \"rival\": column \"update_cosine\" stands twice among the columns of the scenario's measures"));
+  EXPECT_THAT(both.err,
+              HasSubstr("measure \"duplicate\": column \"update_cosine\" stands twice among the columns of the scenario's measures"));
   EXPECT_FALSE(exists("out"));
   for (const auto& [name, why] :
        {std::pair("undeclared", "sets the column \"undeclared\", which it does not declare"),

@@ -78,8 +78,8 @@ class ClientHalf {
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
-  // What every client says in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
-  [[nodiscard]] Bytes speak(int phase) {
+  // What every client sends in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
+  [[nodiscard]] Bytes send(int phase) {
     Archive archive;
     for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase)) {
       ClientMessage<T> counted = message;
@@ -100,7 +100,7 @@ class ClientHalf {
     channel.compressor->absorb_mean(phase, channel.scope, mean, shared_.slot(channel.shared_slot).data(), estimate.data());
   }
 
-  // Who was heard, and the shared slots that travel when a round closes.
+  // Whose messages arrived, and the shared slots that travel when a round closes.
   void close(const Bytes& bytes) {
     std::vector<std::uint8_t> delivered;
     Archive archive(bytes);
@@ -151,7 +151,7 @@ class Wire final : public CohortRunner<T> {
   }
   void skip_round(std::uint32_t round) override { clients_.skip(round); }
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
-    const Bytes bytes = clients_.speak(phase);
+    const Bytes bytes = clients_.send(phase);
     Archive archive(bytes);
     messages_.resize(round.order.cohort.size());
     sent_.resize(messages_.size());
@@ -181,9 +181,9 @@ class Wire final : public CohortRunner<T> {
     clients_.learn_mean(channel, phase, archive.bytes());
   }
   void close_round(const RoundView<T>&, std::span<const std::uint8_t> delivered) override {
-    std::vector<std::uint8_t> heard(delivered.begin(), delivered.end());
+    std::vector<std::uint8_t> arrived(delivered.begin(), delivered.end());
     Archive archive;
-    archive.list(heard);
+    archive.list(arrived);
     persist_slots(archive, shared_, SlotSync::broadcast_at_close);
     clients_.close(archive.bytes());
   }

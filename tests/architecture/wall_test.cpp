@@ -1,5 +1,5 @@
-// The wall between server and clients: every method runs as two halves, of which each is built without the other's state and hears of the
-// other in bytes alone, and takes the bytes of the plain run: models, bits, client state, the server's state and what both share.
+// The wall between server and clients: every method runs as two halves, of which each is built without the other's state and receives
+// bytes alone from the other, and takes the bytes of the plain run: models, bits, client state, the server's state and what both share.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,7 +133,7 @@ TEST_P(Wall, SampledClientsTakeTheBytesOfThePlainRun) {
   expect_the_plain_run<float>(test::text_of(method, "float32"));
 }
 
-// What becomes of the error memory of absent clients is settled by clients; the server knows whom it heard, and what it tells them.
+// What becomes of the error memory of absent clients is settled by clients; the server knows whose messages arrived, and what it sends.
 class WallOfAbsence : public testing::TestWithParam<std::string> {};
 
 TEST_P(WallOfAbsence, HalvesTakeTheBytesOfThePlainRun) {

@@ -225,17 +225,17 @@ TEST(SketchedSgd, FindsTheHeavyEntriesOfTheMean) {
   Vector together, left(3 * kSize, -77);
   for (const Vector& v : x) together.insert(together.end(), v.begin(), v.end());
   const std::vector<std::uint32_t> clients = {0, 1, 2};
-  Speakers<double> speakers{.clients = clients, .state = {StateRule::residual, rows_view(left.data(), 3, kSize)}};
-  speakers.input.add(1, rows_view<const double>(together.data(), 3, kSize));
+  Senders<double> senders{.clients = clients, .state = {StateRule::residual, rows_view(left.data(), 3, kSize)}};
+  senders.input.add(1, rows_view<const double>(together.data(), 3, kSize));
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
-  Conversation<double> talk(*op, scope, 7);
-  talk.open(0);
-  const Said<double> said = talk.hold(exec, speakers);
+  Conversation<double> conversation(*op, scope, 7);
+  conversation.open(0);
+  const Transcript<double> transcript = conversation.hold(exec, senders);
   for (std::size_t j = 0; j < kSize; ++j) {
     const bool is_heavy = j == 5 || j == 122 || j == 300;
-    EXPECT_NEAR(said.mean[j], is_heavy ? (x[0][j] + x[1][j] + x[2][j]) / 3 : 0.0, 1e-15) << j;
+    EXPECT_NEAR(transcript.mean[j], is_heavy ? (x[0][j] + x[1][j] + x[2][j]) / 3 : 0.0, 1e-15) << j;
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(left[i * kSize + j], is_heavy ? 0.0 : x[i][j]) << j;
   }
   EXPECT_EQ(op->message_length(0, scope), 500u);

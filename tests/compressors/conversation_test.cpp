@@ -28,7 +28,7 @@ class TwoPhases final : public Compressor<double>, public Phases<double> {
                 const StateWrite<double>& state, std::span<Payload<double>* const> messages) override {
     for (std::size_t k = 0; k < messages.size(); ++k) {
       Payload<double>& message = *messages[k];
-      heard.push_back(context.shared[0]);
+      shared_seen.push_back(context.shared[0]);
       wrote_state = wrote_state || (context.phase == 0 && state.rule != StateRule::none);
       message.num_sent = length(context.phase, scope);
       message.value.resize_discard(message.num_sent);
@@ -37,14 +37,14 @@ class TwoPhases final : public Compressor<double>, public Phases<double> {
     }
   }
 
-  std::vector<double> heard;
+  std::vector<double> shared_seen;
   bool wrote_state = false;
 };
 
-Speakers<double> speakers_of(const std::vector<std::uint32_t>& clients, const Vector& x) {
-  Speakers<double> speakers{.clients = clients};
-  speakers.input.add(1, rows_view<const double>(x.data(), clients.size(), x.size() / clients.size()));
-  return speakers;
+Senders<double> senders_of(const std::vector<std::uint32_t>& clients, const Vector& x) {
+  Senders<double> senders{.clients = clients};
+  senders.input.add(1, rows_view<const double>(x.data(), clients.size(), x.size() / clients.size()));
+  return senders;
 }
 
 TEST(Conversation, MovesTheSharedStateBetweenPhases) {
@@ -53,27 +53,27 @@ TEST(Conversation, MovesTheSharedStateBetweenPhases) {
   const std::vector<std::uint32_t> clients = {4, 7};
   const Vector x = {2, 0, 1, 6, 4, 3};
   Vector left(6, -77);
-  Speakers<double> speakers = speakers_of(clients, x);
-  speakers.state = {StateRule::residual, rows_view(left.data(), 2, 3)};
+  Senders<double> senders = senders_of(clients, x);
+  senders.state = {StateRule::residual, rows_view(left.data(), 2, 3)};
   Workspace workspace;
   Exec exec;
   exec.workspace = &workspace;
-  Conversation<double> talk(op, scope, 9);
-  talk.open(1);
-  const Said<double> said = talk.hold(exec, speakers, 1);
-  EXPECT_EQ(op.heard, (Vector{9, 9, 2, 2})) << "the key's state, and then the mean of the halves";
+  Conversation<double> conversation(op, scope, 9);
+  conversation.open(1);
+  const Transcript<double> transcript = conversation.hold(exec, senders, 1);
+  EXPECT_EQ(op.shared_seen, (Vector{9, 9, 2, 2})) << "the key's state, and then the mean of the halves";
   EXPECT_FALSE(op.wrote_state) << "state is written in the last phase";
-  EXPECT_EQ(said.messages.size(), 2u);
-  EXPECT_EQ(said.messages[0][1].length, 2u);
-  EXPECT_EQ(said.alone, (Vector{4, 0, 2, 12, 8, 6}));
-  EXPECT_EQ(said.mean, (Vector{8, 4, 4}));
-  EXPECT_TRUE(talk.is_over());
+  EXPECT_EQ(transcript.messages.size(), 2u);
+  EXPECT_EQ(transcript.messages[0][1].length, 2u);
+  EXPECT_EQ(transcript.alone, (Vector{4, 0, 2, 12, 8, 6}));
+  EXPECT_EQ(transcript.mean, (Vector{8, 4, 4}));
+  EXPECT_TRUE(conversation.is_over());
 
   Vector kept = {5, 5};  // of someone else, who has it afterwards
   Conversation<double> other(op, scope, 9, kept);
   other.open(1);
-  (void)other.hold(exec, speakers);
-  EXPECT_EQ(op.heard[4], 5);
+  (void)other.hold(exec, senders);
+  EXPECT_EQ(op.shared_seen[4], 5);
   EXPECT_EQ(kept[0], 2);
 }
 

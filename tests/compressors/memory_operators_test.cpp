@@ -6,7 +6,7 @@
 
 #include "compressors/incomplete_gamma.hpp"
 #include "tests/compressors/operator_case.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl {
 namespace {

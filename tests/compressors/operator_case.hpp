@@ -49,16 +49,16 @@ Sent<T> compress(Compressor<T>& op, const Scope& scope, const std::vector<T>& x,
   sent.state.resize(x.size());
   memory.resize(op.client_state_size(scope), T(0));
   sent.memory.resize(memory.size());
-  Speakers<T> speaker{.clients = {&client, 1},
-                      .state = {StateRule::residual, rows_view(sent.state.data(), 1, x.size())},
-                      .remembered = rows_view<const T>(memory.data(), 1, memory.size()),
-                      .remember = rows_view(sent.memory.data(), 1, memory.size())};
-  speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
-  Conversation<T> talk(op, scope, 42);
-  talk.open(round, step_size);
-  Said<T> said = talk.hold(exec, speaker);
-  sent.message = std::move(said.messages.back()[0]);
-  sent.dense = std::move(said.alone);
+  Senders<T> sender{.clients = {&client, 1},
+                    .state = {StateRule::residual, rows_view(sent.state.data(), 1, x.size())},
+                    .remembered = rows_view<const T>(memory.data(), 1, memory.size()),
+                    .remember = rows_view(sent.memory.data(), 1, memory.size())};
+  sender.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+  Conversation<T> conversation(op, scope, 42);
+  conversation.open(round, step_size);
+  Transcript<T> transcript = conversation.hold(exec, sender);
+  sent.message = std::move(transcript.messages.back()[0]);
+  sent.dense = std::move(transcript.alone);
   return sent;
 }
 

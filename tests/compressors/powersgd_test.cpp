@@ -20,7 +20,7 @@ struct Workers {
   explicit Workers(std::int64_t rank, bool warm_start, std::uint32_t n_)
       : op(make_operator<double>("powersgd", {{"rank", Value{rank}}, {"warm_start", Value{warm_start}}})),
         scope(op->adapt(make_scope(table(), ScopeKind::tensor, 0, {}))),
-        talk(*op, scope, 7),
+        conversation(*op, scope, 7),
         n(n_),
         residual(n * kP) {
     op->check(scope);
@@ -29,12 +29,12 @@ struct Workers {
   }
 
   void round(const std::vector<double>& x, std::uint32_t number) {
-    Speakers<double> speakers{.clients = ids, .state = {StateRule::residual, rows_view(residual.data(), n, kP)}};
-    speakers.input.add(1.0, rows_view<const double>(x.data(), n, kP));
-    talk.open(number);
-    const Said<double> said = talk.hold(exec, speakers);
-    estimate = said.mean;
-    for (const auto& messages : said.messages) elements += messages[0].length;
+    Senders<double> senders{.clients = ids, .state = {StateRule::residual, rows_view(residual.data(), n, kP)}};
+    senders.input.add(1.0, rows_view<const double>(x.data(), n, kP));
+    conversation.open(number);
+    const Transcript<double> transcript = conversation.hold(exec, senders);
+    estimate = transcript.mean;
+    for (const auto& messages : transcript.messages) elements += messages[0].length;
   }
 
   // |estimate - mean x|^2 over the matrix
@@ -50,7 +50,7 @@ struct Workers {
 
   std::unique_ptr<Compressor<double>> op;
   Scope scope;
-  Conversation<double> talk;
+  Conversation<double> conversation;
   std::uint32_t n;
   std::vector<double> residual, estimate;
   std::vector<std::uint32_t> ids;

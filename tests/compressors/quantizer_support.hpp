@@ -34,13 +34,13 @@ struct Sent {
     Workspace workspace;
     Exec exec;
     exec.workspace = &workspace;
-    Speakers<T> speaker{.clients = {&client, 1}};
-    speaker.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
-    Conversation<T> talk(op, scope, 99);
-    talk.open(round);
-    Said<T> said = talk.hold(exec, speaker);
-    message = std::move(said.messages.back()[0]);
-    c = std::move(said.alone);
+    Senders<T> sender{.clients = {&client, 1}};
+    sender.input.add(T(1), rows_view<const T>(x.data(), 1, x.size()));
+    Conversation<T> conversation(op, scope, 99);
+    conversation.open(round);
+    Transcript<T> transcript = conversation.hold(exec, sender);
+    message = std::move(transcript.messages.back()[0]);
+    c = std::move(transcript.alone);
   }
   Payload<T> message;
   std::vector<T> c;
@@ -49,9 +49,9 @@ struct Sent {
 // The length of the message on the wire.
 template <class T>
 std::uint64_t wire_bits(Compressor<T>& op, const Payload<T>& message, const Scope& scope) {
-  Conversation<T> talk(op, scope, 99);
-  talk.open(1);
-  const codec::Channel<T> channel{&message.on_wire(), &scope, {}, talk.known_levels()};
+  Conversation<T> conversation(op, scope, 99);
+  conversation.open(1);
+  const codec::Channel<T> channel{&message.on_wire(), &scope, {}, conversation.known_levels()};
   return codec::encoded_bits<T>(std::span(&channel, 1));
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/compressors/operator_case.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {
@@ -20,7 +20,7 @@ TYPED_TEST_SUITE(SparseOperators, Precisions);
 
 template <class T>
 std::vector<T> vector_of(std::size_t n, Pattern pattern, std::uint32_t salt = 0) {
-  return Block<T>(1, n, pattern, salt).e;
+  return TestBlock<T>(1, n, pattern, salt).e;
 }
 
 Value text(const char* s) { return Value{std::string(s)}; }

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "tests/compressors/operator_case.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl {
 namespace {
@@ -69,7 +69,7 @@ TEST(AjiDropping, ExactIsTheKthLargestWithItsTies) {
 // Ten thousand entries of which a sample of 1,000 is drawn: about a tenth is kept, and exactly the largest ones.
 TEST(AjiDropping, ASampleKeepsAboutTheRatio) {
   const Scope scope = model_scope(10000);
-  const Vector x = Block<double>(1, 10000, Pattern::uniform, 3).e;
+  const Vector x = TestBlock<double>(1, 10000, Pattern::uniform, 3).e;
   auto op = make_compressor<double>("aji_dropping", {{"ratio", real(0.1)}, {"sample", real(0.1)}});
   std::set<std::size_t> counts;
   for (std::uint32_t round = 1; round <= 5; ++round) {

@@ -257,20 +257,20 @@ class Machine {
 void set_order(Order order) { Machine::here().order = order; }
 namespace {
 
-thread_local constinit void* memory_of_block = nullptr;
+thread_local constinit void* memory_of_this_block = nullptr;
 thread_local constinit Recording* recorded = nullptr;
 
 // Exactly the bytes that were asked for, with nonsense in them.
-class BlockMemory {
+class SharedMemory {
  public:
-  explicit BlockMemory(std::size_t bytes) : before_(memory_of_block), memory_(bytes) {
+  explicit SharedMemory(std::size_t bytes) : before_(memory_of_this_block), memory_(bytes) {
     constexpr unsigned char kNonsense = 0xA5;
     std::fill(memory_.begin(), memory_.end(), std::byte{kNonsense});
-    memory_of_block = memory_.data();
+    memory_of_this_block = memory_.data();
   }
-  ~BlockMemory() { memory_of_block = before_; }
-  BlockMemory(const BlockMemory&) = delete;
-  BlockMemory& operator=(const BlockMemory&) = delete;
+  ~SharedMemory() { memory_of_this_block = before_; }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
 
  private:
   void* before_;
@@ -283,13 +283,13 @@ void run_blocks([[maybe_unused]] const char* name, unsigned blocks, unsigned thr
                 const void* argument) {
   if (shared > kMostShared) throw Fault("a block asks for more shared memory than there is");
   const DeviceAccess access;
-  const BlockMemory memory(shared);
+  const SharedMemory memory(shared);
 #if defined(FL_CUDA_COUNT_BYTES)
   const CountedKernel counted(name);
 #endif
   Machine::here().run(blocks, threads, thread, argument);
 }
-void* block_memory() { return memory_of_block; }
+void* shared_memory() { return memory_of_this_block; }
 
 Recording* recording() { return recorded; }
 void set_recording(Recording* recording) { recorded = recording; }

@@ -33,10 +33,10 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Calls thread(argument) for every thread of every block, one block after another; each finds `shared` bytes of block_memory(). Throws
+// Calls thread(argument) for every thread of every block, one block after another; each finds `shared` bytes of shared_memory(). Throws
 // Fault.
 void run_blocks(const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
-[[nodiscard]] void* block_memory();
+[[nodiscard]] void* shared_memory();
 
 // What is recorded for a graph instead of being done (cudaStreamBeginCapture), by this thread.
 using Recording = std::vector<std::function<void()>>;

@@ -48,8 +48,8 @@ class ClientStateTest : public testing::Test {
     return table;
   }
   // Room for so many clients beside the shadows of a round.
-  [[nodiscard]] std::unique_ptr<Table> paged(std::size_t seats, FileSystem& system = FileSystem::real()) const {
-    return make(paging(kCohort * kRow + seats * (2 * kRow + 5 * sizeof(float)), system));
+  [[nodiscard]] std::unique_ptr<Table> paged(std::size_t frames, FileSystem& system = FileSystem::real()) const {
+    return make(paging(kCohort * kRow + frames * (2 * kRow + 5 * sizeof(float)), system));
   }
   [[nodiscard]] std::unique_ptr<Table> whole() const { return make(paging(0)); }
 
@@ -125,13 +125,13 @@ void load(ClientState<float>& table, const std::vector<std::byte>& bytes) {
 
 // ---- the same state --------------------------------------------------------------------------------------------------------------
 
-class Seats : public ClientStateTest, public testing::WithParamInterface<std::size_t> {};
+class Frames : public ClientStateTest, public testing::WithParamInterface<std::size_t> {};
 
-TEST_P(Seats, AreEnoughForTheSameState) {
+TEST_P(Frames, AreEnoughForTheSameState) {
   const auto little = paged(GetParam()), much = whole();
   EXPECT_TRUE(little->reads_ahead());
   EXPECT_FALSE(much->reads_ahead());
-  EXPECT_EQ(little->num_seats(), GetParam());
+  EXPECT_EQ(little->num_frames(), GetParam());
   std::mt19937 random(5);
   Cohort cohort = draw(random, kCohort);
   for (std::uint32_t round = 1; round <= 60; ++round) {
@@ -147,7 +147,7 @@ TEST_P(Seats, AreEnoughForTheSameState) {
   expect_same(*little, *much);
   EXPECT_EQ(files().size(), 1u);
 }
-INSTANTIATE_TEST_SUITE_P(Counts, Seats, testing::Values(kCohort + 1, kCohort + 3, 2 * kCohort, 2 * kCohort + 1, kClients - 1));
+INSTANTIATE_TEST_SUITE_P(Counts, Frames, testing::Values(kCohort + 1, kCohort + 3, 2 * kCohort, 2 * kCohort + 1, kClients - 1));
 
 TEST_F(ClientStateTest, NothingIsMadeWhereEverythingFits) {
   const auto table = paged(kClients);
@@ -197,7 +197,7 @@ TEST_F(ClientStateTest, GoesOnFromACheckpointWithAnyMemory) {
         EXPECT_EQ(first->page_file().empty(), !from_little);
         first->commit_checkpoint();
       }
-      EXPECT_EQ(files().size(), from_little ? 1u : 0u) << "kept, because the checkpoint speaks of it";
+      EXPECT_EQ(files().size(), from_little ? 1u : 0u) << "kept, because the checkpoint refers to it";
       const auto second = to_little ? paged(kCohort + 1) : whole();
       load(*second, bytes);
       expect_same(*second, *expected);

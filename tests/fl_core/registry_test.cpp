@@ -12,9 +12,9 @@ using testing::StartsWith;
 constexpr const char* kRole = "layer";  // which has other parts, too
 
 template <class T>
-class Shape {
+class Figure {
  public:
-  virtual ~Shape() = default;
+  virtual ~Figure() = default;
   [[nodiscard]] virtual T area() const = 0;
 };
 
@@ -24,7 +24,7 @@ struct SquareOptions {
 void describe(Schema& s, SquareOptions& o) { s.field("side", o.side, "length").above(0); }
 
 template <class T>
-class Square final : public Shape<T> {
+class Square final : public Figure<T> {
  public:
   explicit Square(const SquareOptions& o) : side_(static_cast<T>(o.side)) {}
   [[nodiscard]] T area() const override { return side_ * side_; }
@@ -32,7 +32,7 @@ class Square final : public Shape<T> {
  private:
   T side_;
 };
-FL_REGISTER_PART(Shape, Square, SquareOptions, (PartInfo{kRole, "square", "four equal sides", "Euclid"}));
+FL_REGISTER_PART(Figure, Square, SquareOptions, (PartInfo{kRole, "square", "four equal sides", "Euclid"}));
 
 std::string error_of(const std::string& role, const std::string& name) {
   try {
@@ -45,8 +45,8 @@ std::string error_of(const std::string& role, const std::string& name) {
 
 TEST(Registry, MakesPartsFromTheirOptions) {
   const Options options = Options::of<SquareOptions>({.side = 3});
-  EXPECT_EQ(make_part<Shape<float>>(kRole, "square", options, kThisDevice, Precision::float32)->area(), 9.0f);
-  EXPECT_EQ(make_part<Shape<double>>(kRole, "square", options, kThisDevice, Precision::float64)->area(), 9.0);
+  EXPECT_EQ(make_part<Figure<float>>(kRole, "square", options, kThisDevice, Precision::float32)->area(), 9.0f);
+  EXPECT_EQ(make_part<Figure<double>>(kRole, "square", options, kThisDevice, Precision::float64)->area(), 9.0);
 }
 
 TEST(Registry, DescribesPartsByRoleAndName) {

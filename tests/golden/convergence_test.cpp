@@ -13,12 +13,12 @@ using test::ScenarioText;
 
 constexpr double kReached = 1e-20;  // |grad f|^2, from 1 at the start
 
-struct Case {
+struct MethodCase {
   std::string name, feedback, unit = "gradient", local = "", more = "";
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const MethodCase& c, std::ostream* out) { *out << c.name; }
 
-ScenarioText top4(const Case& c, const std::string& zeta_sq = "1") {
+ScenarioText top4(const MethodCase& c, const std::string& zeta_sq = "1") {
   ScenarioText s = test::quadratics("clients = 5\nzeta_sq = " + zeta_sq);
   s.local = "kind = 'gradient'\nlearning_rate = 0.1\n" + c.local;
   s.up = "kind = 'top_k'\nk = 4\nunit = '" + c.unit + "'\n" + c.more;
@@ -28,7 +28,7 @@ ScenarioText top4(const Case& c, const std::string& zeta_sq = "1") {
 
 double gradient_norm_sq(OneRun<double>& run) { return run->evaluator().gradient(run->model()).norm_sq; }
 
-class ReachesTheOptimum : public testing::TestWithParam<Case> {};
+class ReachesTheOptimum : public testing::TestWithParam<MethodCase> {};
 
 TEST_P(ReachesTheOptimum, ToRounding) {
   OneRun<double> run(top4(GetParam()).str());
@@ -39,17 +39,19 @@ TEST_P(ReachesTheOptimum, ToRounding) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, ReachesTheOptimum,
-                         testing::Values(Case{"EcGdStar", "kind = 'ef14'", "step", "subtract = 'optimum'"}, Case{"Ef21", "kind = 'ef21'"},
-                                         Case{"Ef21Dense", "kind = 'ef21'\ninit = 'dense'"},
-                                         Case{"Ef21Sgdm", "kind = 'ef21'\nmomentum = 0.5"}, Case{"Ef21Plus", "kind = 'ef21_plus'"},
-                                         Case{"Clag", "kind = 'clag'\nzeta = 1"}, Case{"ThreePcV4", "kind = 'three_pc'\nvariant = 'v4'"},
-                                         Case{"Clip21", "kind = 'clip21'\ntau = 0.5"}, Case{"EControl", "kind = 'econtrol'\neta = 0.05"},
-                                         Case{"EcGdDiana", "kind = 'ec_diana'\nalpha = 0.2", "step", "",
-                                              "[compressor.up.shift]\nkind = 'random_k'\nk = 4\nscaled = true\nunit = 'step'"}),
+                         testing::Values(MethodCase{"EcGdStar", "kind = 'ef14'", "step", "subtract = 'optimum'"},
+                                         MethodCase{"Ef21", "kind = 'ef21'"}, MethodCase{"Ef21Dense", "kind = 'ef21'\ninit = 'dense'"},
+                                         MethodCase{"Ef21Sgdm", "kind = 'ef21'\nmomentum = 0.5"},
+                                         MethodCase{"Ef21Plus", "kind = 'ef21_plus'"}, MethodCase{"Clag", "kind = 'clag'\nzeta = 1"},
+                                         MethodCase{"ThreePcV4", "kind = 'three_pc'\nvariant = 'v4'"},
+                                         MethodCase{"Clip21", "kind = 'clip21'\ntau = 0.5"},
+                                         MethodCase{"EControl", "kind = 'econtrol'\neta = 0.05"},
+                                         MethodCase{"EcGdDiana", "kind = 'ec_diana'\nalpha = 0.2", "step", "",
+                                                    "[compressor.up.shift]\nkind = 'random_k'\nk = 4\nscaled = true\nunit = 'step'"}),
                          [](const auto& one) { return one.param.name; });
 
 // The memory never empties: with a constant step the iterate circles x* at a distance that no number of rounds removes.
-class Stalls : public testing::TestWithParam<Case> {};
+class Stalls : public testing::TestWithParam<MethodCase> {};
 
 TEST_P(Stalls, UnderHeterogeneity) {
   OneRun<double> run(top4(GetParam()).str());
@@ -63,8 +65,9 @@ TEST_P(Stalls, UnderHeterogeneity) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Stalls,
-                         testing::Values(Case{"EcGd", "kind = 'ef14'", "step"}, Case{"Cser", "kind = 'cser'\nreset_every = 8", "step"},
-                                         Case{"SaPef", "kind = 'sa_pef'", "step"}, Case{"Cafe", "kind = 'cafe'"}),
+                         testing::Values(MethodCase{"EcGd", "kind = 'ef14'", "step"},
+                                         MethodCase{"Cser", "kind = 'cser'\nreset_every = 8", "step"},
+                                         MethodCase{"SaPef", "kind = 'sa_pef'", "step"}, MethodCase{"Cafe", "kind = 'cafe'"}),
                          [](const auto& one) { return one.param.name; });
 
 TEST(PlainErrorFeedback, ReachesTheOptimumWithoutHeterogeneity) {

@@ -164,7 +164,7 @@ ScenarioText lazy(const std::string& xi) {
   return s;
 }
 
-// The first round has no history, so everybody speaks; from the second on nobody does while the last three steps count at all.
+// The first round has no history, so everybody sends; from the second on nobody does while the last three steps count at all.
 TEST(Lag, SilenceIsAHeaderAndMovesNothing) {
   constexpr std::uint64_t kSilenceBits = 8;
   OneRun<double> run(lazy("1e9").str());
@@ -192,7 +192,7 @@ TEST(Lag, SpeaksWhenTheRuleOfTheWorkerSaysSo) {
   OneRun<double> run(lazy("0.5").str());
   const ClientGradients gradient(run);
   std::vector<Vector> models, last_sent(5, Vector(kDimension, 0.0));
-  int spoken = 0, silent = 0;
+  int num_sent = 0, num_silent = 0;
   for (std::uint32_t r = 1; r <= 60; ++r) {
     models.push_back(run.model());
     double moved = 0;
@@ -201,15 +201,15 @@ TEST(Lag, SpeaksWhenTheRuleOfTheWorkerSaysSo) {
     run.play(r, r);
     for (std::uint32_t i = 0; i < 5; ++i) {
       const Vector g = gradient(models.back(), i);
-      const bool speaks = test::distance_sq(g, last_sent[i]) / (kClients * kClients) > bound;  // of w_i f_i, w_i = 1/5
-      if (speaks) last_sent[i] = g;
-      (speaks ? spoken : silent)++;
-      ASSERT_EQ(run->runner().payload(0, i)->silent, !speaks) << "client " << i << " in round " << r;
+      const bool sends = test::distance_sq(g, last_sent[i]) / (kClients * kClients) > bound;  // of w_i f_i, w_i = 1/5
+      if (sends) last_sent[i] = g;
+      (sends ? num_sent : num_silent)++;
+      ASSERT_EQ(run->runner().payload(0, i)->silent, !sends) << "client " << i << " in round " << r;
       ASSERT_LE(test::relative_distance(test::state_of(run, "last_sent", i), last_sent[i]), 1e-14);
     }
   }
-  EXPECT_GT(spoken, 30);
-  EXPECT_GT(silent, 30);
+  EXPECT_GT(num_sent, 30);
+  EXPECT_GT(num_silent, 30);
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ class OperatorUnderTest {
                   .part),
         operator_(make_part<Compressor<double>>("compressor", part_.kind, part_.options, Device::cpu, Precision::float64)),
         scope_(operator_->adapt(scope_of(golden.scope))),
-        talk_(*operator_, scope_, goldens().key) {
+        conversation_(*operator_, scope_, goldens().key) {
     operator_->check(scope_);
     exec_.workspace = &workspace_;
   }
@@ -152,22 +152,22 @@ class OperatorUnderTest {
       memory.resize(L, 0.0);
       before.insert(before.end(), memory.begin(), memory.end());
     }
-    Speakers<double> speakers{.clients = clients,
-                              .state = {StateRule::residual, rows_view(state.data(), K, scope_.P)},
-                              .remembered = rows_view<const double>(before.data(), K, L),
-                              .remember = rows_view(after.data(), K, L)};
-    speakers.input.add(1.0, rows_view<const double>(together.data(), K, scope_.P));
-    talk_.open(round);
-    Said<double> said = talk_.hold(exec_, speakers);
+    Senders<double> senders{.clients = clients,
+                            .state = {StateRule::residual, rows_view(state.data(), K, scope_.P)},
+                            .remembered = rows_view<const double>(before.data(), K, L),
+                            .remember = rows_view(after.data(), K, L)};
+    senders.input.add(1.0, rows_view<const double>(together.data(), K, scope_.P));
+    conversation_.open(round);
+    Transcript<double> transcript = conversation_.hold(exec_, senders);
     for (std::size_t k = 0; k < K; ++k) std::copy_n(after.begin() + static_cast<std::ptrdiff_t>(k * L), L, memory_[clients[k]].begin());
-    return said.mean;
+    return transcript.mean;
   }
 
  private:
   Part part_;
   std::unique_ptr<Compressor<double>> operator_;
   Scope scope_;
-  Conversation<double> talk_;
+  Conversation<double> conversation_;
   std::map<std::uint32_t, Vector> memory_;
   Workspace workspace_;
   Exec exec_;

@@ -218,9 +218,9 @@ class Replay {
 
   void receive(const ClientRound<T>& round, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
     const auto& channels = run_->exchange().channels;
-    std::size_t spoken = 0;  // the last channels may be silent by schedule
-    while (spoken < channels.size() && channels[spoken].is_active(round.order.round)) ++spoken;
-    std::vector<Payload<T>> payloads(spoken);
+    std::size_t num_active = 0;  // the last channels may be silent by schedule
+    while (num_active < channels.size() && channels[num_active].is_active(round.order.round)) ++num_active;
+    std::vector<Payload<T>> payloads(num_active);
     std::vector<Payload<T>*> targets;
     std::vector<const Scope*> scopes;
     std::vector<std::size_t> lengths;
@@ -228,7 +228,7 @@ class Replay {
     CompressContext<T> own;
     own.round = round.order.round;
     own.step_size = round.run.unit == Unit::step ? round.order.step_size : 1.0;
-    for (std::size_t c = 0; c < spoken; ++c) {
+    for (std::size_t c = 0; c < num_active; ++c) {
       known.push_back(channels[c].compressor->known_levels(own, channels[c].scope));
       targets.push_back(&payloads[c]);
       scopes.push_back(&channels[c].phase_scope[static_cast<std::size_t>(phase)]);
@@ -239,7 +239,7 @@ class Replay {
     ++num_messages_;
 
     Arrived<T> arrived{round, client, {}, std::vector<bool>(round.P(), false), std::vector<T>(round.P()), round.input_factor()};
-    for (std::size_t c = 0; c < spoken; ++c) {
+    for (std::size_t c = 0; c < num_active; ++c) {
       arrived.sent.emplace_back(round.P());
       write_dense(payloads[c], *scopes[c], arrived.sent[c].data());
     }

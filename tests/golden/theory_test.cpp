@@ -38,13 +38,13 @@ struct Trace {
   }
 };
 
-struct Problem {
+struct ConvexProblem {
   ScenarioText text;
   double mu = 0;  // strong convexity of every f_i
 };
 
 // 400 rows of mushrooms sorted by label on n clients, started far away. The losses alone are convex: mu = l2, which trace_of fills in.
-Problem logistic(int clients, const std::string& up) {
+ConvexProblem logistic(int clients, const std::string& up) {
   ScenarioText s = test::logistic("name = 'mushrooms'\nrows = 400", clients);
   s.model = "kind = 'logistic_regression'\nbias = false\nl2 = 'L/50'";
   s.start = "kind = 'zero'\nshift = 0.5";
@@ -53,7 +53,7 @@ Problem logistic(int clients, const std::string& up) {
 }
 
 // Three clients |x - x_i|^2 / 2 started at the optimum: what bounds say of the start is zero, and what is left is compression.
-Problem spheres(const std::string& up) {
+ConvexProblem spheres(const std::string& up) {
   ScenarioText s = test::quadratics("clients = 3\nmu = 1\nL = 1\nzeta_sq = 4");
   s.partition = "kind = 'natural'\nclients = 3";
   s.start = "kind = 'optimum'";
@@ -62,7 +62,7 @@ Problem spheres(const std::string& up) {
 }
 
 // step_times_L: gamma in units of 1/L, L the smoothness of every f_i, regulariser included.
-Trace trace_of(Problem problem, double step_times_L) {
+Trace trace_of(ConvexProblem problem, double step_times_L) {
   ScenarioText& s = problem.text;
   s.local = "kind = 'gradient'\nlearning_rate = '" + std::to_string(step_times_L) + "/(L_max+l2)'";
   s.up += "\nunit = 'step'";
@@ -130,7 +130,7 @@ TEST(NonConvexTheory, Theorem1TotalError) {
 
 // Theorem 6: an absolute compressor, n clients. The distance does not see heterogeneity.
 TEST(NonConvexTheory, Theorem6AbsoluteCompressor) {
-  const auto check = [](const Problem& problem, double lambda, double slack) {
+  const auto check = [](const ConvexProblem& problem, double lambda, double slack) {
     const Trace t = trace_of(problem, 0.5);
     expect_step_at_most(0.5, t);
     const double gap = std::max(0.0, t.f[0] - t.f_star), T = kRounds;
@@ -163,7 +163,8 @@ TEST(NonConvexTheory, Lemma13MemoryOfAContraction) {
 
 // Lemma 15: one step of the virtual iterate, in every round.
 TEST(ConvexTheory, Lemma15OneStep) {
-  for (const Problem& problem : {logistic(5, "kind = 'top_k'\nk = 11"), logistic(5, threshold_rule(0.02)), spheres(threshold_rule(3))}) {
+  for (const ConvexProblem& problem :
+       {logistic(5, "kind = 'top_k'\nk = 11"), logistic(5, threshold_rule(0.02)), spheres(threshold_rule(3))}) {
     const Trace t = trace_of(problem, 0.25);
     expect_step_at_most(0.25, t);
     double tightest = 0;
@@ -180,7 +181,7 @@ TEST(ConvexTheory, Lemma15OneStep) {
 // Theorem 4, mu > 0, absolute compressor; D does not enter, as M = 0. Its mu is that of the clients, l2 for the logistic problem, whose
 // sum converges much faster than exp(-gamma mu T / 2).
 TEST(ConvexTheory, Theorem4StronglyConvex) {
-  const auto check = [](const Problem& problem, double lambda, double slack) {
+  const auto check = [](const ConvexProblem& problem, double lambda, double slack) {
     const Trace t = trace_of(problem, 0.25);
     expect_step_at_most(0.25, t);
     const double T = kRounds, far = t.virtual_distance_sq[0] / t.step * std::exp(-t.step * t.mu * T / 2);

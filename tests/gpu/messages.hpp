@@ -10,7 +10,7 @@
 #include "compressors/conversation.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
 #endif
@@ -34,20 +34,20 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   const std::unique_ptr<Compressor<T>> op =
       make_part<Compressor<T>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu, kPrecisionOf<T>);
   scope = op->adapt(scope);
-  Block<T> block(K, scope.P, pattern);
+  TestBlock<T> block(K, scope.P, pattern);
   std::vector<std::uint32_t> clients(K);
   for (std::uint32_t k = 0; k < K; ++k) clients[k] = 10 + 3 * k;
   const std::size_t L = op->client_state_size(scope);
   const std::vector<T> before(K * L, T(0));
   std::vector<T> after(K * L);
-  Conversation<T> talk(*op, scope, 42);
-  talk.open(3);
-  talk.speak(block.exec,
-             {.clients = clients,
-              .input = block.input(2),
-              .remembered = rows_view<const T>(before.data(), K, L),
-              .remember = rows_view(after.data(), K, L)},
-             block.out());
+  Conversation<T> conversation(*op, scope, 42);
+  conversation.open(3);
+  conversation.send(block.exec,
+                    {.clients = clients,
+                     .input = block.input(2),
+                     .remembered = rows_view<const T>(before.data(), K, L),
+                     .remember = rows_view(after.data(), K, L)},
+                    block.out());
   return std::move(block.payloads);
 }
 

@@ -19,7 +19,7 @@
 #include "fl_core/message/payload_ops.hpp"
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "tests/compressors/operator_case.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
@@ -40,13 +40,13 @@ constexpr bool kEmulated = false;
 using Settings = std::vector<std::pair<std::string, Value>>;
 
 // An operator with some of its options.
-struct Case {
+struct OperatorCase {
   std::string label, name;
   Settings settings;
   // Many small kernels, one segment after another: emulated on short vectors alone.
   [[nodiscard]] bool is_slow() const { return name == "accordion" || name == "lgreco" || name == "induced"; }
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.label; }
+void PrintTo(const OperatorCase& c, std::ostream* out) { *out << c.label; }
 
 // { kind = name, key = value, ... }
 Value part(const char* name, const Settings& settings = {}) {
@@ -72,7 +72,7 @@ struct Outcome {
 
 // One block of clients: K x P inputs, p = 1 * e + 0.5 * g, the state written over e. With more terms, those of other clients' g as well.
 template <class T>
-struct Block {
+struct ParityBlock {
   std::uint32_t K;
   std::size_t P;
   std::vector<T> e, g;  // [K,P]
@@ -81,8 +81,8 @@ struct Block {
 };
 
 template <class T>
-Block<T> make_block(Pattern pattern, std::uint32_t K, std::size_t P) {
-  Block<T> block{K, P, {}, {}, {}, {}, 2};
+ParityBlock<T> make_block(Pattern pattern, std::uint32_t K, std::size_t P) {
+  ParityBlock<T> block{K, P, {}, {}, {}, {}, 2};
   for (std::uint32_t k = 0; k < K; ++k) {
     const RandomStream stream(7, k, 0);
     for (std::size_t j = 0; j < P; ++j) {
@@ -112,7 +112,7 @@ std::vector<U> fetch(const Buffer<U>& buffer) {
 
 // One round, or two where something is remembered; the mean of a phase is the first client's message.
 template <class T>
-Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, StateRule rule, const Block<T>& block) {
+Outcome<T> compress_on(Device device, const OperatorCase& tested, const Scope& wanted, StateRule rule, const ParityBlock<T>& block) {
   const auto op =
       make_part<Compressor<T>>("compressor", tested.name, test::compressor_options(tested.name, tested.settings), device, kPrecisionOf<T>);
   const Scope scope = op->adapt(wanted);
@@ -131,26 +131,26 @@ Outcome<T> compress_on(Device device, const Case& tested, const Scope& wanted, S
   const std::size_t L = op->client_state_size(scope);
   Buffer<T> before(block.K * L, device), after(block.K * L, device);
   std::vector<T> estimate(block.P);
-  Conversation<T> talk(*op, scope, 42);
+  Conversation<T> conversation(*op, scope, 42);
 
   Outcome<T> outcome;
   std::vector<Payload<T>> messages(block.K);
   std::vector<Payload<T>*> pointers;
   for (Payload<T>& message : messages) pointers.push_back(&message);
   for (std::uint32_t round = 3; round < (L > 0 ? 5u : 4u); ++round) {
-    for (talk.open(round); !talk.is_over();) {
-      talk.speak(exec,
-                 {.clients = block.clients,
-                  .input = input,
-                  .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
-                  .remembered = {before.data(), rows.data(), block.K, L, L},
-                  .remember = {after.data(), rows.data(), block.K, L, L}},
-                 pointers);
+    for (conversation.open(round); !conversation.is_over();) {
+      conversation.send(exec,
+                        {.clients = block.clients,
+                         .input = input,
+                         .state = {rule, {e.data(), rows.data(), block.K, block.P, block.P}},
+                         .remembered = {before.data(), rows.data(), block.K, L, L},
+                         .remember = {after.data(), rows.data(), block.K, L, L}},
+                        pointers);
       for (const Payload<T>& message : messages) cuda::copy_payload(message, outcome.messages.emplace_back(), nullptr);
       const Payload<T>& first = *(outcome.messages.end() - block.K);
       std::vector<T> mean(first.length);
-      if (talk.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
-      talk.hear(mean, estimate);
+      if (conversation.num_phases() > 1) std::copy_n(first.value.data(), first.num_sent, mean.begin());
+      conversation.receive(mean, estimate);
     }
     before.swap(after);
   }
@@ -218,14 +218,14 @@ std::vector<Scope> scopes_of(std::size_t P) {
   return scopes;
 }
 
-class GpuParity : public testing::TestWithParam<Case> {
+class GpuParity : public testing::TestWithParam<OperatorCase> {
  protected:
   void SetUp() override {
     if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   }
   template <class T>
   void compare(Pattern pattern, std::uint32_t K, std::size_t P) {
-    const Block<T> block = make_block<T>(pattern, K, P);
+    const ParityBlock<T> block = make_block<T>(pattern, K, P);
     for (const Scope& scope : scopes_of(P))
       for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
         if (rule == StateRule::zero_where_sent && GetParam().name == "stc") continue;
@@ -274,7 +274,7 @@ TEST_P(GpuParity, SameBytesOnNastyNumbers) {
 
 TEST(GpuInputs, HaveOneToFourTerms) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
-  const auto compare = [](const Case& tested, auto block) {
+  const auto compare = [](const OperatorCase& tested, auto block) {
     for (const Scope& scope : scopes_of(block.P))
       for (block.num_terms = 1; block.num_terms <= 4; ++block.num_terms) {
         SCOPED_TRACE(testing::Message() << tested.label << ", P = " << block.P << ", terms " << block.num_terms << ", segments "
@@ -303,18 +303,18 @@ TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
   const auto sampled = [](double tolerance, std::int64_t rounds) {
     return Settings{{"ratio", Value{0.03}}, {"tolerance", Value{tolerance}}, {"rounds", Value{rounds}}};
   };
-  const std::vector<Case> cases = {{"drive", "drive", {}},
-                                   {"eden", "eden", {}},
-                                   {"dgc_sampled", "dgc_sampled", sampled(0.3, 10)},
-                                   {"dgc_precise", "dgc_sampled", sampled(0.02, 7)},
-                                   {"dgc_estimate", "dgc_sampled", sampled(0.3, 0)},
-                                   {"dgc_below_zero", "dgc_sampled", sampled(0.99, 3)}};
-  for (const Case& tested : cases)
+  const std::vector<OperatorCase> cases = {{"drive", "drive", {}},
+                                           {"eden", "eden", {}},
+                                           {"dgc_sampled", "dgc_sampled", sampled(0.3, 10)},
+                                           {"dgc_precise", "dgc_sampled", sampled(0.02, 7)},
+                                           {"dgc_estimate", "dgc_sampled", sampled(0.3, 0)},
+                                           {"dgc_below_zero", "dgc_sampled", sampled(0.99, 3)}};
+  for (const OperatorCase& tested : cases)
     for (const Pattern pattern : {Pattern::uniform, Pattern::ties, Pattern::sparse})
       for (const Scope& scope : {make_scope(table, ScopeKind::tensor, 0, {"third"}), make_scope(table, ScopeKind::model, 0, {})}) {
         SCOPED_TRACE(testing::Message() << tested.label << ", pattern " << static_cast<int>(pattern) << ", segments "
                                         << scope.segments.size());
-        const Block<float> block = make_block<float>(pattern, 3, scope.P);
+        const ParityBlock<float> block = make_block<float>(pattern, 3, scope.P);
         const StateRule rule = pattern == Pattern::ties ? StateRule::none : StateRule::residual;
         const auto cpu = compress_on(Device::cpu, tested, scope, rule, block);
         expect_same(cpu, compress_on(Device::cuda, tested, scope, rule, block));
@@ -322,8 +322,8 @@ TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
 }
 
 // Every operator with its defaults but those that decompose matrices, and some with options that take other paths.
-std::vector<Case> operators_with_the_same_bytes() {
-  std::vector<Case> cases;
+std::vector<OperatorCase> operators_with_the_same_bytes() {
+  std::vector<OperatorCase> cases;
   for (const std::string& name : Registry::instance().names("compressor"))
     if (name != "powersgd" && name != "absolute_low_rank" && name != "rank_r_svd" && name != "gradzip") cases.push_back({name, name, {}});
   const auto number = [](double x) { return Value{x}; };
@@ -354,7 +354,7 @@ TEST(GpuRegistry, EveryCompressorExistsOnBothDevices) {
 }
 
 // Operators of matrices, which are decomposed or multiplied: devices differ by rounding alone.
-class GpuMatrices : public testing::TestWithParam<Case> {
+class GpuMatrices : public testing::TestWithParam<OperatorCase> {
  protected:
   void SetUp() override {
     if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
@@ -374,7 +374,7 @@ class GpuMatrices : public testing::TestWithParam<Case> {
     LayerTable table;
     table.layers = {{"weight", 0, 17, 5}, {"bias", 85, 5, 1}, {"head", 90, 4, 6}};
     const Scope wanted = make_scope(table, ScopeKind::tensor, 0, {});
-    const Block<T> block = make_block<T>(pattern, K, wanted.P);
+    const ParityBlock<T> block = make_block<T>(pattern, K, wanted.P);
     SCOPED_TRACE(testing::Message() << "pattern " << static_cast<int>(pattern) << ", K = " << K << ", rule " << static_cast<int>(rule));
     const auto on = [&](Device device) { return compress_on(device, GetParam(), wanted, rule, block); };
     const Outcome<T> cpu = on(Device::cpu), gpu = on(Device::cuda);
@@ -418,7 +418,7 @@ TEST_P(GpuMatrices, AgreeUpToRounding) {
     compare<double>(pattern, 3, StateRule::residual);
 }
 
-std::vector<Case> operators_of_matrices() {
+std::vector<OperatorCase> operators_of_matrices() {
   const Value two = part("rank_r_svd"), one = part("rank_r_svd", {{"rank", Value{std::int64_t{1}}}});
   return {{"powersgd", "powersgd", {}},
           {"rank_r_svd", "rank_r_svd", {}},

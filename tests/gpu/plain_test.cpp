@@ -218,7 +218,7 @@ TEST_F(GpuOwnMemory, HoldsARunThatStopsAndGoesOn) {
   fs::remove_all(name);
 }
 
-// Rows that the GPU has no room for lie in the page file, and checkpoints speak of it.
+// Rows that the GPU has no room for lie in the page file, and checkpoints refer to it.
 TEST_F(GpuOwnMemory, PagesStateAndGoesOn) {
   std::string name = (fs::temp_directory_path() / "fedbits_gpu_plain_XXXXXX").string();
   ASSERT_NE(::mkdtemp(name.data()), nullptr);

@@ -89,7 +89,7 @@ TEST_F(GpuState, IsTheSameWherePartOfItIsInAFile) {
   EXPECT_FALSE(much->reads_ahead());
   auto little = table_of(paging(true), much->least_bytes() + 2 * much->client_bytes());
   EXPECT_TRUE(little->reads_ahead());
-  EXPECT_EQ(little->num_seats(), kCohort + 3);
+  EXPECT_EQ(little->num_frames(), kCohort + 3);
   std::mt19937 random(3);
   std::vector<std::uint32_t> cohort = draw(random);
   for (std::uint32_t round = 1; round <= 30; ++round) {

@@ -29,20 +29,37 @@ using cuda::Way;
 using test::in_each_order;
 
 // What the vectors are like, and what the sample of them leads to.
-enum class Shape { uniform, rising, falling, seen_only, unseen_only, some_unseen, equal, zeros, few, ties, nan, infinite, denormal, alike };
-constexpr Shape kShapes[] = {Shape::uniform,     Shape::rising,   Shape::falling,  Shape::seen_only, Shape::unseen_only,
-                             Shape::some_unseen, Shape::equal,    Shape::zeros,    Shape::few,       Shape::ties,
-                             Shape::nan,         Shape::infinite, Shape::denormal, Shape::alike};
-// Under the sanitizers one shape for each way.
-bool is_left_out(Shape shape) {
-  return test::kSanitized && shape != Shape::ties && shape != Shape::seen_only && shape != Shape::unseen_only && shape != Shape::few;
+enum class SampledInput {
+  uniform,
+  rising,
+  falling,
+  seen_only,
+  unseen_only,
+  some_unseen,
+  equal,
+  zeros,
+  few,
+  ties,
+  nan,
+  infinite,
+  denormal,
+  alike
+};
+constexpr SampledInput kSampledInputs[] = {
+    SampledInput::uniform,     SampledInput::rising,   SampledInput::falling,  SampledInput::seen_only, SampledInput::unseen_only,
+    SampledInput::some_unseen, SampledInput::equal,    SampledInput::zeros,    SampledInput::few,       SampledInput::ties,
+    SampledInput::nan,         SampledInput::infinite, SampledInput::denormal, SampledInput::alike};
+// Under the sanitizers one input for each way.
+bool is_left_out(SampledInput input) {
+  return test::kSanitized && input != SampledInput::ties && input != SampledInput::seen_only && input != SampledInput::unseen_only &&
+         input != SampledInput::few;
 }
-const char* to_string(Shape shape) {
+const char* to_string(SampledInput input) {
   constexpr const char* kNames[] = {"uniform", "rising", "falling", "seen_only", "unseen_only", "some_unseen", "equal",
                                     "zeros",   "few",    "ties",    "nan",       "infinite",    "denormal",    "alike"};
-  return kNames[static_cast<std::size_t>(shape)];
+  return kNames[static_cast<std::size_t>(input)];
 }
-[[maybe_unused]] void PrintTo(Shape shape, std::ostream* out) { *out << to_string(shape); }
+[[maybe_unused]] void PrintTo(SampledInput input, std::ostream* out) { *out << to_string(input); }
 
 // Whether element i of a segment is looked at for its bound.
 bool is_sampled(const cuda::Sample& sample, std::size_t i) {
@@ -52,25 +69,25 @@ bool is_sampled(const cuda::Sample& sample, std::size_t i) {
 }
 
 template <class T>
-T number(Shape shape, std::uint64_t word, std::size_t i, std::size_t size, const cuda::Sample& sample) {
+T number(SampledInput input, std::uint64_t word, std::size_t i, std::size_t size, const cuda::Sample& sample) {
   using Limits = std::numeric_limits<T>;
   const T u = static_cast<T>(static_cast<double>(word >> 11) * 0x1p-53), sign = word % 2 == 0 ? T(1) : T(-1);
   const auto place = static_cast<T>(i + 1) / static_cast<T>(size);
-  switch (shape) {
-    case Shape::uniform: return sign * u;
-    case Shape::rising: return sign * place;
-    case Shape::falling: return sign * (T(2) - place);
-    case Shape::seen_only: return sign * (is_sampled(sample, i) ? 100 + u : u);
-    case Shape::unseen_only: return sign * (is_sampled(sample, i) ? u : 100 + u);
-    case Shape::some_unseen: return sign * (word % 8 == 0 && !is_sampled(sample, i) ? 100 + u : u);
-    case Shape::equal: return sign * T(0.25);
-    case Shape::zeros: return sign * T(0);
-    case Shape::few: return word % 1009 == 0 ? u : sign * T(0);
-    case Shape::ties: return sign * std::floor(150 * u);
-    case Shape::nan: return word % 97 == 0 ? Limits::quiet_NaN() : sign * u;
-    case Shape::infinite: return word % 43 == 0 ? sign * Limits::infinity() : sign * u;
-    case Shape::denormal: return sign * u * Limits::min();
-    case Shape::alike: return sign * (i / 64 % 50 == 0 ? 10 + u : u);  // large ones side by side
+  switch (input) {
+    case SampledInput::uniform: return sign * u;
+    case SampledInput::rising: return sign * place;
+    case SampledInput::falling: return sign * (T(2) - place);
+    case SampledInput::seen_only: return sign * (is_sampled(sample, i) ? 100 + u : u);
+    case SampledInput::unseen_only: return sign * (is_sampled(sample, i) ? u : 100 + u);
+    case SampledInput::some_unseen: return sign * (word % 8 == 0 && !is_sampled(sample, i) ? 100 + u : u);
+    case SampledInput::equal: return sign * T(0.25);
+    case SampledInput::zeros: return sign * T(0);
+    case SampledInput::few: return word % 1009 == 0 ? u : sign * T(0);
+    case SampledInput::ties: return sign * std::floor(150 * u);
+    case SampledInput::nan: return word % 97 == 0 ? Limits::quiet_NaN() : sign * u;
+    case SampledInput::infinite: return word % 43 == 0 ? sign * Limits::infinity() : sign * u;
+    case SampledInput::denormal: return sign * u * Limits::min();
+    case SampledInput::alike: return sign * (i / 64 % 50 == 0 ? 10 + u : u);  // large ones side by side
   }
   return 0;
 }
@@ -79,18 +96,18 @@ struct Selection {
   std::uint32_t K = 1;
   Scope scope;
   std::vector<std::uint32_t> k;  // [S]
-  Shape shape = Shape::uniform;
+  SampledInput input = SampledInput::uniform;
   int terms = 2;
   TieRule ties = TieRule::lowest_index;
   StateRule rule = StateRule::residual;
   bool in_place = true;  // the state lies over the first term
 };
 
-Selection of_segment(std::size_t size, std::size_t k, Shape shape) {
+Selection of_segment(std::size_t size, std::size_t k, SampledInput input) {
   Selection c;
   c.scope = test::model_scope(size);
   c.k = {static_cast<std::uint32_t>(k)};
-  c.shape = shape;
+  c.input = input;
   return c;
 }
 
@@ -111,7 +128,7 @@ class Placed {
         const Segment& segment = c.scope.segments[s];
         const cuda::Sample sample = cuda::sample_of(segment.size(), c.k[s]);
         for (std::size_t i = 0; i < segment.size(); ++i) {
-          const T v = number<T>(c.shape, hash64(7 + k, segment.begin + i), i, segment.size(), sample);
+          const T v = number<T>(c.input, hash64(7 + k, segment.begin + i), i, segment.size(), sample);
           half[k * P_ + segment.begin + i] = c.terms == 1 ? v : v / 2;
         }
       }
@@ -198,7 +215,7 @@ void expect_same_answers(const Answer<T>& cpu, const Answer<T>& gpu) {
 
 template <class T>
 void expect_parity(const Selection& c) {
-  SCOPED_TRACE(testing::Message() << to_string(c.shape) << ", K = " << c.K << ", P = " << c.scope.P << ", k = " << c.k[0] << ", terms "
+  SCOPED_TRACE(testing::Message() << to_string(c.input) << ", K = " << c.K << ", P = " << c.scope.P << ", k = " << c.k[0] << ", terms "
                                   << c.terms << ", ties " << static_cast<int>(c.ties) << ", rule " << static_cast<int>(c.rule)
                                   << (c.in_place ? ", in place" : "") << ", " << 8 * sizeof(T) << " bits");
   const Answer<T> cpu = Placed<T>(c, Device::cpu).compress();
@@ -213,10 +230,10 @@ class GpuTopK : public testing::Test {
 };
 
 TEST_F(GpuTopK, IsTheCpusWhateverTheSampleSays) {
-  for (const Shape shape : kShapes)
+  for (const SampledInput input : kSampledInputs)
     for (const TieRule ties : {TieRule::lowest_index, TieRule::all_ties}) {
-      if (is_left_out(shape)) continue;
-      Selection c = of_segment(17003, 170, shape);
+      if (is_left_out(input)) continue;
+      Selection c = of_segment(17003, 170, input);
       c.ties = ties;
       expect_parity<float>(c);
       if (ties == TieRule::lowest_index) expect_parity<double>(c);
@@ -226,17 +243,17 @@ TEST_F(GpuTopK, IsTheCpusWhateverTheSampleSays) {
 TEST_F(GpuTopK, IsTheCpusOnSizesAroundTheBoundAndForEveryCount) {
   for (const std::size_t size :
        {cuda::kMostUnlisted - 1, cuda::kMostUnlisted, cuda::kMostUnlisted + 1, std::size_t{20480}, std::size_t{40001}})
-    expect_parity<float>(of_segment(size, size / 100, Shape::uniform));
+    expect_parity<float>(of_segment(size, size / 100, SampledInput::uniform));
   for (const std::size_t k : {0, 1, 2, 33, 2400, 2500, 2501, 20000, 20001})
-    for (const Shape shape : {Shape::uniform, Shape::ties})
-      if (!is_left_out(shape)) expect_parity<float>(of_segment(20001, k, shape));
+    for (const SampledInput input : {SampledInput::uniform, SampledInput::ties})
+      if (!is_left_out(input)) expect_parity<float>(of_segment(20001, k, input));
 }
 
 // Small segments, large ones of which nothing or all is sent, and some whose candidates are found, with gaps between them.
-Selection mixed(Shape shape, std::uint32_t K) {
+Selection mixed(SampledInput input, std::uint32_t K) {
   Selection c;
   c.K = K;
-  c.shape = shape;
+  c.input = input;
   const auto add = [&c](std::size_t size, std::size_t k) {
     c.scope.segments.push_back({c.scope.P, c.scope.P + size, size, 1});
     c.k.push_back(static_cast<std::uint32_t>(k));
@@ -256,29 +273,29 @@ Selection mixed(Shape shape, std::uint32_t K) {
 }
 
 TEST_F(GpuTopK, IsTheCpusWhereSegmentsAreOfSeveralKinds) {
-  for (const Shape shape : {Shape::uniform, Shape::few, Shape::unseen_only})
-    if (!is_left_out(shape)) expect_parity<float>(mixed(shape, 1));
-  expect_parity<double>(mixed(Shape::seen_only, 2));
+  for (const SampledInput input : {SampledInput::uniform, SampledInput::few, SampledInput::unseen_only})
+    if (!is_left_out(input)) expect_parity<float>(mixed(input, 1));
+  expect_parity<double>(mixed(SampledInput::seen_only, 2));
 }
 
 TEST_F(GpuTopK, IsTheCpusForEveryStateAndNumberOfTerms) {
   for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent})
     for (const bool in_place : {true, false})
-      for (const Shape shape : {Shape::uniform, Shape::seen_only, Shape::unseen_only}) {
-        if (is_left_out(shape)) continue;
-        Selection c = of_segment(18001, 200, shape);
+      for (const SampledInput input : {SampledInput::uniform, SampledInput::seen_only, SampledInput::unseen_only}) {
+        if (is_left_out(input)) continue;
+        Selection c = of_segment(18001, 200, input);
         c.K = 2;
         c.rule = rule;
         c.in_place = in_place;
         if (rule != StateRule::none || in_place) expect_parity<float>(c);
       }
   for (int terms = 1; terms <= 4; ++terms) {
-    Selection c = of_segment(16500, 150, Shape::uniform);
+    Selection c = of_segment(16500, 150, SampledInput::uniform);
     c.terms = terms;
     expect_parity<float>(c);
     expect_parity<double>(c);
   }
-  Selection c = of_segment(17000, 100, Shape::ties);
+  Selection c = of_segment(17000, 100, SampledInput::ties);
   c.K = 5;
   expect_parity<float>(c);
 }
@@ -286,14 +303,14 @@ TEST_F(GpuTopK, IsTheCpusForEveryStateAndNumberOfTerms) {
 // Every way that a segment can go is gone.
 template <class T>
 void expect_ways() {
-  const std::vector<std::pair<Shape, Way>> expected = {
-      {Shape::uniform, Way::candidates},  {Shape::ties, Way::candidates},      {Shape::nan, Way::candidates},
-      {Shape::rising, Way::candidates},   {Shape::alike, Way::candidates},     {Shape::few, Way::and_zeros},
-      {Shape::zeros, Way::and_zeros},     {Shape::seen_only, Way::too_few},    {Shape::equal, Way::too_many},
-      {Shape::denormal, Way::candidates}, {Shape::unseen_only, Way::too_many}, {Shape::some_unseen, Way::too_many}};
-  for (const auto& [shape, way] : expected) {
-    SCOPED_TRACE(to_string(shape));
-    Selection c = of_segment(50000, 500, shape);
+  const std::vector<std::pair<SampledInput, Way>> expected = {
+      {SampledInput::uniform, Way::candidates},  {SampledInput::ties, Way::candidates},      {SampledInput::nan, Way::candidates},
+      {SampledInput::rising, Way::candidates},   {SampledInput::alike, Way::candidates},     {SampledInput::few, Way::and_zeros},
+      {SampledInput::zeros, Way::and_zeros},     {SampledInput::seen_only, Way::too_few},    {SampledInput::equal, Way::too_many},
+      {SampledInput::denormal, Way::candidates}, {SampledInput::unseen_only, Way::too_many}, {SampledInput::some_unseen, Way::too_many}};
+  for (const auto& [input, way] : expected) {
+    SCOPED_TRACE(to_string(input));
+    Selection c = of_segment(50000, 500, input);
     c.K = 2;
     for (const Found& found : Placed<T>(c, Device::cuda).found()) {
       EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(way)) << found.num_candidates << " candidates";
@@ -304,17 +321,17 @@ void expect_ways() {
 TEST_F(GpuTopK, GoesEveryWay) {
   expect_ways<float>();
   expect_ways<double>();
-  const std::vector<Found> found = Placed<float>(mixed(Shape::uniform, 1), Device::cuda).found();
+  const std::vector<Found> found = Placed<float>(mixed(SampledInput::uniform, 1), Device::cuda).found();
   std::set<std::size_t> listed;
   for (std::size_t s = 0; s < found.size(); ++s)
     if (found[s].way != Way::not_listed) listed.insert(s);
   EXPECT_EQ(listed, (std::set<std::size_t>{2, 5}));
-  EXPECT_TRUE(Placed<float>(of_segment(cuda::kMostUnlisted, 100, Shape::uniform), Device::cuda).found().empty());
+  EXPECT_TRUE(Placed<float>(of_segment(cuda::kMostUnlisted, 100, SampledInput::uniform), Device::cuda).found().empty());
 }
 
 TEST_F(GpuTopK, TakesAFewTimesKCandidates) {
   for (const std::size_t k : {20, 100, 200, 1000, 2000, 12000}) {
-    const Selection c = of_segment(100000, k, Shape::uniform);
+    const Selection c = of_segment(100000, k, SampledInput::uniform);
     const Found found = Placed<float>(c, Device::cuda).found().at(0);
     EXPECT_EQ(static_cast<int>(found.way), static_cast<int>(Way::candidates));
     EXPECT_GE(found.num_candidates, k);

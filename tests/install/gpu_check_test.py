@@ -82,7 +82,7 @@ case "$1" in
   rounds) echo terminate called; exit 134 ;;
 esac
 """
-RIVALS = r"""#!/bin/sh
+BASELINES = r"""#!/bin/sh
 case "$2" in
   loop) echo '{"name": "loop: CNN", "value": 100, "unit": "us/client-step"}' ;;
   jax) echo '{"name": "jax", "why": "No module named jax"}' ;;
@@ -118,7 +118,7 @@ class Build:
         self.folder = pathlib.Path(folder)
         self.tools = self.folder / "tools"
         self.tools.mkdir()
-        files = {"fedbits": FEDBITS, "fedbits_gpu_parity": PARITY, "gpu_bench": BENCH, "rivals": RIVALS}
+        files = {"fedbits": FEDBITS, "fedbits_gpu_parity": PARITY, "gpu_bench": BENCH, "baselines": BASELINES}
         if tools:
             files.update({"tools/compute-sanitizer": SANITIZER, "tools/ncu": NCU, "tools/nvidia-smi": "#!/bin/sh\necho 'Fake GPU, 9.0, 1.0, 80 GiB'\n"})
         for name, text in files.items():
@@ -129,7 +129,7 @@ class Build:
 
     def start(self, *options):
         command = ["bash", str(SOURCE / "bench" / "gpu_check.sh"), str(self.folder), "--json", str(self.folder / "table.json"), "--python",
-                   str(self.folder / "rivals"), "--test-limit", "6", *options]
+                   str(self.folder / "baselines"), "--test-limit", "6", *options]
         environment = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}", "FEDBITS_PYTHON": sys.executable}
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 

@@ -47,9 +47,9 @@ class WrongType final : public Measure<T> {
 };
 // Has the same column as update_cosine of the examples.
 template <class T>
-class Rival final : public Measure<T> {
+class Duplicate final : public Measure<T> {
  public:
-  explicit Rival(const NoOptions&) {}
+  explicit Duplicate(const NoOptions&) {}
   [[nodiscard]] std::vector<MeasureColumn> columns() const override { return {column_named("update_cosine")}; }
   void measure(const MeasureView<T>&, MeasureRow& row) override { row.set("update_cosine", 0.5); }
 };
@@ -74,7 +74,7 @@ FL_BAD(10);
 FL_BAD(11);
 FL_REGISTER_MEASURE(Undeclared, NoOptions, "undeclared", "sets what it does not declare", "");
 FL_REGISTER_MEASURE(WrongType, NoOptions, "wrong_type", "counts where it declares a real number", "");
-FL_REGISTER_MEASURE(Rival, NoOptions, "rival", "has a column of another measure", "");
+FL_REGISTER_MEASURE(Duplicate, NoOptions, "duplicate", "has a column of another measure", "");
 
 }  // namespace
 }  // namespace fl

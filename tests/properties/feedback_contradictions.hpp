@@ -77,8 +77,8 @@ inline std::vector<BrokenNeed> broken_needs(const FeedbackNeeds& needs) {
   return all;
 }
 
-// What stands around a feedback: local work and operators that it goes together with.
-inline std::vector<std::string> surroundings_of(const FeedbackCase& one, const FeedbackNeeds& needs) {
+// Returns settings with which a feedback runs: local work and operators that it can be combined with.
+inline std::vector<std::string> settings_of(const FeedbackCase& one, const FeedbackNeeds& needs) {
   std::vector<std::string> settings = {"feedback.up.kind='" + one.name + "'"};
   if (!one.option.empty()) settings.push_back("feedback.up." + one.option + "='" + one.value + "'");
   if (!needs.local_kind.empty()) settings.push_back("local.kind='" + needs.local_kind + "'");
@@ -95,7 +95,7 @@ inline std::vector<BrokenCase> feedback_contradictions(const Tables& base) {
   for (const FeedbackCase& one : feedback_cases()) {
     const FeedbackNeeds needs = needs_of(one);
     for (const BrokenNeed& broken : broken_needs(needs)) {
-      std::vector<std::string> settings = surroundings_of(one, needs);
+      std::vector<std::string> settings = settings_of(one, needs);
       settings.push_back(broken.setting);
       const std::string name = one.name + (one.option.empty() ? "" : " with " + one.option + " = " + one.value);
       cases.push_back({"feedback " + name + " and " + broken.setting, text_of(base), {broken.error}, "", settings});

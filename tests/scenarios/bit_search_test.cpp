@@ -12,7 +12,7 @@ namespace {
 template <class Bits>
 int search_all(BitSearch& search, const Bits& bits) {
   int steps = 0;
-  for (; search.goes_on(); ++steps) search.hear({bits(search.value())});
+  for (; search.goes_on(); ++steps) search.observe({bits(search.value())});
   return steps;
 }
 
@@ -57,11 +57,11 @@ TEST(BitSearch, StopsWhereBitsNeverCrossTheTarget) {
 // Two standard errors of the mean difference: differences -30, 0, 30 + 35 have a mean of 35/3 and a deviation of 48.6.
 TEST(BitSearch, TheToleranceIsThatOfTheSeeds) {
   BitSearch search({1000, 1000, 1000});
-  search.hear({970, 1000, 1065});
+  search.observe({970, 1000, 1065});
   EXPECT_NEAR(search.matched().deviation, 35.0 / 3000, 1e-12);
   EXPECT_NEAR(search.matched().tolerance, 2 * 48.5626743 / std::sqrt(3.0) / 1000, 1e-6);
   BitSearch same({1000, 2000});
-  same.hear({1010, 2010});
+  same.observe({1010, 2010});
   EXPECT_EQ(same.matched().tolerance, kMatchTolerance) << "differences that agree have no error";
 }
 

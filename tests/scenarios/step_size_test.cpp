@@ -317,12 +317,13 @@ TEST_F(TheoryOfScenarios, TheFactsAreThoseOfTheScenario) {
 
 // The step of the theorem is one under which the theorem's bound is drawn, and holds.
 TEST_F(TheoryOfScenarios, RunsWithTheStepOfTheTheoremStayBelowTheirBounds) {
-  struct Case {
+  struct TheoremCase {
     std::string up, feedback;
     int theorem;
   };
-  for (const Case& c : {Case{"kind = 'identity'", "none", 8}, Case{"kind = 'identity'", "ef14", 8},
-                        Case{"kind = 'hard_threshold'\nthreshold = 0.01", "ef14", 6}, Case{"kind = 'top_k'\nratio = 0.5", "ef14", 7}}) {
+  for (const TheoremCase& c :
+       {TheoremCase{"kind = 'identity'", "none", 8}, TheoremCase{"kind = 'identity'", "ef14", 8},
+        TheoremCase{"kind = 'hard_threshold'\nthreshold = 0.01", "ef14", 6}, TheoremCase{"kind = 'top_k'\nratio = 0.5", "ef14", 7}}) {
     ScenarioText s = a9a(400, "l2 = 'L/100'");
     s.rounds = 100;
     s.start = "kind = 'zero'\nshift = 0.3";
@@ -344,14 +345,14 @@ TEST_F(TheoryOfScenarios, RunsWithTheStepOfTheTheoremStayBelowTheirBounds) {
 // (1/T) sum_t |grad f(x_t)|^2 <= 2 V_0 / (gamma T), with V_0 = f(x_0) - f* plus what the first messages left out: the theorems of methods
 // with shifts, each from estimates that are exact at first.
 TEST_F(TheoryOfScenarios, MethodsWithShiftsDescendAtTheStepOfTheirTheorem) {
-  struct Case {
+  struct ShiftCase {
     std::string up, feedback, local;
   };
-  for (const Case& c : {Case{"kind = 'top_k'\nk = 6", "kind = 'ef21'\ninit = 'dense'", "gradient"},
-                        Case{"kind = 'random_k'\nk = 12\nscaled = true", "kind = 'marina'\np = 0.1", "gradient_difference"},
-                        Case{"kind = 'random_k'\nk = 31\nscaled = true",
-                             "kind = 'dasha'\na = " + to_string(Value{1.0 / 7}) + "\ninit = 'dense'", "gradient"},
-                        Case{"kind = 'identity'", "kind = 'three_pc'\nvariant = 'lag'\nzeta = 1", "gradient"}}) {
+  for (const ShiftCase& c : {ShiftCase{"kind = 'top_k'\nk = 6", "kind = 'ef21'\ninit = 'dense'", "gradient"},
+                             ShiftCase{"kind = 'random_k'\nk = 12\nscaled = true", "kind = 'marina'\np = 0.1", "gradient_difference"},
+                             ShiftCase{"kind = 'random_k'\nk = 31\nscaled = true",
+                                       "kind = 'dasha'\na = " + to_string(Value{1.0 / 7}) + "\ninit = 'dense'", "gradient"},
+                             ShiftCase{"kind = 'identity'", "kind = 'three_pc'\nvariant = 'lag'\nzeta = 1", "gradient"}}) {
     ScenarioText s = a9a(400, "l2 = 'L/100'\nnonconvex = 0.05");
     s.rounds = 200;
     s.start = "kind = 'zero'\nshift = 0.3";

@@ -104,8 +104,8 @@ TEST(MessageReader, ReadsBytesAndNamesWhoseAreNoMessage) {
   const RoundView<double> round{run, order, {}};
   channel.compressor->compress(pool.exec(0), channel.context(round, 0, order.cohort), input, scope, {}, std::span(&target, 1));
   std::vector<std::byte> bytes;
-  const codec::Channel<double> spoken{&sent, &scope};
-  codec::encode<double>(std::span(&spoken, 1), bytes);
+  const codec::Channel<double> on_wire{&sent, &scope};
+  codec::encode<double>(std::span(&on_wire, 1), bytes);
 
   MessageReader<double> reader(exchange, pool);
   std::vector<ClientMessage<double>> messages(1);

@@ -184,7 +184,7 @@ class FourClients final : public CohortRunner<double> {
     if (rule.replaces()) state.declare({.name = kAbsentMean, .owner = SlotOwner::server});
     for (const auto& [client, round] : std::map<std::uint32_t, std::uint32_t>{{1, 2}, {2, 4}}) {
       clients.set_acknowledged(client, round);
-      memory.hear(round, std::span(&client, 1), std::vector<std::uint8_t>{1});
+      memory.receive(round, std::span(&client, 1), std::vector<std::uint8_t>{1});
     }
     for (std::uint32_t i = 0; i < 4; ++i)
       for (std::size_t j = 0; j < 3; ++j) clients.of_client("error", i)[j] = 1 + i;

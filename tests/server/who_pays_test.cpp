@@ -128,11 +128,11 @@ double value_of(const RunRecord& record, const std::string& name) {
 }
 
 TEST(WhoPays, EveryBitHasACause) {
-  struct Case {
+  struct CauseCase {
     std::string feedback, more, local = "kind = 'gradient'\nlearning_rate = 0.2\nbatch = 2";
     std::vector<std::string> causes;
   };
-  const std::vector<Case> cases = {
+  const std::vector<CauseCase> cases = {
       {.feedback = "kind = 'ef14'",
        .more = "",
        .causes = {"bits_up_channel_model", "bits_up_headers", "bits_down_model", "bits_down_changes", "bits_down_catch_up"}},
@@ -144,7 +144,7 @@ TEST(WhoPays, EveryBitHasACause) {
        .local = "kind = 'scaffold'\nsteps = 2\nbatch = 2\nlearning_rate = 0.1",
        .causes = {"bits_up_channel_model", "bits_up_channel_control", "bits_down_slots"}},
   };
-  for (const Case& c : cases) {
+  for (const CauseCase& c : cases) {
     ScenarioText s = test::problem(c.feedback);
     s.local = c.local;
     s.up = "kind = 'top_k'\nk = 1";

@@ -81,13 +81,13 @@ inline std::vector<std::string> suited_local_updates(const std::string& feedback
     const bool is_made_for = std::ranges::find(made_for, feedback) != made_for.end();
     if (!made_for.empty() && !is_made_for) continue;
     for (const Unit unit : update->units()) {
-      Surroundings around;
-      around.local_update = kind;
-      around.unit = unit;
-      around.channels = update->vectors();
-      around.computes_anywhere = update->traits().computes_anywhere;
-      around.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
-      if (!suits_local_work(needs, around)) continue;
+      FeedbackCombination combination;
+      combination.local_update = kind;
+      combination.unit = unit;
+      combination.channels = update->vectors();
+      combination.computes_anywhere = update->traits().computes_anywhere;
+      combination.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
+      if (!suits_local_work(needs, combination)) continue;
       suited.emplace_back(is_made_for ? 0 : kind == "gradient" ? 1 : kind == "sgd" ? 2 : 3, kind);
       break;
     }

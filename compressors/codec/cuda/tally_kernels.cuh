@@ -180,7 +180,7 @@ struct WarpSums {
 };
 
 // The gaps from .. from+127 of a piece, four to a lane.
-inline __device__ void add_block(const PositionPiece& piece, std::size_t from, WarpSums& sums) {
+inline __device__ void add_run_of_gaps(const PositionPiece& piece, std::size_t from, WarpSums& sums) {
   const unsigned lane = threadIdx.x % kWarp;
   const std::uint32_t width = piece.divisor == 0 ? 0 : floor_log2(piece.divisor - 1) + 1;
   const std::uint32_t short_ones = piece.divisor == 0 ? 0 : static_cast<std::uint32_t>((std::uint64_t{1} << width) - piece.divisor);
@@ -246,7 +246,7 @@ static __global__ void add_gaps(const PositionPiece* pieces, std::size_t num_pie
   for (std::size_t p = blockIdx.x; p < num_pieces; p += gridDim.x) {
     const PositionPiece piece = pieces[p];
     WarpSums sums{};
-    for (std::size_t from = warp * kGapsPerBlock; from < piece.count; from += kWarps * kGapsPerBlock) add_block(piece, from, sums);
+    for (std::size_t from = warp * kGapsPerBlock; from < piece.count; from += kWarps * kGapsPerBlock) add_run_of_gaps(piece, from, sums);
     shifted[warp][lane] = sums.shifted;
     if (lane == 0) of_warp[warp] = sums;
     __syncthreads();

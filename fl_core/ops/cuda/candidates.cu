@@ -129,7 +129,7 @@ __device__ unsigned rank_in_sample(const Sample& sample, const K* key, K middle,
 // A block per client and large segment. Only reads: the state row may lie over a term of the input.
 template <class T, int kTerms>
 __global__ void __launch_bounds__(kBlockThreads) sample_bounds(Affine<T> input, LargePlan large, Key<T>* bound) {
-  FL_BLOCK_MEMORY(Key<T>, key);
+  FL_SHARED_MEMORY(Key<T>, key);
   __shared__ RadixRoom room;
   __shared__ unsigned squares;
   const auto key_at = [key](std::size_t i, bool) { return key[i]; };
@@ -292,7 +292,7 @@ __device__ void choose_in_list(const List<T>& list, unsigned count, const LargeS
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock)
     choose_largest(std::size_t num_clients, ScopePlan plan, LargePlan large, TieRule ties, Lists<T> lists, unsigned most_held) {
-  FL_BLOCK_MEMORY(Key<T>, held);
+  FL_SHARED_MEMORY(Key<T>, held);
   __shared__ RadixRoom room;
   const std::size_t pieces = num_clients * large.num_segments;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {

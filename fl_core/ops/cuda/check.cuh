@@ -30,7 +30,7 @@ inline constexpr int kBlockThreads = 256;
 inline constexpr unsigned kWarp = 32, kAllLanes = 0xFFFFFFFFu;
 
 // How a kernel is started: Launch(exec, "name", blocks)(kernel<T>, arguments...). Kernels stride over their work, so that any number of
-// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_BLOCK_MEMORY.
+// pieces may be asked for; none starts nothing. with_shared(bytes) gives every block memory that it finds with FL_SHARED_MEMORY.
 class Launch {
  public:
   Launch(const Exec& exec, const char* name, std::size_t blocks, int threads = kBlockThreads, const char* file = __builtin_FILE(),
@@ -71,9 +71,9 @@ class Launch {
 
 // T* name: what Launch::with_shared gave the block, 16-byte aligned.
 #if defined(FL_CUDA_EMULATOR)
-#define FL_BLOCK_MEMORY(T, name) T* name = static_cast<T*>(::fl::emulator::block_memory())
+#define FL_SHARED_MEMORY(T, name) T* name = static_cast<T*>(::fl::emulator::shared_memory())
 #else
-#define FL_BLOCK_MEMORY(T, name)                                 \
+#define FL_SHARED_MEMORY(T, name)                                \
   extern __shared__ __align__(16) unsigned char block_memory_[]; \
   T* name = reinterpret_cast<T*>(block_memory_)
 #endif

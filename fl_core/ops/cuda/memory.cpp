@@ -70,7 +70,7 @@ class Memory {
     if (is_recording()) throw DeviceError("memory of the GPU cannot be taken while work is recorded");
     const std::scoped_lock lock(recording_mutex(), mutex_);  // marks and waits for them spoil what another thread records
     if (bytes > Pool::kLargestBlock) return zeroed(kind, ask_for(kind, bytes), bytes);
-    const Pool::Block block = block_of(kind, bytes);
+    const Pool::MemoryBlock block = block_of(kind, bytes);
     return block.is_zero ? block.memory : zeroed(kind, block.memory, bytes);
   }
   void free(Device kind, void* memory, std::size_t bytes) noexcept {
@@ -105,14 +105,14 @@ class Memory {
   static constexpr std::size_t kMostReserve = std::size_t{512} << 20;
   static constexpr std::size_t kReserveShare = 32;
 
-  [[nodiscard]] Pool::Block block_of(Device kind, std::size_t bytes) {
+  [[nodiscard]] Pool::MemoryBlock block_of(Device kind, std::size_t bytes) {
     Pool& own = pool(kind);
-    if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
+    if (const Pool::MemoryBlock found = own.take(bytes); found.memory != nullptr) return found;
     const std::size_t room = kind == Device::pinned ? Pool::kLargestChunk : left(kind);
     if (own.next_chunk(bytes, room) > room) {
       // Rather wait for what was given back than ask the driver for what it does not have.
       own.settle();
-      if (const Pool::Block found = own.take(bytes); found.memory != nullptr) return found;
+      if (const Pool::MemoryBlock found = own.take(bytes); found.memory != nullptr) return found;
     }
     const std::size_t chunk = own.next_chunk(bytes, kind == Device::pinned ? Pool::kLargestChunk : left(kind));
     own.add_chunk(zeroed(kind, ask_for(kind, chunk), chunk), chunk);

@@ -77,14 +77,14 @@ void Streams::forget(Mark& mark) {
   mark.clear();
 }
 
-Pool::Block Pool::take(std::size_t bytes) {
-  if (const Block found = find(bytes); found.memory != nullptr) return found;
+Pool::MemoryBlock Pool::take(std::size_t bytes) {
+  if (const MemoryBlock found = find(bytes); found.memory != nullptr) return found;
   collect();
   return find(bytes);
 }
 
 // The smallest that is large enough; what is left of it stays free.
-Pool::Block Pool::find(std::size_t bytes) {
+Pool::MemoryBlock Pool::find(std::size_t bytes) {
   const std::size_t need = rounded(bytes);
   const auto found = free_.lower_bound({need, nullptr});
   if (found == free_.end()) return {};

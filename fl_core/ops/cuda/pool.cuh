@@ -47,12 +47,12 @@ class Pool {
 
   explicit Pool(Streams& streams) : streams_(streams) {}
 
-  struct Block {
+  struct MemoryBlock {
     void* memory = nullptr;  // null: there is none of that size
     bool is_zero = false;
   };
   // bytes: 1 .. kLargestBlock.
-  [[nodiscard]] Block take(std::size_t bytes);
+  [[nodiscard]] MemoryBlock take(std::size_t bytes);
   void give_back(void* memory);
   // Makes what is waiting for the streams free; waits for them.
   void settle();
@@ -73,7 +73,7 @@ class Pool {
     std::vector<std::byte*> blocks;
     Streams::Mark mark;
   };
-  [[nodiscard]] Block find(std::size_t bytes);
+  [[nodiscard]] MemoryBlock find(std::size_t bytes);
   void collect();
   void make_free(std::byte* block);
   Spans::iterator join(Spans::iterator left, Spans::iterator right);

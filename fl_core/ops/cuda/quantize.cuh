@@ -204,7 +204,7 @@ __device__ void hold_segment(const OpenedInput<T>& opened, std::size_t begin, st
 template <class T, class Map, class ScaleOf, class Quantizer>
 __global__ void quantize_buckets(Affine<T> input, StateWrite<T> state, ScopePlan plan, LevelFormat format, LevelWidth width, Map map,
                                  Reduce reduce, ScaleOf scale_of, Quantizer q, const RandomStream* stream, const PayloadRow<T>* rows) {
-  FL_BLOCK_MEMORY(T, memory);
+  FL_SHARED_MEMORY(T, memory);
   const unsigned lane = threadIdx.x % kWarp;
   T* held = memory + threadIdx.x / kWarp * held_elements(plan.largest);
   const std::size_t pieces = input.clients() * plan.num_segments;

@@ -32,7 +32,7 @@ int show(void* transfer, curl_off_t total, curl_off_t done, curl_off_t, curl_off
   return 0;
 }
 
-// The protocol of an address, as libcurl itself takes it apart. Throws ConfigError for others than those that fedbits speaks.
+// The protocol of an address, as libcurl itself takes it apart. Throws ConfigError for others than those that fedbits supports.
 std::string protocol_of(const std::string& url) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parts(curl_url(), &curl_url_cleanup);
   const auto part = [&parts](CURLUPart which) {

@@ -1,6 +1,6 @@
 // Downloads one file by HTTPS, or copies it from another folder (file://), going on where an earlier attempt ended.
 //
-// Plain HTTP is spoken with this machine's own loopback address (127.0.0.1, [::1]) and with no other. Redirects are followed by HTTPS
+// Plain HTTP is used with this machine's own loopback address (127.0.0.1, [::1]) and with no other. Redirects are followed by HTTPS
 // alone.
 #pragma once
 

@@ -27,7 +27,7 @@ function currentTheme() {
 function methodStyle(index, theme) {
   if (index === DATA.baseline) return {color: theme.ink, dash: []};
   if (DATA.isReference[index]) return {color: theme.soft, dash: [1, 3]};
-  const place = DATA.methods.slice(0, index).filter((_, m) => isRival(m)).length;
+  const place = DATA.methods.slice(0, index).filter((_, m) => isAlternative(m)).length;
   const colors = OKABE_ITO[theme.name];
   return {color: colors[place % colors.length], dash: DASHES[Math.floor(place / colors.length) % DASHES.length]};
 }

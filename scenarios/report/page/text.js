@@ -32,7 +32,7 @@ function showStudy(index) {
   levelHead = onlyLevels ? DATA.levelKey : "level";
 }
 showStudy(0);
-const isRival = (m) => m !== DATA.baseline && !DATA.isReference[m];
+const isAlternative = (m) => m !== DATA.baseline && !DATA.isReference[m];
 const levelName = (index) => onlyLevels ? DATA.panels[index].level : panelName(index);
 
 // "inf" stands for infinity in JSON.

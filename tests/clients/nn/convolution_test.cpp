@@ -19,8 +19,8 @@ constexpr std::size_t kImages = 3;
 constexpr double kZeros[] = {0, 0.85, 0.98, 1};
 
 template <class T>
-struct Problem {
-  explicit Problem(const Convolution& c, double zeros = 0)
+struct ConvolutionInput {
+  explicit ConvolutionInput(const Convolution& c, double zeros = 0)
       : in(kImages * c.C * c.H * c.W), w(c.OC * c.C * c.K * c.K), bias(c.OC), slope(kImages * c.OC * c.out_height() * c.out_width()) {
     RandomSequence random(9, Purpose::start);
     for (auto* numbers : {&in, &w, &bias, &slope})
@@ -72,7 +72,7 @@ TYPED_TEST_SUITE(ConvolutionTest, Precisions);
 
 TYPED_TEST(ConvolutionTest, SumsAreThoseOfPlainLoops) {
   for (const Convolution& c : kShapes) {
-    const Problem<TypeParam> p(c);
+    const ConvolutionInput<TypeParam> p(c);
     std::vector<TypeParam> out(p.slope.size());
     for (const bool has_bias : {false, true}) {
       std::vector<Sum> expected(out.size());
@@ -89,7 +89,7 @@ TYPED_TEST(ConvolutionTest, DerivativesAreThoseOfPlainLoops) {
   for (const Convolution& c : kShapes)
     for (const auto& [zeros, add] :
          {std::pair{kZeros[0], false}, {kZeros[0], true}, {kZeros[1], false}, {kZeros[1], true}, {kZeros[2], false}, {kZeros[3], true}}) {
-      const Problem<TypeParam> p(c, zeros);
+      const ConvolutionInput<TypeParam> p(c, zeros);
       std::vector<TypeParam> d_in(p.in.size(), TypeParam(7)), d_w(p.w.size(), TypeParam(2));
       std::vector<Sum> by_in(d_in.size()), by_w(d_w.size());
       if (add)
@@ -111,7 +111,7 @@ TYPED_TEST(ConvolutionTest, BitsDoNotDependOnWhereImagesLie) {
   using Numbers = std::vector<TypeParam>;
   for (std::size_t n = 0; n < 2 * kShapes.size(); ++n) {
     const Convolution& c = kShapes[n / 2];
-    const Problem<TypeParam> p(c, kZeros[n % 2]);
+    const ConvolutionInput<TypeParam> p(c, kZeros[n % 2]);
     std::vector<Numbers> first;
     for (const std::size_t shift : {0, 1, 5, 16}) {
       const auto moved = [shift](const Numbers& numbers) {

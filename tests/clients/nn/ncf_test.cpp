@@ -99,10 +99,10 @@ TEST(NcfTest, TheNetworkIsThatOfPyTorch) {
   for (std::size_t r = 0; r < of.size(); ++r) EXPECT_NEAR(scores[r], lines["scores"][r], 1e-13);
 }
 
-// The rows of `ratings` with the items that ncf draws for each: word e of `stream(r)` at place(r) picks one of the items not met.
-template <class Stream, class Place>
+// The rows of `ratings` with the items that ncf draws for each: word e of `stream(r)` at offset(r) picks one of the items not met.
+template <class Stream, class Offset>
 Dataset<double> with_negatives(const Dataset<double>& ratings, const std::vector<std::uint32_t>& rows, std::size_t negatives, Stream stream,
-                               Place place) {
+                               Offset offset) {
   Interactions met(ratings.vocabulary.num_users, ratings.num_items());
   met.add(ratings);
   std::vector<std::pair<int, int>> of;
@@ -112,7 +112,7 @@ Dataset<double> with_negatives(const Dataset<double>& ratings, const std::vector
     of.emplace_back(static_cast<int>(user), ratings.tokens[2 * rows[r] + 1] - static_cast<int>(ratings.vocabulary.num_users));
     targets.push_back(1);
     for (std::size_t e = 0; e < negatives; ++e) {
-      const std::uint64_t word = stream(r).bits(place(r) + e);
+      const std::uint64_t word = stream(r).bits(offset(r) + e);
       const int item = met.unmet(user, static_cast<std::size_t>((word * met.num_unmet(user)) >> 32));
       EXPECT_FALSE(met.has_met(user, item));
       of.emplace_back(static_cast<int>(user), item);

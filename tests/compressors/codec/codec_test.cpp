@@ -396,7 +396,7 @@ TYPED_TEST(CodecTest, WrongVersionChannelsLevelsAndFormatsAreNamed) {
     return result.ok() ? std::string("accepted") : result.error().reason;
   };
   EXPECT_EQ(reason({}), "the message is empty");
-  EXPECT_EQ(reason({std::byte{1}}), "wire format 1 where 3 is spoken");
+  EXPECT_EQ(reason({std::byte{1}}), "wire format 1 where 3 is understood");
   EXPECT_EQ(reason({std::byte{0x17}}), "the padding of the last byte is not zero");
 
   // Levels -1 .. 1 in two bits: 3 stands for 2.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fl_core/ops/cpu/ops.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl::cpu {
 namespace {

@@ -13,10 +13,10 @@
 namespace fl::cpu {
 namespace {
 
-struct Shape {
+struct MatrixSizes {
   std::size_t rows, cols, rank;
 };
-constexpr Shape kShapes[] = {{1, 1, 1}, {7, 5, 2}, {8, 512, 4}, {9, 513, 5}, {19, 1100, 6}, {40, 16, 9}, {3, 700, 3}};
+constexpr MatrixSizes kMatrixSizes[] = {{1, 1, 1}, {7, 5, 2}, {8, 512, 4}, {9, 513, 5}, {19, 1100, 6}, {40, 16, 9}, {3, 700, 3}};
 constexpr std::size_t kBefore = 3, kClients = 2;  // parameters in front of the matrix
 
 template <class T>
@@ -30,11 +30,11 @@ class LowRank : public testing::Test {
     return x;
   }
   // p = e + g / 4 of both clients, the second of which is asked.
-  void take(const Shape& shape) {
-    P_ = kBefore + shape.rows * shape.cols + 2;
-    segment_ = {kBefore, kBefore + shape.rows * shape.cols, shape.rows, shape.cols};
+  void take(const MatrixSizes& sizes) {
+    P_ = kBefore + sizes.rows * sizes.cols + 2;
+    segment_ = {kBefore, kBefore + sizes.rows * sizes.cols, sizes.rows, sizes.cols};
     e_ = noise(kClients * P_, 1), g_ = noise(kClients * P_, 2);
-    left_ = noise(shape.rows * shape.rank, 3), right_ = noise(shape.cols * shape.rank, 4);
+    left_ = noise(sizes.rows * sizes.rank, 3), right_ = noise(sizes.cols * sizes.rank, 4);
   }
   BatchView<T> view(std::vector<T>& x) { return {x.data(), nullptr, kClients, P_, P_}; }
   Affine<T> input() {
@@ -46,10 +46,10 @@ class LowRank : public testing::Test {
     const std::size_t at = P_ + kBefore + i * segment_.cols + j;
     return static_cast<double>(e_[at]) + 0.25 * static_cast<double>(g_[at]);
   }
-  double sent(const Shape& shape, std::size_t i, std::size_t j) {
+  double sent(const MatrixSizes& sizes, std::size_t i, std::size_t j) {
     double sum = 0;
-    for (std::size_t c = 0; c < shape.rank; ++c)
-      sum += static_cast<double>(left_[i * shape.rank + c]) * static_cast<double>(right_[j * shape.rank + c]);
+    for (std::size_t c = 0; c < sizes.rank; ++c)
+      sum += static_cast<double>(left_[i * sizes.rank + c]) * static_cast<double>(right_[j * sizes.rank + c]);
     return sum;
   }
   static constexpr double kTolerance = sizeof(T) == 4 ? 2e-5 : 1e-13;
@@ -65,23 +65,23 @@ TYPED_TEST_SUITE(LowRank, Precisions);
 
 TYPED_TEST(LowRank, ProductsAreThoseOfPlainLoops) {
   using T = TypeParam;
-  for (const Shape& shape : kShapes) {
-    this->take(shape);
-    std::vector<T> by_rows(shape.rows * shape.rank, T(9)), by_columns(shape.cols * shape.rank, T(9));
-    affine_times(this->exec_, this->input(), 1, this->segment_, this->right_.data(), shape.rank, by_rows.data());
-    affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), shape.rank, by_columns.data());
-    for (std::size_t c = 0; c < shape.rank; ++c) {
-      for (std::size_t i = 0; i < shape.rows; ++i) {
+  for (const MatrixSizes& sizes : kMatrixSizes) {
+    this->take(sizes);
+    std::vector<T> by_rows(sizes.rows * sizes.rank, T(9)), by_columns(sizes.cols * sizes.rank, T(9));
+    affine_times(this->exec_, this->input(), 1, this->segment_, this->right_.data(), sizes.rank, by_rows.data());
+    affine_transposed_times(this->exec_, this->input(), 1, this->segment_, this->left_.data(), sizes.rank, by_columns.data());
+    for (std::size_t c = 0; c < sizes.rank; ++c) {
+      for (std::size_t i = 0; i < sizes.rows; ++i) {
         double sum = 0;
-        for (std::size_t j = 0; j < shape.cols; ++j) sum += this->entry(i, j) * static_cast<double>(this->right_[j * shape.rank + c]);
-        ASSERT_NEAR(static_cast<double>(by_rows[i * shape.rank + c]), sum, this->kTolerance * (1 + std::sqrt(shape.cols)))
-            << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
+        for (std::size_t j = 0; j < sizes.cols; ++j) sum += this->entry(i, j) * static_cast<double>(this->right_[j * sizes.rank + c]);
+        ASSERT_NEAR(static_cast<double>(by_rows[i * sizes.rank + c]), sum, this->kTolerance * (1 + std::sqrt(sizes.cols)))
+            << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
       }
-      for (std::size_t j = 0; j < shape.cols; ++j) {
+      for (std::size_t j = 0; j < sizes.cols; ++j) {
         double sum = 0;
-        for (std::size_t i = 0; i < shape.rows; ++i) sum += this->entry(i, j) * static_cast<double>(this->left_[i * shape.rank + c]);
-        ASSERT_NEAR(static_cast<double>(by_columns[j * shape.rank + c]), sum, this->kTolerance * (1 + std::sqrt(shape.rows)))
-            << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
+        for (std::size_t i = 0; i < sizes.rows; ++i) sum += this->entry(i, j) * static_cast<double>(this->left_[i * sizes.rank + c]);
+        ASSERT_NEAR(static_cast<double>(by_columns[j * sizes.rank + c]), sum, this->kTolerance * (1 + std::sqrt(sizes.rows)))
+            << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
       }
     }
   }
@@ -90,20 +90,20 @@ TYPED_TEST(LowRank, ProductsAreThoseOfPlainLoops) {
 // The state lies over a term of the input; what is beside the matrix, and the other client, stay as they are.
 TYPED_TEST(LowRank, TheStateIsWhatTheProductLeaves) {
   using T = TypeParam;
-  for (const Shape& shape : kShapes) {
-    this->take(shape);
-    std::vector<T> product(shape.rows * shape.cols, T(9));
-    low_rank_product(this->exec_, this->segment_, this->left_.data(), this->right_.data(), shape.rank, product.data());
+  for (const MatrixSizes& sizes : kMatrixSizes) {
+    this->take(sizes);
+    std::vector<T> product(sizes.rows * sizes.cols, T(9));
+    low_rank_product(this->exec_, this->segment_, this->left_.data(), this->right_.data(), sizes.rank, product.data());
     std::vector<T> expected = this->e_;
     for (std::size_t i = 0; i < product.size(); ++i) {
       const std::size_t at = this->P_ + kBefore + i;
-      ASSERT_NEAR(static_cast<double>(product[i]), this->sent(shape, i / shape.cols, i % shape.cols), this->kTolerance * 10);
+      ASSERT_NEAR(static_cast<double>(product[i]), this->sent(sizes, i / sizes.cols, i % sizes.cols), this->kTolerance * 10);
       expected[at] = T(1) * this->e_[at] + T(0.25) * this->g_[at] - product[i];
     }
-    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), shape.rank,
+    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), sizes.rank,
                          StateWrite<T>{StateRule::residual, this->view(this->e_)});
-    ASSERT_EQ(this->e_, expected) << shape.rows << 'x' << shape.cols << " rank " << shape.rank;
-    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), shape.rank,
+    ASSERT_EQ(this->e_, expected) << sizes.rows << 'x' << sizes.cols << " rank " << sizes.rank;
+    write_low_rank_state(this->exec_, this->input(), 1, this->segment_, this->left_.data(), this->right_.data(), sizes.rank,
                          StateWrite<T>{StateRule::zero_where_sent, this->view(this->e_)});
     for (std::size_t i = 0; i < product.size(); ++i) expected[this->P_ + kBefore + i] = T(0);
     ASSERT_EQ(this->e_, expected);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl {
 namespace {
@@ -34,7 +34,7 @@ TYPED_TEST(ReduceRows, SumsInTheStatedOrderAndFindsTheMaximum) {
   for (const std::size_t P : kOddSizes)
     for (const Pattern pattern : {Pattern::uniform, Pattern::zeros, Pattern::denormal, Pattern::layered})
       for (int terms = 1; terms <= 4; ++terms) {
-        Block<T> block(2, P, pattern);
+        TestBlock<T> block(2, P, pattern);
         const std::vector<T> p = evaluate(block.input(terms));
         double sum[2], largest[2];
         cpu::reduce_rows(block.exec, block.input(terms), model_scope(P), SquareOf{}, Reduce::sum, sum);
@@ -51,7 +51,7 @@ TYPED_TEST(ReduceRows, SumsInTheStatedOrderAndFindsTheMaximum) {
 TYPED_TEST(ReduceRows, GivesOneNumberPerClientAndSegment) {
   using T = TypeParam;
   const Scope scope = bucket_scope(5000, 700, true);
-  Block<T> block(3, 5000, Pattern::uniform);
+  TestBlock<T> block(3, 5000, Pattern::uniform);
   const std::vector<T> p = evaluate(block.input(2));
   std::vector<double> out(3 * scope.segments.size());
   cpu::reduce_rows(block.exec, block.input(2), scope, SquareOf{}, Reduce::sum, out.data());
@@ -62,7 +62,7 @@ TYPED_TEST(ReduceRows, GivesOneNumberPerClientAndSegment) {
 
 TYPED_TEST(ReduceRows, NanIsNotAMaximum) {
   using T = TypeParam;
-  Block<T> block(1, 100, Pattern::nan);
+  TestBlock<T> block(1, 100, Pattern::nan);
   double largest = 0;
   cpu::reduce_rows(block.exec, block.input(1), model_scope(100), MagnitudeOf{}, Reduce::max, &largest);
   EXPECT_LT(largest, 1.0);

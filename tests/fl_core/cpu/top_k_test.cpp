@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "fl_core/ops/cpu/mask.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 #include "tests/support/sanitized.hpp"
 
 namespace fl {
@@ -34,7 +34,7 @@ void mark_largest(const T* p, std::size_t n, std::size_t k, TieRule ties, char* 
 }
 
 template <class T>
-struct Case {
+struct TopKCase {
   std::uint32_t K = 1;
   Scope scope;
   Pattern pattern = Pattern::uniform;
@@ -47,8 +47,8 @@ struct Case {
 };
 
 template <class T>
-std::string top_k_like_sort(const Case<T>& c) {
-  Block<T> block(c.K, c.scope.P, c.pattern);
+std::string top_k_like_sort(const TopKCase<T>& c) {
+  TestBlock<T> block(c.K, c.scope.P, c.pattern);
   const std::vector<T> p = evaluate(block.input(c.terms));
   std::vector<char> sent(p.size(), 0);
   for (std::uint32_t client = 0; client < c.K; ++client)
@@ -69,7 +69,7 @@ TYPED_TEST(TopKRows, EqualsTheSortOnEverySizePatternAndCount) {
         for (const TieRule ties : {TieRule::lowest_index, TieRule::all_ties}) {
           if (k > P || (P > 50000 && (k > 5000 || ties == TieRule::all_ties))) continue;
           if (test::kSanitized && P > 3000 && k > 33 && k != P / 10) continue;
-          Case<T> c{.scope = model_scope(P), .pattern = pattern, .k = {static_cast<std::uint32_t>(k)}, .ties = ties};
+          TopKCase<T> c{.scope = model_scope(P), .pattern = pattern, .k = {static_cast<std::uint32_t>(k)}, .ties = ties};
           ASSERT_EQ(top_k_like_sort(c), "") << "P=" << P << " k=" << k << " pattern=" << static_cast<int>(pattern)
                                             << " ties=" << static_cast<int>(ties);
         }
@@ -84,7 +84,7 @@ TYPED_TEST(TopKRows, EqualsTheSortForEveryScopeStateAndFormat) {
         for (const std::size_t k : {1, 40, 1000})
           for (const Pattern pattern : {Pattern::uniform, Pattern::ties}) {
             if (test::kSanitized && wire == WireValue::fp32) continue;
-            Case<T> c{.K = 2, .scope = scope, .pattern = pattern, .k = {}, .wire = wire, .rule = rule};
+            TopKCase<T> c{.K = 2, .scope = scope, .pattern = pattern, .k = {}, .wire = wire, .rule = rule};
             for (const Segment& segment : scope.segments) c.k.push_back(static_cast<std::uint32_t>(std::min(k, segment.size())));
             ASSERT_EQ(top_k_like_sort(c), "") << "P=" << scope.P << " k=" << k;
             c.in_place = false;
@@ -99,7 +99,7 @@ TYPED_TEST(TopKRows, WorksWithOneToFourTerms) {
     for (const std::uint32_t k : {1u, 7u, 900u})
       for (const std::size_t P : {std::size_t{501}, std::size_t{70001}})
         for (const StateRule rule : {StateRule::none, StateRule::residual}) {
-          Case<T> c{.K = 2, .scope = model_scope(P), .terms = terms, .k = {std::min(k, static_cast<std::uint32_t>(P))}, .rule = rule};
+          TopKCase<T> c{.K = 2, .scope = model_scope(P), .terms = terms, .k = {std::min(k, static_cast<std::uint32_t>(P))}, .rule = rule};
           ASSERT_EQ(top_k_like_sort(c), "") << terms << " terms, k=" << k << " P=" << P;
         }
 }
@@ -109,7 +109,7 @@ TYPED_TEST(TopKRows, IsExactWhereTheSampleMisleads) {
   using T = TypeParam;
   constexpr std::size_t kSize = 262144, kClusters = 1024;
   for (const bool hide : {true, false}) {
-    Block<T> block(1, kSize, Pattern::uniform);
+    TestBlock<T> block(1, kSize, Pattern::uniform);
     for (std::size_t j = 0; j < kSize; ++j) {
       const bool sampled = j % (kSize / kClusters) < 16;
       if (sampled != hide) block.e[j] += T(100);
@@ -130,7 +130,7 @@ TYPED_TEST(TopKRows, IsExactWhereTheSampleMisleads) {
 TYPED_TEST(TopKRows, DoesNotDependOnTheBlock) {
   using T = TypeParam;
   const Scope scope = model_scope(500);
-  Block<T> whole(5, 500, Pattern::ties), split(5, 500, Pattern::ties);
+  TestBlock<T> whole(5, 500, Pattern::ties), split(5, 500, Pattern::ties);
   const std::vector<std::uint32_t> k = {9};
   const StateWrite<T> whole_state{StateRule::residual, whole.view(whole.e)}, split_state{StateRule::residual, split.view(split.e)};
   cpu::top_k_rows<T>(whole.exec, whole.input(2), scope, k, TieRule::lowest_index, kNativeWire<T>, whole_state, whole.out());
@@ -147,7 +147,7 @@ TYPED_TEST(TopKRows, QuantileIsAnOrderStatistic) {
   for (const std::size_t P : {std::size_t{1}, std::size_t{7}, std::size_t{2049}, std::size_t{10007}})
     for (const Pattern pattern : {Pattern::uniform, Pattern::ties, Pattern::zeros, Pattern::denormal, Pattern::huge})
       for (const double q : {0.0, 0.25, 0.5, 0.99, 1.0}) {
-        Block<T> block(2, P, pattern);
+        TestBlock<T> block(2, P, pattern);
         const Scope scope = P > 10 ? bucket_scope(P, P / 2, false) : model_scope(P);
         std::vector<T> out(2 * scope.segments.size());
         cpu::quantile_rows<T>(block.exec, block.input(2), scope, q, out.data());

@@ -137,9 +137,9 @@ TEST(Study, TheBaselineIsAMethodThatCompressesAndSendsFewBits) {
   const Study matched = study_of(11, RunStatus::diverged);
   EXPECT_EQ(matched.methods[matched.references.baseline], "hard");
   EXPECT_EQ(matched.references.is_reference, (std::vector<bool>{true, false, false, false, false}));
-  EXPECT_FALSE(matched.is_rival(0));
-  EXPECT_FALSE(matched.is_rival(2));
-  EXPECT_TRUE(matched.is_rival(3));
+  EXPECT_FALSE(matched.is_alternative(0));
+  EXPECT_FALSE(matched.is_alternative(2));
+  EXPECT_TRUE(matched.is_alternative(3));
   const Study dearer = study_of(12, RunStatus::diverged);
   EXPECT_EQ(dearer.methods[dearer.baseline], "top");
   const Study all_done = study_of(12, RunStatus::done);
@@ -147,7 +147,7 @@ TEST(Study, TheBaselineIsAMethodThatCompressesAndSendsFewBits) {
 }
 
 // With one method that compresses there is nothing but `none` to compare it with.
-TEST(Study, AnUncompressedMethodIsTheBaselineOfASingleRival) {
+TEST(Study, AnUncompressedMethodIsTheBaselineOfASingleAlternative) {
   MadeStore made;
   for (const char* method : {"top", "none"}) made.add({method, "1", 1, RunStatus::done, {{0, 1}, {10, 0.5}}});
   const Study study = read_study(made.store());

@@ -334,7 +334,7 @@ TEST_F(Fetch, NoMoreIsDownloadedThanTheFileHas) {
   EXPECT_EQ(stored(), text_);
 }
 
-TEST_F(Fetch, OnlySafeProtocolsAreSpoken) {
+TEST_F(Fetch, OnlySafeProtocolsAreUsed) {
   for (const char* address : {"http://example.org", "http://127.0.0.1.example.org", "http://127.0.0.1@example.org", "http://localhost",
                               "ftp://127.0.0.1", "smb://127.0.0.1", "dict://127.0.0.1"})
     EXPECT_THAT(error_when_fetching<ConfigError>(address), HasSubstr("data are fetched by https:// and from file://")) << address;

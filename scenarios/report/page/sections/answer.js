@@ -51,10 +51,10 @@
       const texts = new Map();
       DATA.methods.forEach((name, m) => {
         const mine = there.filter((c) => c.method === m);
-        if (isRival(m) && mine.length) texts.set(answerText(mine), [...(texts.get(answerText(mine)) ?? []), name]);
+        if (isAlternative(m) && mine.length) texts.set(answerText(mine), [...(texts.get(answerText(mine)) ?? []), name]);
       });
       const parts = [...texts].flatMap(([text, names], i) => [i ? "; " : "", element("strong", {}, joined(names)), `: ${text}`]);
-      const started = DATA.methods.filter((_, m) => !isRival(m) && there.some((c) => c.method === m && c.atStart));
+      const started = DATA.methods.filter((_, m) => !isAlternative(m) && there.some((c) => c.method === m && c.atStart));
       const range = budgetRange(there.filter((c) => c.method === DATA.baseline));
       return element("li", {}, `At ${percent(share)} of the ${BITS_NAMES[state.bits]} of ${methodName(DATA.baseline)}${range ? ` (${range})` : ""}, against it – `, ...(parts.length ? parts : ["there is nothing to compare"]),
         started.length ? `. ${joined(started)} still ${started.length > 1 ? "stand at their initial models" : "stands at its initial model"}${at(there.filter((c) => c.atStart && methodName(c.method) === started[0]))}.` : ".");
@@ -64,12 +64,12 @@
   // Of a method at a share of the baseline's bits.
   function shareCell(measure, c) {
     if (!c) return element("td", {class: "none"}, "–");
-    const rival = isRival(c.method), kind = c.verdict === "no claim" ? "none" : c.verdict;
-    const head = c.atStart ? "initial model" : rival ? VERDICT_MARKS[c.verdict] : c.method === DATA.baseline ? "baseline" : "reference";
-    const sure = rival && c.difference.n > 1 && !c.atStart ? `${pValue(c.holm)} (Holm), ${plural(c.difference.n, "pair")}` : "";
-    return element("td", {class: rival ? kind : "none"}, element("strong", {}, head),
+    const alternative = isAlternative(c.method), kind = c.verdict === "no claim" ? "none" : c.verdict;
+    const head = c.atStart ? "initial model" : alternative ? VERDICT_MARKS[c.verdict] : c.method === DATA.baseline ? "baseline" : "reference";
+    const sure = alternative && c.difference.n > 1 && !c.atStart ? `${pValue(c.holm)} (Holm), ${plural(c.difference.n, "pair")}` : "";
+    return element("td", {class: alternative ? kind : "none"}, element("strong", {}, head),
       isKnown(c.value.mean) ? element("span", {}, `${short(c.value.mean)} ${isKnown(c.value.t[0]) ? interval(c.value.t) : ""}`) : null,
-      rival && !c.atStart && differenceText(measure, c) ? element("small", {}, `difference ${differenceText(measure, c)}`) : null,
+      alternative && !c.atStart && differenceText(measure, c) ? element("small", {}, `difference ${differenceText(measure, c)}`) : null,
       sure ? element("small", {}, sure) : null,
       c.why ? element("small", {}, c.why) : null,
       c.remarks ? element("small", {class: "flag"}, c.remarks) : null);
@@ -135,14 +135,14 @@
     };
     const head = element("thead", {}, element("tr", {}, element("th", {scope: "col"}, DATA.methodKey),
       ...DATA.panels.map((panel, p) => element("th", {scope: "col"}, panel.title, element("small", {}, zeta(p))))));
-    const rows = DATA.methods.map((name, m) => !isRival(m) || !shown(state, m) ? null : element("tr", {}, element("th", {scope: "row"}, name),
+    const rows = DATA.methods.map((name, m) => !isAlternative(m) || !shown(state, m) ? null : element("tr", {}, element("th", {scope: "row"}, name),
       ...DATA.panels.map((_, p) => verdictCell(measure, comparisons.find((c) => c.panel === p && c.method === m), cellOf(p, m)))));
     return element("table", {class: "verdicts"}, head, element("tbody", {}, ...rows.filter((row) => row !== null)));
   }
 
   function fill(section, state, measure) {
     const data = measure.bits[state.bits];
-    const family = (list) => list.filter((c) => c.difference.n > 1 && isRival(c.method)).length;
+    const family = (list) => list.filter((c) => c.difference.n > 1 && isAlternative(c.method)).length;
     const references = DATA.methods.filter((_, m) => DATA.isReference[m]);
     const target = !isKnown(measure.target) ? "" : measure.targetGiven ? ` The target ${short(measure.target)} was given with --target.`
       : ` The target ${short(measure.target)} is the worst end point of ${methodName(DATA.baseline)}: chosen after the fact, it describes and tests nothing.`;

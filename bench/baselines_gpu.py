@@ -10,7 +10,7 @@
 Random images of 784 numbers in 10 classes, a minibatch of 32 for every client and step, already on the GPU: neither drawing nor gathering is
 counted here, both are in ours.
 
-  rivals_gpu.py [all | PART] [clients = 256] [steps = 5] [--json]      prints a row per model and rival; what cannot run says why
+  baselines_gpu.py [all | PART] [clients = 256] [steps = 5] [--json]      prints a row per model and baseline; what cannot run says why
 """
 import json
 import sys
@@ -78,7 +78,7 @@ def ceilings():
         say(f"matrix product, {name}", 2e-12 * side**3 / median_seconds(lambda: a @ b, wait), "TFLOP/s", note=note)
 
 
-def with_torch(rival):
+def with_torch(baseline):
     import torch
 
     device, wait, note = torch_place(torch)
@@ -87,20 +87,20 @@ def with_torch(rival):
         for name, make in torch_models(torch).items():
             if tf32 and not name.startswith("CNN"):
                 continue
-            label = f"{rival}: {name}" + (", tf32" if tf32 else "")
+            label = f"{baseline}: {name}" + (", tf32" if tf32 else "")
             try:
-                say(label, torch_seconds(torch, rival, make, device, wait), note=note)
+                say(label, torch_seconds(torch, baseline, make, device, wait), note=note)
             except Exception as error:  # the other models may do
                 say(label, why=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"[:300])
 
 
-def torch_seconds(torch, rival, make, device, wait):
+def torch_seconds(torch, baseline, make, device, wait):
     """Returns microseconds per client and step."""
     x = torch.randn(STEPS, CLIENTS, BATCH, 1, 28, 28, device=device)
     y = torch.randint(0, 10, (STEPS, CLIENTS, BATCH), device=device)
     model = make().to(device)
     loss = torch.nn.CrossEntropyLoss()
-    if rival == "loop":
+    if baseline == "loop":
         few = min(CLIENTS, 16)  # one after another: the time of a client does not depend on how many there are
         return per_step(median_seconds(lambda: torch_loop(torch, model, loss, x, y, few), wait), few)
     from torch.func import functional_call, grad, vmap
@@ -112,7 +112,7 @@ def torch_seconds(torch, rival, make, device, wait):
         g = gradient(w, a, b)
         return {key: value - RATE * g[key] for key, value in w.items()}
 
-    if rival == "compile":
+    if baseline == "compile":
         step = torch.compile(step)
 
     def stacked():
@@ -203,7 +203,7 @@ def with_jax():
 PARTS = {"ceilings": ceilings, "loop": lambda: with_torch("loop"), "vmap": lambda: with_torch("vmap"),
          "compile": lambda: with_torch("compile"), "jax": with_jax}
 if PART != "all" and PART not in PARTS:
-    sys.exit(f"rivals_gpu.py: there is no part \"{PART}\"; all, {', '.join(PARTS)}")
+    sys.exit(f"baselines_gpu.py: there is no part \"{PART}\"; all, {', '.join(PARTS)}")
 for part, run in PARTS.items():
     if PART not in ("all", part):
         continue

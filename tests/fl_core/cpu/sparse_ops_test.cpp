@@ -6,7 +6,7 @@
 #include "fl_core/ops/cpu/dense.hpp"
 #include "fl_core/ops/cpu/gather.hpp"
 #include "fl_core/ops/cpu/select.hpp"
-#include "tests/fl_core/cpu/verb_cases.hpp"
+#include "tests/fl_core/cpu/op_cases.hpp"
 
 namespace fl {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 using namespace fl::test;
 
 template <class T>
-class SparseVerbs : public testing::Test {};
+class SparseOps : public testing::Test {};
 using Precisions = testing::Types<float, double>;
-TYPED_TEST_SUITE(SparseVerbs, Precisions);
+TYPED_TEST_SUITE(SparseOps, Precisions);
 
 // A rule without bound(), so that the path for any functor is taken; it depends on the segment.
 template <class T>
@@ -27,7 +27,7 @@ struct KeepPositive {
 template <class T, class Keep>
 std::string select_like_loop(std::uint32_t K, const Scope& scope, Pattern pattern, int terms, Keep keep, WireValue wire, StateRule rule,
                              bool in_place) {
-  Block<T> block(K, scope.P, pattern);
+  TestBlock<T> block(K, scope.P, pattern);
   const std::vector<T> p = evaluate(block.input(terms));
   std::vector<char> sent(p.size(), 0);
   for (std::uint32_t k = 0; k < K; ++k)
@@ -38,7 +38,7 @@ std::string select_like_loop(std::uint32_t K, const Scope& scope, Pattern patter
   return check_sparse(p, sent, scope, wire, rule, block.payloads, state.data());
 }
 
-TYPED_TEST(SparseVerbs, SelectEqualsTheLoopOnEverySizeAndPattern) {
+TYPED_TEST(SparseOps, SelectEqualsTheLoopOnEverySizeAndPattern) {
   using T = TypeParam;
   for (const std::size_t P : kOddSizes)
     for (const Pattern pattern : kPatterns) {
@@ -48,7 +48,7 @@ TYPED_TEST(SparseVerbs, SelectEqualsTheLoopOnEverySizeAndPattern) {
     }
 }
 
-TYPED_TEST(SparseVerbs, SelectEqualsTheLoopForEveryScopeStateAndFormat) {
+TYPED_TEST(SparseOps, SelectEqualsTheLoopForEveryScopeStateAndFormat) {
   using T = TypeParam;
   for (const Scope& scope : {model_scope(5003), bucket_scope(5003, 64, false), bucket_scope(5003, 7, true), bucket_scope(9000, 2500, true)})
     for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent})
@@ -60,11 +60,11 @@ TYPED_TEST(SparseVerbs, SelectEqualsTheLoopForEveryScopeStateAndFormat) {
           }
 }
 
-TYPED_TEST(SparseVerbs, SelectDoesNotDependOnTheBlock) {
+TYPED_TEST(SparseOps, SelectDoesNotDependOnTheBlock) {
   using T = TypeParam;
   const Scope scope = bucket_scope(3000, 700, false);
-  Block<T> whole(5, 3000, Pattern::uniform);
-  Block<T> split(5, 3000, Pattern::uniform);
+  TestBlock<T> whole(5, 3000, Pattern::uniform);
+  TestBlock<T> split(5, 3000, Pattern::uniform);
   const AtLeast<T> keep{T(0.9)};
   const StateWrite<T> whole_state{StateRule::residual, whole.view(whole.g)}, split_state{StateRule::residual, split.view(split.g)};
   cpu::select_rows(whole.exec, whole.input(2), scope, keep, kNativeWire<T>, whole_state, whole.out());
@@ -78,9 +78,9 @@ TYPED_TEST(SparseVerbs, SelectDoesNotDependOnTheBlock) {
   }
 }
 
-TYPED_TEST(SparseVerbs, RowsMayLieAnywhere) {
+TYPED_TEST(SparseOps, RowsMayLieAnywhere) {
   using T = TypeParam;
-  Block<T> block(3, 100, Pattern::uniform);
+  TestBlock<T> block(3, 100, Pattern::uniform);
   const std::uint32_t rows[3] = {2, 0, 1};
   Affine<T> input;
   input.add(T(1), BatchView<const T>{block.e.data(), rows, 3, 100, 100});
@@ -95,9 +95,9 @@ TYPED_TEST(SparseVerbs, RowsMayLieAnywhere) {
   EXPECT_EQ(check_sparse(p, sent, model_scope(100), kNativeWire<T>, StateRule::residual, block.payloads, state.data()), "");
 }
 
-TYPED_TEST(SparseVerbs, SteadyStateAllocatesNothing) {
+TYPED_TEST(SparseOps, SteadyStateAllocatesNothing) {
   using T = TypeParam;
-  Block<T> block(2, 5000, Pattern::uniform);
+  TestBlock<T> block(2, 5000, Pattern::uniform);
   const void* memory[2] = {nullptr, nullptr};
   for (int round = 0; round < 3; ++round) {
     for (int k = 0; k < 2; ++k) block.payloads[k].clear(5000);
@@ -111,13 +111,13 @@ TYPED_TEST(SparseVerbs, SteadyStateAllocatesNothing) {
   }
 }
 
-TYPED_TEST(SparseVerbs, DenseSendsEverythingInEveryFormat) {
+TYPED_TEST(SparseOps, DenseSendsEverythingInEveryFormat) {
   using T = TypeParam;
   for (const Pattern pattern : kPatterns)
     for (const WireValue wire : {WireValue::fp64, WireValue::fp32, WireValue::fp16})
       for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
         const Scope scope = bucket_scope(4099, 300, true);
-        Block<T> block(2, 4099, pattern);
+        TestBlock<T> block(2, 4099, pattern);
         const std::vector<T> p = evaluate(block.input(2));
         const StateWrite<T> state{rule, block.view(block.g)};
         const std::vector<T> before = block.g;
@@ -145,11 +145,11 @@ TYPED_TEST(SparseVerbs, DenseSendsEverythingInEveryFormat) {
       }
 }
 
-TYPED_TEST(SparseVerbs, GatherTakesTheGivenEntries) {
+TYPED_TEST(SparseOps, GatherTakesTheGivenEntries) {
   using T = TypeParam;
   const Scope scope = bucket_scope(4099, 1500, false);
   for (const StateRule rule : {StateRule::none, StateRule::residual, StateRule::zero_where_sent}) {
-    Block<T> block(3, 4099, Pattern::uniform);
+    TestBlock<T> block(3, 4099, Pattern::uniform);
     const std::vector<T> p = evaluate(block.input(2));
     const std::vector<T> factor = {T(1), T(2.5), T(-3)};
     const std::vector<std::uint32_t> k = {3, 0, 1099};
@@ -181,7 +181,7 @@ TEST(RandomSubset, HasExactlyKAscendingPositionsAndOneSetPerClientRoundAndSegmen
     const Scope scope = model_scope(P);
     for (const std::size_t k : {std::size_t{1}, P / 3, P / 2 + 1, P - 1, P}) {
       if (k < 1 || k > P) continue;
-      Block<float> block(2, P, Pattern::zeros);
+      TestBlock<float> block(2, P, Pattern::zeros);
       const std::vector<std::uint32_t> kept = {static_cast<std::uint32_t>(k)}, clients = {3, 4};
       cpu::random_subset_rows<float>(block.exec, scope, kept, SubsetDraw{11, 2, clients}, block.out());
       for (const auto& payload : block.payloads) {
@@ -193,7 +193,7 @@ TEST(RandomSubset, HasExactlyKAscendingPositionsAndOneSetPerClientRoundAndSegmen
         EXPECT_FALSE(std::equal(block.payloads[0].index.begin(), block.payloads[0].index.end(), block.payloads[1].index.begin()));
       }
       // Alone, client 4 draws the same.
-      Block<float> alone(1, P, Pattern::zeros);
+      TestBlock<float> alone(1, P, Pattern::zeros);
       cpu::random_subset_rows<float>(alone.exec, scope, kept, SubsetDraw{11, 2, std::span(clients).subspan(1)}, alone.out());
       EXPECT_TRUE(std::equal(alone.payloads[0].index.begin(), alone.payloads[0].index.end(), block.payloads[1].index.begin()));
     }
@@ -203,7 +203,7 @@ TEST(RandomSubset, HasExactlyKAscendingPositionsAndOneSetPerClientRoundAndSegmen
 TEST(RandomSubset, EveryPairIsEquallyLikely) {
   constexpr std::size_t kSize = 6, kDraws = 30000;
   const Scope scope = model_scope(kSize);
-  Block<float> block(1, kSize, Pattern::zeros);
+  TestBlock<float> block(1, kSize, Pattern::zeros);
   std::vector<int> count(kSize * kSize, 0);
   const std::vector<std::uint32_t> kept = {2}, clients = {0};
   for (std::uint32_t round = 0; round < kDraws; ++round) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plain PyTorch doing the same local steps and rounds as neural_bench and federated_bench, in turn with them.
 
-Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/rivals_torch.py build/bench [REPEATS [steps|rounds [NAME]]]
+Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/baselines_torch.py build/bench [REPEATS [steps|rounds [NAME]]]
 FEDBITS_DATA names the folder with fashion-mnist/. One thread is timed by the processor's clock, which leaves out other programs; two
 threads by the wall's, which needs a quiet machine. PyTorch's images are random numbers. Debian's PyTorch is a weak reference: its products
 are OpenBLAS's and its own kernels AVX2's.

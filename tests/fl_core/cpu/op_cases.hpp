@@ -44,7 +44,7 @@ T number(Pattern pattern, std::uint32_t word, std::size_t j) {
 
 // K clients with two vectors each, a state beside them, and room for the messages.
 template <class T>
-struct Block {
+struct TestBlock {
   std::uint32_t K;
   std::size_t P;
   std::vector<T> e, g, state;
@@ -53,7 +53,7 @@ struct Block {
   Workspace workspace;
   Exec exec;
 
-  Block(std::uint32_t K_, std::size_t P_, Pattern pattern, std::uint32_t salt = 0)
+  TestBlock(std::uint32_t K_, std::size_t P_, Pattern pattern, std::uint32_t salt = 0)
       : K(K_), P(P_), e(K_ * P_), g(K_ * P_), state(K_ * P_, T(-7)), payloads(K_) {
     for (std::uint32_t k = 0; k < K; ++k) {
       for (std::size_t j = 0; j < P; ++j) {

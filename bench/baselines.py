@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same iterations in numpy and scipy, for comparison with round_bench: EF with Top-1, 20 workers, float64, one thread.
 
-Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/rivals.py [ROUND_BENCH]
+Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/baselines.py [ROUND_BENCH]
 FEDBITS_DATA names the folder with libsvm/. With the path of round_bench both run in turn, and the ratios are printed.
 Needs Debian's python3-numpy and python3-scipy.
 """
@@ -86,12 +86,12 @@ class Workers:
 def main():
     labels, madelon = read("madelon", 2000, 500)
     dense = np.ascontiguousarray(madelon.toarray())
-    rival = {"madelon batch-1 EF-SGD, 20 clients": time_of(Workers(labels, dense, 20, 1e-6, 1e-4).batch_one, 200)}
+    baseline = {"madelon batch-1 EF-SGD, 20 clients": time_of(Workers(labels, dense, 20, 1e-6, 1e-4).batch_one, 200)}
     for name, rows, features in (("a9a", 32560, 123), ("w8a", 49740, 300)):
         y, A = read(name, rows, features)
-        rival[name + " full gradient, 20 clients"] = time_of(Workers(y, A, 20, 1e-3, 1e-4).cut().full, 5)
-        rival[name + " batch-1 EF-SGD, 20 clients"] = time_of(Workers(y, A, 20, 5e-2, 1e-4).batch_one, 200)
-    for name, seconds in rival.items():
+        baseline[name + " full gradient, 20 clients"] = time_of(Workers(y, A, 20, 1e-3, 1e-4).cut().full, 5)
+        baseline[name + " batch-1 EF-SGD, 20 clients"] = time_of(Workers(y, A, 20, 5e-2, 1e-4).batch_one, 200)
+    for name, seconds in baseline.items():
         print(f"{name:36s} numpy/scipy {seconds * 1e6:9.1f} us")
     csr = time_of(Workers(labels, madelon, 20, 1e-6, 1e-4).batch_one, 200)
     print(f"madelon batch-1 with rows in CSR     numpy/scipy {csr * 1e6:9.1f} us")
@@ -99,9 +99,9 @@ def main():
         ours = subprocess.run([sys.argv[1], "1"], capture_output=True, text=True, check=True).stdout
         for line in ours.splitlines():
             found = re.match(r"(.*?)\s+1 thread\s+([\d.]+) us", line)
-            if found and found.group(1).strip() in rival:
+            if found and found.group(1).strip() in baseline:
                 name, us = found.group(1).strip(), float(found.group(2))
-                print(f"{name:36s} fedbits     {us:9.1f} us   {rival[name] * 1e6 / us:.1f} times as fast")
+                print(f"{name:36s} fedbits     {us:9.1f} us   {baseline[name] * 1e6 / us:.1f} times as fast")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plain PyTorch doing the same compensate, compress, decompress and new residual as operator_bench, in turn with it.
 
-Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/rivals_operators_torch.py build/bench [REPEATS [NAME]]
+Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/baselines_operators_torch.py build/bench [REPEATS [NAME]]
 10 million float32, one thread, the processor's clock. Residuals are whole tensors, kept values (value, int64 index) pairs, levels and signs
 one byte each: what PyTorch implementations of these operators hand to the network.
 """
