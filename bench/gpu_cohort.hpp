@@ -20,6 +20,7 @@ struct Operator {
   std::size_t bucket = 0;  // 0: whole vectors
   double bytes = 12;       // per parameter that are read and written at the least, but for the message
   double goal = 0;         // share of that
+  double sampled = 0;      // part of the numbers of both that are drawn at random places before they are read in order
 };
 
 // p = e + gamma g compressed, the residual written over e: both are read and one is written, 12 bytes. These take more:
@@ -33,7 +34,7 @@ struct Operator {
 //                                     what lies behind it 4 - 4 f
 //                         the rest:   both are read again for the residual, which is written 12
 //                       30 + 48 f in all, f = 0.524288
-// dgc_sampled's threshold comes from a sample; one that is corrected takes more.
+// dgc_sampled's threshold comes from a sample of single numbers; one that is corrected takes more.
 [[nodiscard]] inline std::vector<Operator> compressed_rows() {
   return {
       {"hard_threshold, about 1%", "hard_threshold", {{"threshold", Value{1.6}}}, 0, 12, 0.8},
@@ -46,7 +47,7 @@ struct Operator {
       {"stc 1%", "stc", {{"ratio", Value{0.01}}}, 0, 12, 0},
       {"three_lc", "three_lc", {}, 0, 20, 0},
       {"drive", "drive", {}, 0, 55.2, 0},
-      {"dgc_sampled 1%", "dgc_sampled", {{"ratio", Value{0.01}}}, 0, 12, 0},
+      {"dgc_sampled 1%", "dgc_sampled", {{"ratio", Value{0.01}}, {"sample", Value{0.01}}}, 0, 12, 0, 0.01},
   };
 }
 

@@ -18,6 +18,7 @@ struct CountedRow {
   const char* stage;
   const char* name;
   double floor;       // bytes that have to be read and written, the message among them
+  double sectors;     // the same where memory gives whole sectors, which numbers at single places do not fill
   double moved;       // bytes that kernels and copies move, without a second-level cache
   double distinct;    // with an endless one: sectors that are touched by each kernel
   double operations;  // of the products of matrices
@@ -26,7 +27,7 @@ struct CountedRow {
 
 inline constexpr CountedRow kCountedRows[] = {
 #include "bench/gpu_counts.inc"
-    {nullptr, nullptr, 0, 0, 0, 0, Products::full},
+    {nullptr, nullptr, 0, 0, 0, 0, 0, Products::full},
 };
 
 // Null where nothing was counted.

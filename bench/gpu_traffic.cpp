@@ -9,6 +9,8 @@
 //   FEDBITS_DATA=DIR build-emulator-count/bench/gpu_traffic all --counts bench/gpu_counts.inc
 // Clients are few and their vectors as long as in gpu_bench, since bytes are counted per parameter.
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <stdexcept>
@@ -18,6 +20,7 @@
 #include "bench/gpu_studies.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/cuda/memory.hpp"
+#include "server/cuda/list_sums.cuh"
 #include "server/device_aggregation.hpp"
 #include "tests/emulator/traffic.hpp"
 
@@ -32,7 +35,7 @@ bool is_asked(const std::string& name) { return name.find(only) != std::string::
 
 struct Line {
   std::string stage, name;
-  double floor = 0, moved = 0, distinct = 0, operations = 0;
+  double floor = 0, sectors = 0, moved = 0, distinct = 0, operations = 0;
   bench::Products products = bench::Products::full;
 };
 std::vector<Line> lines;
@@ -43,9 +46,10 @@ void say(Line line, const std::map<std::string, Traffic>& by_kernel, double time
   for (const auto& [name, traffic] : by_kernel) all += traffic;
   line.moved = static_cast<double>(all.moved()) / times;
   line.distinct = static_cast<double>(all.distinct()) / times;
-  const bench::CountedRow row{line.stage.c_str(), line.name.c_str(), line.floor, line.moved, line.distinct, line.operations, line.products};
-  std::printf("%-34s %12.3f %12.3f %12.3f %7.2f %10.4g %10.4g\n", line.name.c_str(), line.floor, line.moved, line.distinct,
-              line.moved / line.floor, 1e12 * bench::predicted_seconds(row, 1, bench::kH100),
+  const bench::CountedRow row{line.stage.c_str(), line.name.c_str(), line.floor,      line.sectors,
+                              line.moved,         line.distinct,     line.operations, line.products};
+  std::printf("%-34s %12.3f %12.3f %12.3f %12.3f %7.2f %10.2f %10.4g %10.4g\n", line.name.c_str(), line.floor, line.sectors, line.moved,
+              line.distinct, line.moved / line.floor, line.moved / line.sectors, 1e12 * bench::predicted_seconds(row, 1, bench::kH100),
               1e12 * bench::predicted_seconds(row, 1, bench::kH200));
   if (with_kernels)
     for (const auto& [name, traffic] : by_kernel) {
@@ -60,8 +64,8 @@ void say(Line line, const std::map<std::string, Traffic>& by_kernel, double time
 }
 
 void begin(const std::string& title, const char* unit) {
-  std::printf("\n%s\n%-34s %12s %12s %12s %7s %10s %10s\n", title.c_str(), unit, "floor", "moved", "distinct", "ratio", "H100 ps",
-              "H200 ps");
+  std::printf("\n%s\n%-34s %12s %12s %12s %12s %7s %10s %10s %10s\n", title.c_str(), unit, "floor", "in sectors", "moved", "distinct",
+              "ratio", "of sectors", "H100 ps", "H200 ps");
 }
 
 // Bytes of a message's buffers.
@@ -75,6 +79,40 @@ double bytes_of(const bench::Cohort& cohort) {
   double bytes = 0;
   for (const Payload<float>* message : cohort.messages()) bytes += bytes_of(*message);
   return bytes / cohort.entries();
+}
+
+// Bytes of the sectors that a part of a vector's numbers lies in, drawn at random places with replacement, as are expected.
+double sectors_of_draws(double parameters, double part) {
+  const double sectors = parameters * sizeof(float) / emulator::kSectorBytes;
+  return -std::expm1(part * parameters * std::log1p(-1 / sectors)) * sectors * emulator::kSectorBytes;
+}
+
+// Bytes of the sectors that a stretch lies in.
+double sectors_of_stretch(const void* begin, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin) / emulator::kSectorBytes,
+             last = (reinterpret_cast<std::uintptr_t>(begin) + bytes - 1) / emulator::kSectorBytes;
+  return bytes == 0 ? 0 : static_cast<double>((last - first + 1) * emulator::kSectorBytes);
+}
+
+// Bytes of the sectors that blocks read of lists which they sum part by part: of each list those in which the positions and the values of
+// the part lie, and its description.
+double sectors_of_lists(const std::vector<const Payload<float>*>& messages, std::size_t length) {
+  std::size_t most = 0;
+  for (const Payload<float>* message : messages) most = std::max(most, message->index.size());
+  const std::size_t positions = cuda::list_part_length<float>(messages.size(), most, length);
+  double bytes = 0;
+  for (const Payload<float>* message : messages) {
+    std::vector<std::uint32_t> index(message->index.size());
+    copy_bytes(index.data(), Device::cpu, message->index.data(), message->index.device(), index.size() * sizeof(std::uint32_t));
+    for (std::size_t begin = 0; begin < length; begin += positions) {
+      const auto from = std::ranges::lower_bound(index, begin) - index.begin(),
+                 to = std::ranges::lower_bound(index, begin + positions) - index.begin();
+      const auto count = static_cast<std::size_t>(to - from);
+      bytes += sectors_of_stretch(message->index.data() + from, count * sizeof(std::uint32_t)) +
+               sectors_of_stretch(message->value.data() + from, count * sizeof(float)) + sizeof(cuda::SentMessage<float>);
+    }
+  }
+  return bytes;
 }
 
 void operators() {
@@ -91,7 +129,8 @@ void operators() {
     cohort.compress(*op, scope);
     cuda::synchronise();
     const auto by_kernel = emulator::take_traffic();
-    say({"operators", one.label, one.bytes + bytes_of(cohort)}, by_kernel, cohort.entries());
+    const double floor = one.bytes + bytes_of(cohort), P = static_cast<double>(cohort.P);
+    say({"operators", one.label, floor, floor + 2 * sectors_of_draws(P, one.sampled) / P}, by_kernel, cohort.entries());
   }
 }
 
@@ -112,8 +151,12 @@ void aggregation() {
     for (int warm = 0; warm < 3; ++warm) (void)sums->sum(messages, weights, scope, sum);  // what is set up once
     (void)emulator::take_traffic();
     if (!sums->sum(messages, weights, scope, sum)) throw std::runtime_error(one.label + " has no form on the GPU");
+    const std::map<std::string, Traffic> traffic = emulator::take_traffic();
     const double sums_bytes = 2.0 * sizeof(double) / cohort.K;  // written, and read by the copy to the host
-    say({"aggregation", one.label, bytes_of(cohort) + sums_bytes}, emulator::take_traffic(), cohort.entries());
+    const double floor = bytes_of(cohort) + sums_bytes;
+    const bool are_lists = messages.front()->positions == Positions::list;
+    const double sectors = are_lists ? sectors_of_lists(messages, cohort.P) / cohort.entries() + sums_bytes : floor;
+    say({"aggregation", one.label, floor, sectors}, traffic, cohort.entries());
   }
 }
 
@@ -169,18 +212,19 @@ void training() {
     const auto products = study.products == "tf32"   ? bench::Products::tf32
                           : study.products == "bf16" ? bench::Products::bf16
                                                      : bench::Products::full;
-    say({"training", study.label, floor, 0, 0, study.operations, products}, traffic, static_cast<double>(kClients) * study.steps);
+    say({"training", study.label, floor, floor, 0, 0, study.operations, products}, traffic, static_cast<double>(kClients) * study.steps);
   }
 }
 
 void write(const std::string& file) {
   std::ofstream out(file);
-  out << "// Written by gpu_traffic, which says how. Stage, row, floor, moved, distinct, operations, products.\n";
+  out << "// Written by gpu_traffic, which says how. Stage, row, floor, in sectors, moved, distinct, operations, products.\n";
   constexpr const char* kNames[] = {"full", "tf32", "bf16"};
   for (const Line& line : lines) {
     char text[400];
-    std::snprintf(text, sizeof text, "{\"%s\", \"%s\", %.5g, %.5g, %.5g, %.6g, Products::%s},\n", line.stage.c_str(), line.name.c_str(),
-                  line.floor, line.moved, line.distinct, line.operations, kNames[static_cast<int>(line.products)]);
+    std::snprintf(text, sizeof text, "{\"%s\", \"%s\", %.5g, %.5g, %.5g, %.5g, %.6g, Products::%s},\n", line.stage.c_str(),
+                  line.name.c_str(), line.floor, line.sectors, line.moved, line.distinct, line.operations,
+                  kNames[static_cast<int>(line.products)]);
     out << text;
   }
   if (!out.flush()) throw std::runtime_error(file + " cannot be written");

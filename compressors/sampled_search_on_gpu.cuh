@@ -9,6 +9,7 @@
 
 #include "compressors/sampled_search.hpp"
 #include "compressors/thresholds.hpp"
+#include "fl_core/ops/cuda/radix_select.cuh"
 #include "fl_core/ops/cuda/threshold_search.cuh"
 
 namespace fl::cuda {
@@ -21,11 +22,40 @@ struct SampleSegment {
   std::size_t S, begin, n, size;
   T* sample;  // [K,size]
   FL_HD void operator()(std::size_t index) const {
-    const std::size_t k = index / size, i = index - k * size;
-    const auto drawn = static_cast<std::size_t>(stream[k * S].bits(i) * static_cast<std::uint64_t>(n) >> 32);
-    sample[index] = fabs(input.at(k, begin + drawn));
+    const std::size_t k = index / size;
+    sample[index] = fabs(drawn(k, index - k * size));
+  }
+  [[nodiscard]] FL_HD T drawn(std::size_t k, std::size_t i) const {
+    const auto place = static_cast<std::size_t>(stream[k * S].bits(i) * static_cast<std::uint64_t>(n) >> 32);
+    return input.at(k, begin + place);
   }
 };
+
+// One block per client: the same magnitudes in shared memory, and the rank-th of them from above as the segment's threshold.
+constexpr int kSampleThreads = 1024;
+constexpr std::size_t kMostSampleBytes = 64 * 1024;
+template <class T>
+__global__ void __launch_bounds__(kSampleThreads) sample_thresholds(SampleSegment<T> segment, unsigned rank, T smallest, T* threshold) {
+  FL_SHARED_MEMORY(Key<T>, key);
+  __shared__ RadixRoom room;
+  constexpr unsigned kAtOnce = 4;  // numbers that a thread asks for before it waits for the first
+  const auto key_at = [key](std::size_t i, bool) { return key[i]; };
+  for (std::size_t k = blockIdx.x; k < segment.input.clients(); k += gridDim.x) {
+    for (std::size_t base = threadIdx.x; base < segment.size; base += kAtOnce * blockDim.x) {
+      T p[kAtOnce];
+      FL_UNROLL
+      for (unsigned u = 0; u < kAtOnce; ++u) p[u] = base + u * blockDim.x < segment.size ? segment.drawn(k, base + u * blockDim.x) : T(0);
+      FL_UNROLL
+      for (unsigned u = 0; u < kAtOnce; ++u)
+        if (base + u * blockDim.x < segment.size) key[base + u * blockDim.x] = magnitude_key(p[u]);
+    }
+    __syncthreads();
+    const Key<T> found = select_key<Key<T>, kAtOnce>(segment.size, rank, leading_digits<Key<T>>(), room, key_at).key;
+    if (threadIdx.x == 0) threshold[k * segment.S] = positive_threshold(magnitude_of(found), smallest);
+    __syncthreads();  // before the next client's keys come into the same memory
+  }
+}
+
 template <class T>
 struct PlaceThreshold {
   const T* from;  // [K]
@@ -51,6 +81,13 @@ void send_by_samples(const Exec& exec, const CompressContext<T>& context, const 
     Workspace::Frame of_segment(*exec.workspace);
     const Segment& segment = scope.segments[s];
     const std::size_t size = sample_size(search, segment.size()), rank = sample_rank(search, s, size);
+    const SampleSegment<T> in_block{input, stream + s, S, segment.begin, segment.size(), size, nullptr};
+    constexpr T kSmallest = std::numeric_limits<T>::denorm_min();
+    if (size * sizeof(Key<T>) <= kMostSampleBytes) {
+      Launch(exec, "sample_thresholds", K, kSampleThreads)
+          .with_shared(size * sizeof(Key<T>))(sample_thresholds<T>, in_block, static_cast<unsigned>(rank), kSmallest, threshold + s);
+      continue;
+    }
     T *sample = of_segment.take<T>(K * size), *found = of_segment.take<T>(K);
     for_each(exec, K * size, SampleSegment<T>{input, stream + s, S, segment.begin, segment.size(), size, sample});
     Scope whole;
@@ -60,7 +97,7 @@ void send_by_samples(const Exec& exec, const CompressContext<T>& context, const 
     rows.add(T(1), BatchView<const T>{sample, nullptr, K, size, size});
     const double q = (static_cast<double>(size - rank) + 0.5) / static_cast<double>(size);  // the rank-th from above
     quantile_rows(exec, rows, whole, q, found);
-    for_each(exec, K, PlaceThreshold<T>{found, S, std::numeric_limits<T>::denorm_min(), threshold + s});
+    for_each(exec, K, PlaceThreshold<T>{found, S, kSmallest, threshold + s});
   }
   send_reaching(exec, input, scope, {search.wanted, search.tolerance, search.rounds}, threshold, state, messages);
 }

@@ -158,15 +158,22 @@ __global__ void __launch_bounds__(kListThreads) add_lists(const SentMessage<T>* 
 }  // namespace
 
 template <class T>
-void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_messages, std::size_t most_sent, std::size_t length,
-               double* sum) {
-  Workspace::Frame frame(*exec.workspace);
+std::size_t list_part_length(std::size_t num_messages, std::size_t most_sent, std::size_t length) {
   const std::size_t levels = GroupSums::levels((num_messages + kSumGroup - 1) / kSumGroup);
   const std::size_t room = (most_shared_memory() - sizeof(ListGroup<T>) - 1024) / sizeof(double);
   // Parts are large, unless the sums of all levels have no room, or a client has more entries of one than there are threads.
   std::size_t positions = kMostPositions;
   while ((1 + levels) * positions > room || (positions > kLeastPositions && most_sent * positions > std::size_t{kListThreads} * length))
     positions /= 2;
+  return positions;
+}
+
+template <class T>
+void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_messages, std::size_t most_sent, std::size_t length,
+               double* sum) {
+  Workspace::Frame frame(*exec.workspace);
+  const std::size_t levels = GroupSums::levels((num_messages + kSumGroup - 1) / kSumGroup);
+  const std::size_t positions = list_part_length<T>(num_messages, most_sent, length);
   const ListParts parts{positions, (length + positions - 1) / positions, length};
   auto* first = frame.take<std::uint32_t>((parts.count + 1) * num_messages);
   Launch(exec, "find_entries", blocks_for(num_messages, static_cast<int>(kWarp)) * (parts.count * kWarp / kBlockThreads + 1))(
@@ -175,6 +182,8 @@ void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_
       .with_shared((1 + levels) * positions * sizeof(double))(add_lists<T>, message, num_messages, parts, first, levels, sum);
 }
 
+template std::size_t list_part_length<float>(std::size_t, std::size_t, std::size_t);
+template std::size_t list_part_length<double>(std::size_t, std::size_t, std::size_t);
 template void sum_lists<float>(const Exec&, const SentMessage<float>*, std::size_t, std::size_t, std::size_t, double*);
 template void sum_lists<double>(const Exec&, const SentMessage<double>*, std::size_t, std::size_t, std::size_t, double*);
 

@@ -18,6 +18,12 @@ template <class T>
 void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_messages, std::size_t most_sent, std::size_t length,
                double* sum);
 
+// Positions of every part but the last.
+template <class T>
+[[nodiscard]] std::size_t list_part_length(std::size_t num_messages, std::size_t most_sent, std::size_t length);
+
+extern template std::size_t list_part_length<float>(std::size_t, std::size_t, std::size_t);
+extern template std::size_t list_part_length<double>(std::size_t, std::size_t, std::size_t);
 extern template void sum_lists<float>(const Exec&, const SentMessage<float>*, std::size_t, std::size_t, std::size_t, double*);
 extern template void sum_lists<double>(const Exec&, const SentMessage<double>*, std::size_t, std::size_t, std::size_t, double*);
 

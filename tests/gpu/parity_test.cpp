@@ -300,15 +300,18 @@ TEST(GpuLongVectors, RotationsAndSampledThresholdsHaveTheSameBytes) {
                   {"third", 26385, 8192, 1},
                   {"fourth", 34577, 4096 + 4095, 1},
                   {"last", 42768, 3, 1}};
-  const auto sampled = [](double tolerance, std::int64_t rounds) {
-    return Settings{{"ratio", Value{0.03}}, {"tolerance", Value{tolerance}}, {"rounds", Value{rounds}}};
+  const auto sampled = [](double tolerance, std::int64_t rounds, double ratio = 0.03, double sample = 0.01) {
+    return Settings{{"ratio", Value{ratio}}, {"sample", Value{sample}}, {"tolerance", Value{tolerance}}, {"rounds", Value{rounds}}};
   };
   const std::vector<OperatorCase> cases = {{"drive", "drive", {}},
                                            {"eden", "eden", {}},
                                            {"dgc_sampled", "dgc_sampled", sampled(0.3, 10)},
                                            {"dgc_precise", "dgc_sampled", sampled(0.02, 7)},
                                            {"dgc_estimate", "dgc_sampled", sampled(0.3, 0)},
-                                           {"dgc_below_zero", "dgc_sampled", sampled(0.99, 3)}};
+                                           {"dgc_below_zero", "dgc_sampled", sampled(0.99, 3)},
+                                           {"dgc_few_of_a_tile", "dgc_sampled", sampled(0.3, 10, 0.01)},
+                                           {"dgc_few_or_many", "dgc_sampled", sampled(0.1, 10, 0.02)},
+                                           {"dgc_sample_beyond_a_block", "dgc_sampled", sampled(0.3, 2, 0.01, 0.9)}};
   for (const OperatorCase& tested : cases)
     for (const Pattern pattern : {Pattern::uniform, Pattern::ties, Pattern::sparse})
       for (const Scope& scope : {make_scope(table, ScopeKind::tensor, 0, {"third"}), make_scope(table, ScopeKind::model, 0, {})}) {

@@ -66,6 +66,7 @@ struct Chosen {
   const std::uint16_t* place = nullptr;                                      // [K,num_slots], from the tile's first element
   const std::uint32_t *slot = nullptr, *listed = nullptr, *quota = nullptr;  // [K,num_tiles]; slot: the first one, of the client's
   std::uint32_t* kept = nullptr;  // [K,num_tiles], entries that are kept; of all tiles where found is null
+  bool lists_few = false;         // tiles of few have a list in the room of their marks (marks.cuh)
 };
 
 // Lists candidates of the large segments and chooses among them. k: [S] on the host. For every segment that is listed the state row holds

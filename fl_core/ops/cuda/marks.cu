@@ -89,10 +89,11 @@ __device__ void visit_marks(const std::uint32_t* words, std::size_t at, Visit vi
   }
 }
 
-// A warp per tile.
+// A warp per tile. total: [K], how many entries a client has where tiles of few have lists; null where all have marks
 template <class T>
 __global__ void write_entries(Affine<T> input, StateWrite<T> state, SentState sent, ScopePlan plan, WireValue wire, const Found* found,
-                              const std::uint32_t* mark, const std::uint32_t* first, const PayloadRow<T>* rows) {
+                              const std::uint32_t* mark, const std::uint32_t* first, const std::uint32_t* total,
+                              const PayloadRow<T>* rows) {
   const std::size_t pieces = input.clients() * plan.num_tiles;
   for (std::size_t piece = thread_index() / kWarp; piece < pieces; piece += num_threads() / kWarp) {
     const std::size_t k = piece / plan.num_tiles;
@@ -102,13 +103,24 @@ __global__ void write_entries(Affine<T> input, StateWrite<T> state, SentState se
     const OpenedInput<T> opened(input, k);
     T *kept = state_row(state, k), *value = rows[k].value;
     std::uint32_t* index = rows[k].index;
-    visit_marks(mark + piece * kMarkWords, first[piece], [&](std::size_t at, std::size_t i) {
+    const auto write = [&](std::size_t at, std::size_t i, T p) {
       const std::size_t j = begin + i;
-      const T p = kept != nullptr ? kept[j] : opened.at(j), c = wire_value(wire, p);
+      const T c = wire_value(wire, p);
       index[at] = static_cast<std::uint32_t>(j);
       value[at] = c;
       if (kept != nullptr && sent == SentState::settled) kept[j] = state_where_sent(state.rule, p, c);
-    });
+    };
+    if (total != nullptr) {
+      const bool is_last = piece - k * plan.num_tiles + 1 == plan.num_tiles;
+      const std::uint32_t from = first[piece], n = (is_last ? total[k] : first[piece + 1]) - from;
+      if (n <= kMostListed<T>) {
+        const TileList<const T> list(mark + piece * kMarkWords, n);
+        for (unsigned i = threadIdx.x % kWarp; i < n; i += kWarp) write(from + i, list.place[i], list.value[i]);
+        continue;
+      }
+    }
+    visit_marks(mark + piece * kMarkWords, first[piece],
+                [&](std::size_t at, std::size_t i) { write(at, i, kept != nullptr ? kept[begin + i] : opened.at(begin + i)); });
   }
 }
 
@@ -205,7 +217,8 @@ void send_chosen(const Exec& exec, const Affine<T>& input, const ScopePlan& plan
   const PayloadRow<T>* rows = upload_rows(exec, out, frame);
   Launch(exec, "write_counts", blocks_for(K * plan.num_segments))(write_counts<T>, plan, K, entries.first, entries.total, rows);
   const std::size_t blocks = blocks_for(K * plan.num_tiles * kWarp);
-  Launch(exec, "write_entries", blocks)(write_entries<T>, input, state, sent, plan, wire, chosen.found, mark, entries.first, rows);
+  Launch(exec, "write_entries", blocks)(write_entries<T>, input, state, sent, plan, wire, chosen.found, mark, entries.first,
+                                        chosen.lists_few ? entries.total : nullptr, rows);
   if (chosen.found != nullptr)
     Launch(exec, "write_chosen", blocks)(write_chosen<T>, chosen, state, sent, plan, K, wire, entries.first, rows);
 }

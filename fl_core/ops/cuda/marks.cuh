@@ -5,13 +5,30 @@
 // tile writes its entries at their place, ascending. Positions depend on the marks alone, never on which block came first.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "fl_core/ops/cuda/plan.cuh"
 
 namespace fl::cuda {
 
 inline constexpr std::size_t kMarkWords = kReduceTile / 32;  // words of a tile; bits beyond its elements are 0
+
+// A tile of which few are kept needs less memory for a list than for marks: n values p, then their n places from the tile's first element,
+// both in the room of the tile's marks and ascending. Up to this many are listed.
+template <class T>
+inline constexpr unsigned kMostListed = static_cast<unsigned>(kMarkWords * sizeof(std::uint32_t) / (sizeof(T) + sizeof(std::uint16_t)));
+// T: const where it is read
+template <class T>
+struct TileList {
+  using Place = std::conditional_t<std::is_const_v<T>, const std::uint16_t, std::uint16_t>;
+  T* value;
+  Place* place;
+  template <class Word>
+  FL_HD TileList(Word* room, std::size_t n) : value(reinterpret_cast<T*>(room)), place(reinterpret_cast<Place*>(value + n)) {}
+};
 
 // mark: [K, num_tiles, kMarkWords]. Fills counts, index and value of the payloads and settles the state of what is sent; where there is a
 // state, its rows hold p. Waits for the counts, because they decide how much memory a message takes.

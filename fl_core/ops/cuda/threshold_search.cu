@@ -5,13 +5,14 @@
 #include "fl_core/ops/cuda/marks.cuh"
 #include "fl_core/ops/cuda/opened.cuh"
 #include "fl_core/ops/cuda/reduce.cuh"
+#include "fl_core/ops/cuda/scan.cuh"
 #include "fl_core/ops/cuda/threshold_search.cuh"
 
 namespace fl::cuda {
 namespace {
 
 constexpr int kAhead = kReduceTile / kBlockThreads;  // elements of a thread: the tile at once
-static_assert(kAhead * kBlockThreads == kReduceTile && kMarkWords == 2 * kWarp);
+static_assert(kAhead * kBlockThreads == kReduceTile && kMarkWords == 2 * kWarp && kReduceTile <= 65536);
 
 // The least threshold, which zeros do not reach.
 template <class T>
@@ -23,11 +24,47 @@ struct RoundFlags {
   std::uint32_t too_small;  // one lets zeros through; stays from round to round
 };
 
+// A block's answers for a tile: word w holds those for its elements 32 w and on.
+struct ReachingWords {
+  std::uint32_t word[kMarkWords], before[kMarkWords];  // before: answers of the words before it
+  unsigned total;
+};
+
+// The first warp counts the answers.
+__device__ void count_words(ReachingWords& words) {
+  const unsigned lane = threadIdx.x, low = static_cast<unsigned>(__popc(words.word[2 * lane])),
+                 high = static_cast<unsigned>(__popc(words.word[2 * lane + 1])), through = warp_inclusive_sum(low + high);
+  words.before[2 * lane] = through - low - high;
+  words.before[2 * lane + 1] = through - high;
+  if (lane == kWarp - 1) words.total = through;
+}
+
+// All threads of the block: the answers, or of few the list (TileList). p: the thread's elements, i * kBlockThreads + threadIdx.x of the
+// tile
+template <class T>
+__device__ void store_reaching(const ReachingWords& words, const T (&p)[kAhead], std::uint32_t* room) {
+  if (words.total > kMostListed<T>) {
+    if (threadIdx.x < kMarkWords) room[threadIdx.x] = words.word[threadIdx.x];
+    return;
+  }
+  const TileList<T> list(room, words.total);
+  const unsigned lane = threadIdx.x % kWarp, left_lanes = (1u << lane) - 1;
+  FL_UNROLL
+  for (std::size_t i = 0; i < kAhead; ++i) {
+    const std::size_t at = i * kBlockThreads + threadIdx.x;
+    const std::uint32_t word = words.word[at / kWarp];
+    if ((word >> lane & 1) == 0) continue;
+    const unsigned to = words.before[at / kWarp] + static_cast<unsigned>(__popc(word & left_lanes));
+    list.value[to] = p[i];
+    list.place[to] = static_cast<std::uint16_t>(at);
+  }
+}
+
 // A block per tile of a client whose segment is still searched. moved: [K,S], or null where all are; count: [K,num_tiles]
 template <class T>
 __global__ void mark_reaching(Affine<T> input, StateWrite<T> state, ScopePlan plan, const T* threshold, const std::uint32_t* moved,
                               std::uint32_t* mark, std::uint32_t* count) {
-  __shared__ std::uint32_t words[kMarkWords];
+  __shared__ ReachingWords words;
   const unsigned lane = threadIdx.x % kWarp;
   const std::size_t pieces = input.clients() * plan.num_tiles;
   for (std::size_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
@@ -45,16 +82,13 @@ __global__ void mark_reaching(Affine<T> input, StateWrite<T> state, ScopePlan pl
       const std::size_t at = i * kBlockThreads + threadIdx.x;
       const std::uint32_t word = __ballot_sync(kAllLanes, at < tile.count && (p[i] < T(0) ? -p[i] : p[i]) >= least);
       if (row != nullptr && at < tile.count) row[tile.begin + at] = p[i];
-      if (lane == 0) words[at / kWarp] = word;
+      if (lane == 0) words.word[at / kWarp] = word;
     }
     __syncthreads();
-    if (threadIdx.x < kWarp) {
-      const std::uint32_t low = words[lane], high = words[kWarp + lane];
-      mark[piece * kMarkWords + lane] = low;
-      mark[piece * kMarkWords + kWarp + lane] = high;
-      const unsigned total = __reduce_add_sync(kAllLanes, static_cast<unsigned>(__popc(low) + __popc(high)));
-      if (lane == 0) count[piece] = total;
-    }
+    if (threadIdx.x < kWarp) count_words(words);
+    __syncthreads();
+    store_reaching(words, p, mark + piece * kMarkWords);
+    if (threadIdx.x == 0) count[piece] = words.total;
     __syncthreads();  // before the next tile's words come into the same memory
   }
 }
@@ -141,6 +175,7 @@ void send_reaching(const Exec& exec, const Affine<T>& input, const Scope& scope,
   }
   Chosen<T> counted;
   counted.kept = count;
+  counted.lists_few = true;
   send_chosen(exec, input, plan, counted, mark, kNativeWire<T>, state, SentState::settled, out, frame);
 }
 

@@ -3,8 +3,8 @@
 //   at most `rounds` times: n = #{|p_j| >= t};   n > (1 + tolerance) wanted: t <- (1 + tolerance) t;
 //   n < (1 - tolerance) wanted: t <- (1 - tolerance) t;   else the segment has come to its end
 // No t is above its segment's largest magnitude, nor so small that zeros reach it. All clients go together: a pass evaluates the input,
-// leaves p in the state row, counts, and marks what is sent if the threshold stays; segments that have come to their end are not read
-// again.
+// leaves p in the state row, counts, and lists what is sent if the threshold stays, or marks it where that is more than a few of a tile
+// (TileList); segments that have come to their end are not read again.
 #pragma once
 
 #include <cstdint>
