@@ -141,9 +141,9 @@ TEST(Study, TheBaselineIsAMethodThatCompressesAndSendsFewBits) {
   EXPECT_FALSE(matched.is_alternative(2));
   EXPECT_TRUE(matched.is_alternative(3));
   const Study dearer = study_of(12, RunStatus::diverged);
-  EXPECT_EQ(dearer.methods[dearer.baseline], "top");
+  EXPECT_EQ(dearer.methods[dearer.references.baseline], "top");
   const Study all_done = study_of(12, RunStatus::done);
-  EXPECT_EQ(all_done.methods[all_done.baseline], "bad");
+  EXPECT_EQ(all_done.methods[all_done.references.baseline], "bad");
 }
 
 // With one method that compresses there is nothing but `none` to compare it with.
