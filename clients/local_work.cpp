@@ -20,9 +20,9 @@ void describe(Schema& s, LocalWork& o) {
   s.field("stragglers", o.stragglers, "share of the clients that do less: a number drawn uniformly from least to steps (or epochs)")
       .at_least(0)
       .at_most(1);
-  s.field("least", o.least, "steps (or epochs) that a straggler does at least").at_least(1).at_most(kMostLocalSteps);
+  s.field("least", o.least, "smallest number of steps (or epochs) of a straggler").at_least(1).at_most(kMostLocalSteps);
   s.choice("redraw", o.redraw, {{Redraw::round, "round"}, {Redraw::client, "client"}},
-           "who is a straggler, and by how much, is drawn in every round, or once for each client");
+           "whether stragglers and their steps are drawn in every round, or once for each client");
 }
 
 void validate(const LocalWork& work, Problems& problems) {

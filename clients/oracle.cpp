@@ -10,8 +10,8 @@ void describe(Schema& s, SamplingOptions& o) {
   s.field("batch", o.batch, "rows per stochastic gradient; 0 = all rows of the client").at_least(0).at_most(1 << 24).unit("rows");
   s.field("replacement", o.replacement, "rows of a batch are drawn with replacement");
   s.field("sample_file", o.sample_file,
-          "CSV whose rows stochastic gradients take, instead of drawing them: what `fedbits run --save-samples` writes, columns "
-          "round,client,step,rows; or, without them, line r, column i = row of client i in round r (batch = 1)");
+          "CSV file with the rows of stochastic gradients, which are then not drawn: the columns round,client,step,rows that `fedbits run "
+          "--save-samples` writes; or, without a header, line r, column i = row of client i in round r (batch = 1)");
 }
 
 template <class T>

@@ -44,7 +44,7 @@ inline void describe(Schema& s, AbsoluteRoundingOptions& o) {
   describe_absolute_scale(s, o.step, "step", "t, the step of the grid");
   s.choice("rounding", o.rounding, {{AbsoluteRoundingMode::stochastic, "stochastic"}, {AbsoluteRoundingMode::nearest, "nearest"}},
            "stochastic is unbiased, nearest has half the largest error");
-  s.field("deadzone", o.deadzone, "z: what is smaller than z steps becomes 0").at_least(0).at_most(1000);
+  s.field("deadzone", o.deadzone, "z: magnitudes below z steps become 0").at_least(0).at_most(1000);
 }
 inline void validate(const AbsoluteRoundingOptions& o, Problems& problems) { validate_absolute_scale("step", o.step, problems); }
 

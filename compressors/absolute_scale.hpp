@@ -11,7 +11,7 @@
 
 namespace fl {
 
-// input: in units of the input. gradient: in units of the gradient, times the step size where the input is a step.
+// input: in units of the input. gradient: in units of the gradient, times the step size if the input is a step.
 enum class ScaleRule { input, gradient };
 
 struct AbsoluteScale {
@@ -24,8 +24,8 @@ struct AbsoluteScale {
 inline void describe_absolute_scale(Schema& s, AbsoluteScale& o, const std::string& name, const std::string& doc) {
   rule_field(s, name, o.value, {"epsilon", "d", "gamma"}, doc);
   s.choice("rule", o.rule, {{ScaleRule::input, name}, {ScaleRule::gradient, "lambda"}},
-           name + ": in units of the input; lambda: in units of the gradient, times the step size where the input is a step");
-  s.field("epsilon", o.epsilon, "the name epsilon of a rule: squared error allowed per step").above(0);
+           name + ": in units of the input; lambda: in units of the gradient, times the step size if the input is a step");
+  s.field("epsilon", o.epsilon, "value of epsilon in a rule: squared error allowed per step").above(0);
 }
 
 // For a step size and d parameters. Throws ConfigError unless it is a positive number.

@@ -36,7 +36,7 @@ struct AccordionOptions {
 
 inline void describe(Schema& s, AccordionOptions& o) {
   part_field(s, "critical", "compressor", o.critical, "operator for segments in a critical phase");
-  part_field(s, "otherwise", "compressor", o.otherwise, "operator for all others");
+  part_field(s, "otherwise", "compressor", o.otherwise, "operator for all other segments");
   s.field("eta", o.eta, "relative change of a segment's norm that makes it critical").above(0).at_most(1e6);
   s.field("window", o.window, "rounds of a client between decisions").at_least(1).at_most(1000000).unit("rounds");
 }

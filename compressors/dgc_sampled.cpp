@@ -37,7 +37,7 @@ inline void describe(Schema& s, DgcSampledOptions& o) {
   s.field("sample", o.sample, "fraction of a segment's entries that the first threshold is estimated from, at least one")
       .above(0)
       .at_most(1);
-  s.field("rounds", o.rounds, "corrections of the threshold at most; 0 takes the estimate as it is").at_least(0).at_most(1000);
+  s.field("rounds", o.rounds, "largest number of corrections of the threshold; 0 uses the estimate unchanged").at_least(0).at_most(1000);
   s.field("tolerance", o.tolerance, "part of the wanted number by which the number sent may differ, and of a threshold's step")
       .above(0)
       .below(1);

@@ -40,9 +40,9 @@ struct HardThresholdOptions {
 inline void describe(Schema& s, HardThresholdOptions& o) {
   rule_field(s, "threshold", o.threshold, {"k", "epsilon", "d", "gamma"}, "smallest magnitude that is kept");
   s.choice("rule", o.rule, {{ThresholdRule::threshold, "threshold"}, {ThresholdRule::lambda, "lambda"}},
-           "threshold: in units of the input; lambda: in units of the gradient, times the step size where the input is a step");
-  s.field("k", o.k, "the name k of a rule: entries that Top-k would keep").at_least(1).at_most(4294967295.0);
-  s.field("epsilon", o.epsilon, "the name epsilon of a rule: squared error allowed per step").above(0);
+           "threshold: in units of the input; lambda: in units of the gradient, times the step size if the input is a step");
+  s.field("k", o.k, "value of k in a rule: entries that Top-k would keep").at_least(1).at_most(4294967295.0);
+  s.field("epsilon", o.epsilon, "value of epsilon in a rule: squared error allowed per step").above(0);
   s.choice("value_format", o.value_format, value_format_names(), "number format of the values sent");
 }
 

@@ -27,7 +27,7 @@ struct InceptionnOptions {
 };
 
 inline void describe(Schema& s, InceptionnOptions& o) {
-  s.field("error_bits", o.error_bits, "b: what is smaller than 2^-b becomes 0").at_least(1).at_most(15);
+  s.field("error_bits", o.error_bits, "b: magnitudes below 2^-b become 0").at_least(1).at_most(15);
 }
 
 namespace FL_DEVICE_NS {

@@ -26,7 +26,7 @@ struct InducedOptions {
 };
 inline void describe(Schema& s, InducedOptions& o) {
   part_field(s, "biased", "compressor", o.biased, "C, a contraction");
-  part_field(s, "unbiased", "compressor", o.unbiased, "Q, for what C leaves behind");
+  part_field(s, "unbiased", "compressor", o.unbiased, "Q, which compresses the error of C");
 }
 
 namespace FL_DEVICE_NS {

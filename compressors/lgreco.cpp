@@ -41,11 +41,11 @@ struct LGreCoOptions {
 
 inline void describe(Schema& s, LGreCoOptions& o) {
   part_field(s, "reference", "compressor", o.reference,
-             "the operator whose error, used for all segments, is allowed; one of the candidates");
+             "the operator whose error on all segments is the allowed error; one of the candidates");
   part_field(s, "candidates", "compressor", o.candidates, "other operators that a segment may take");
   s.field("alpha", o.alpha, "error allowed, as a part of the reference's").above(0).at_most(1e6);
   s.field("adjust_every", o.adjust_every, "rounds of a client between choices").at_least(1).at_most(1000000).unit("rounds");
-  s.field("steps", o.steps, "into how many steps the allowed error is divided").at_least(1).at_most(1000000);
+  s.field("steps", o.steps, "number of steps into which the allowed error is divided").at_least(1).at_most(1000000);
 }
 
 namespace FL_DEVICE_NS {

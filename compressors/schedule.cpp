@@ -79,7 +79,7 @@ class Schedule final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, Schedule, ScheduleOptions,
-                 (PartInfo{"compressor", "schedule", "one operator after another, by rounds: warm-up and the like", ""}));
+                 (PartInfo{"compressor", "schedule", "different operators in successive rounds, such as a warm-up", ""}));
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

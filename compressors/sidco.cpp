@@ -47,7 +47,9 @@ inline void describe(Schema& s, SidcoOptions& o) {
   s.field("ratio", o.ratio, "fraction of a segment's entries that is wanted").above(0).below(1);
   s.choice("fit", o.fit, {{SidcoFit::exponential, "exponential"}, {SidcoFit::pareto, "pareto"}, {SidcoFit::gamma_pareto, "gamma_pareto"}},
            "distribution of the magnitudes: exponential, generalised Pareto, or gamma followed by generalised Pareto");
-  s.field("stages", o.stages, "fits one after another, each on what lies above the last; 0 adapts the number").at_least(0).at_most(64);
+  s.field("stages", o.stages, "number of fits, each on the magnitudes above the previous threshold; 0 adapts the number")
+      .at_least(0)
+      .at_most(64);
   s.field("first_ratio", o.first_ratio, "ratio of the first of several stages").above(0).below(1);
   s.field("update_every", o.update_every, "rounds of a client after which an adapted number of stages is revised")
       .at_least(1)

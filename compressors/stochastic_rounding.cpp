@@ -29,7 +29,7 @@ inline void describe(Schema& s, StochasticRoundingOptions& o) {
   s.field("integer_bits", o.integer_bits, "IL, bits before the point, the sign's included").at_least(1).at_most(32);
   s.field("fraction_bits", o.fraction_bits, "FL, bits after the point: the step is 2^-FL").at_least(0).at_most(40);
   s.choice("rounding", o.rounding, {{FixedPointRounding::stochastic, "stochastic"}, {FixedPointRounding::nearest, "nearest"}},
-           "stochastic is unbiased; nearest takes even ties");
+           "stochastic is unbiased; nearest rounds ties to even");
 }
 
 inline void validate(const StochasticRoundingOptions& o, Problems& problems) {

@@ -28,10 +28,10 @@ struct VarianceBasedOptions {
   double alpha = 1, zeta = 0.999;
 };
 inline void describe(Schema& s, VarianceBasedOptions& o) {
-  s.field("alpha", o.alpha, "an entry is sent when the square of what gathered in it exceeds alpha times its variance")
+  s.field("alpha", o.alpha, "an entry is sent when the square of its accumulated value exceeds alpha times its variance")
       .above(0)
       .at_most(1e6);
-  s.field("zeta", o.zeta, "what remains of the variance of an entry that waits, each round").above(0).at_most(1);
+  s.field("zeta", o.zeta, "factor by which the variance of an entry that is not sent shrinks in each round").above(0).at_most(1);
 }
 
 namespace FL_DEVICE_NS {
@@ -180,7 +180,8 @@ class VarianceBased final : public Compressor<T> {
 };
 
 FL_REGISTER_PART(Compressor, VarianceBased, VarianceBasedOptions,
-                 (PartInfo{"compressor", "variance_based", "entries whose gathered value stands out from their noise; has its own memory",
+                 (PartInfo{"compressor", "variance_based",
+                           "entries whose accumulated value is large relative to their noise; has its own memory",
                            "Tsuzuku, Imachi, Akiba, Variance-based gradient compression, ICLR 2018 workshop"}));
 const bool kVarianceBasedDiffers = add_difference({"compressor", "variance_based",
                                                    "the publication takes the variance from every example of a minibatch; here a client's "

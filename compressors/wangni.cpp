@@ -27,7 +27,9 @@ struct WangniOptions {
 inline void describe(Schema& s, WangniOptions& o) {
   describe_sparsity(s, o.kept);
   s.field("scaled", o.scaled, "multiply by k/d: no longer unbiased, but a contraction, as error feedback needs it");
-  s.field("corrections", o.corrections, "most times that the probabilities are raised until they add up to k").at_least(0).at_most(1000000);
+  s.field("corrections", o.corrections, "largest number of times that the probabilities are raised until they add up to k")
+      .at_least(0)
+      .at_most(1000000);
 }
 inline void validate(const WangniOptions& o, Problems& problems) { validate_sparsity(o.kept, problems); }
 

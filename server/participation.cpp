@@ -8,13 +8,14 @@
 namespace fl {
 
 void describe_estimate(Schema& schema, CohortEstimate& estimate) {
-  schema.choice("estimate", estimate, {{CohortEstimate::normalised, "normalised"}, {CohortEstimate::unbiased, "unbiased"}},
-                "weights of the cohort: w_i over their sum (FedAvg), or w_i over how often a client is expected in it (unbiased)");
+  schema.choice(
+      "estimate", estimate, {{CohortEstimate::normalised, "normalised"}, {CohortEstimate::unbiased, "unbiased"}},
+      "weights of the cohort: w_i over their sum (FedAvg), or w_i over the expected number of times that the client is in it (unbiased)");
 }
 
 void describe(Schema& schema, CohortOptions& options) {
   schema.field("fraction", options.fraction, "fraction of the clients in a round, at least one client").above(0).at_most(1);
-  schema.field("clients", options.clients, "clients in a round; 0 takes the fraction").at_least(0).at_most(4294967295.0);
+  schema.field("clients", options.clients, "clients in a round; 0 = use the fraction").at_least(0).at_most(4294967295.0);
 }
 
 std::size_t size_of_cohort(const CohortOptions& options, std::size_t num_clients) {

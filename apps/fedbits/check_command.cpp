@@ -109,12 +109,12 @@ int check(const CheckArguments& arguments) {
 
 void add_check_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<CheckArguments>();
-  CLI::App* command = app.add_subcommand("check", "hold parts to what every part of their role must do; for parts of your own");
-  command->add_option("PART", arguments->names, "names of parts (default: all that the plug-ins bring)");
+  CLI::App* command = app.add_subcommand("check", "test parts against the requirements of their role; meant for parts of your own");
+  command->add_option("PART", arguments->names, "names of parts (default: all parts of the plug-ins)");
   command->add_option("--set", arguments->settings, "change an option of these parts: --set ratio=0.1 (repeatable)")
       ->allow_extra_args(false);
   add_plugin_option(*command, arguments->plugins);
-  command->add_option("--only", arguments->only, "run these checks alone (repeatable)")->allow_extra_args(false);
+  command->add_option("--only", arguments->only, "run only these checks (repeatable)")->allow_extra_args(false);
   command->footer(
       "Examples:\n  fedbits check --plugin ./nearest_level.so\n  fedbits check top_k --set k=3 --only bits\nExit code: 0 all is well, 1 a "
       "check failed, 2 bad input, or a part whose role has no checks");

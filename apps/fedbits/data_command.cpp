@@ -128,11 +128,13 @@ int fetch(const DataArguments& arguments) {
 }
 
 int data(const DataArguments& arguments) {
-  if (!arguments.from.empty() && arguments.action != "fetch") throw ConfigError("data: --from goes with fetch");
-  if (arguments.verify && !arguments.action.empty()) throw ConfigError("data: --verify goes without " + arguments.action);
+  if (!arguments.from.empty() && arguments.action != "fetch")
+    throw ConfigError("data: --from needs fetch, as in `fedbits data fetch NAME --from URL`");
+  if (arguments.verify && !arguments.action.empty()) throw ConfigError("data: --verify cannot be combined with " + arguments.action);
   if (arguments.action.empty()) return list(arguments);
   if (arguments.action != "fetch" && arguments.action != "show")
-    throw ConfigError("data: there is no '" + arguments.action + "'; it lists what there is, or does: fetch, show");
+    throw ConfigError("data: there is no '" + arguments.action +
+                      "'; the actions are fetch and show, and without one it lists the data sets");
   if (arguments.names.empty()) throw ConfigError("data: which data set? `fedbits data` lists their names");
   return arguments.action == "show" ? show(arguments) : fetch(arguments);
 }
@@ -141,10 +143,10 @@ int data(const DataArguments& arguments) {
 
 void add_data_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<DataArguments>();
-  CLI::App* command = app.add_subcommand("data", "list the data sets that are known and where they were found, or get them");
-  command->add_option("ACTION", arguments->action, "fetch: download data sets from their publishers; show: tell what is known of them");
+  CLI::App* command = app.add_subcommand("data", "list known data sets and where they were found, or download them");
+  command->add_option("ACTION", arguments->action, "fetch: download data sets from their publishers; show: describe them");
   command->add_option("NAME", arguments->names, "data sets, for fetch and show");
-  command->add_option("--data", arguments->folder, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command->add_option("--data", arguments->folder, "folder with data sets (default: FEDBITS_DATA, ./data, the embedded set)");
   command->add_option(
       "--from", arguments->from,
       "fetch from copies of the publisher's files below this address (https://, or file:///FOLDER for files on this machine)");

@@ -95,7 +95,7 @@ ConfigError unknown_list(const std::string& what) {
 
 int list_part(const std::string& role, const std::string& name) {
   if (role == "data" && find_data_info(name) != nullptr)
-    throw ConfigError("list: \"" + name + "\" is a data set and no part; `fedbits data show " + name + "` tells about it");
+    throw ConfigError("list: \"" + name + "\" is a data set, not a part; `fedbits data show " + name + "` describes it");
   const std::string part = resolve_name(role, name).part;
   print_part(role, part, true);
   if (const std::string keys = keys_beside_options(role); !keys.empty()) std::cout << "      beside its options: " << keys << '\n';
@@ -105,7 +105,7 @@ int list_part(const std::string& role, const std::string& name) {
 
 // Which parts of a list stay on the GPU, and what the host does for the others.
 int list_on_gpu(const std::string& what, const std::string& name, const std::string& device) {
-  if (device != "cuda") throw ConfigError("--device: must be cuda, which says what parts leave to the host on a GPU; is '" + device + "'");
+  if (device != "cuda") throw ConfigError("--device: must be cuda, which shows what parts leave to the host on a GPU; is '" + device + "'");
   bool is_list = false, found = false;
   for (const auto& [title, role] : listed_roles()) {
     if (!what.empty() && what != title && what != role) continue;
@@ -118,7 +118,7 @@ int list_on_gpu(const std::string& what, const std::string& name, const std::str
       if (wanted.empty() || part == wanted) std::cout << "  " << std::left << std::setw(20) << part << " " << on_gpu(role, part) << '\n';
   }
   if (!is_list) throw unknown_list(what);
-  if (!found) throw ConfigError("list: --device cuda tells of compressors, feedbacks, layers and local-updates, not of '" + what + "'");
+  if (!found) throw ConfigError("list: --device cuda shows compressors, feedbacks, layers and local-updates, not '" + what + "'");
   return 0;
 }
 
@@ -151,8 +151,8 @@ void add_list_command(CLI::App& app, const Guard& guard) {
   command->add_option(
       "WHAT", arguments->what,
       "compressors, feedbacks, models, layers, partitioners, local-updates, participations, servers, data, measures or reference");
-  command->add_option("NAME", arguments->name, "one part of these, with an example");
-  command->add_option("--device", arguments->device, "cuda: say which parts stay on a GPU, and what the host does for the others");
+  command->add_option("NAME", arguments->name, "show only this part, with an example");
+  command->add_option("--device", arguments->device, "cuda: show which parts stay on a GPU, and what the host does for the others");
   command->footer("Examples:\n  fedbits list compressors\n  fedbits list compressors top_k\n  fedbits list feedbacks --device cuda");
   add_plugin_option(*command, arguments->plugins);
   command->callback([arguments, guard] {

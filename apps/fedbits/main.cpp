@@ -35,7 +35,7 @@ int guarded(const std::function<int()>& command) {
   } catch (const fl::DeviceError& error) {
     return report(error.what(), 2);
   } catch (const std::bad_alloc&) {
-    return report("out of memory: fewer clients, a smaller model, or --block 1 need less", 1);
+    return report("out of memory; fewer clients, a smaller model, or --block 1 need less", 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }

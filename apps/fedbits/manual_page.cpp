@@ -54,7 +54,7 @@ void write_manual_page(const CLI::App& app, std::ostream& out) {
          ".TP\n2\nbad input, or output that is unwritable at the start\n"
          ".TP\n130, 143\ninterrupted, terminated\n"
          ".SH ENVIRONMENT\n"
-         ".TP\n.B FEDBITS_DATA\nfolder with data sets, where \\-\\-data is not given\n"
+         ".TP\n.B FEDBITS_DATA\nfolder with data sets, if \\-\\-data is not given\n"
          ".SH FILES\n"
          ".TP\n.I fedbits\\-out/results.sqlite\nthe store of results, unless \\-\\-out names another folder\n"
          ".SH EXAMPLES\n.nf\n"

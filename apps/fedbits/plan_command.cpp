@@ -87,8 +87,8 @@ void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) 
   if (rounds == 0 || rounds >= needed) return;
   std::cout << "claims at equal uplink bits need " << kLeastEvaluations << " evaluations in the last " << short_text(100 * kWindow)
             << "% of the bits: with evaluate.every = " << every << " that takes " << short_text(needed)
-            << " rounds of the dearest method, which plays about " << short_text(std::ceil(rounds))
-            << " for what the cheapest sends; more rounds of the cheap methods" << (every > 1 ? ", evaluate.every = 1" : "")
+            << " rounds of the method with the most bits per round, which plays about " << short_text(std::ceil(rounds))
+            << " for the bits of the cheapest method; more rounds of the cheap methods" << (every > 1 ? ", evaluate.every = 1" : "")
             << " or `report --window` help\n";
 }
 
@@ -111,7 +111,7 @@ void warn_of_differing_inputs(const std::vector<Cell>& cells) {
   for (const auto& [_, methods] : compared)
     if (const std::string text = differing_inputs(methods); !text.empty()) {
       std::cout << "methods that are compared differ in what they compress: " << text
-                << "; compressor.up.unit and compressor.up.scope make them alike\n";
+                << "; set compressor.up.unit and compressor.up.scope to make them alike\n";
       return;
     }
 }
@@ -137,12 +137,12 @@ void print_summary(const StudyPlan& plan, const std::vector<Cell>& cells, int jo
             << " MB per worker, data included; " << human_bits(plan.bits) << " simulated\n";
   if (plan.tuning_runs > 0)
     std::cout << "before them about " << exact_text(plan.tuning_runs) << " tuning runs, " << human_seconds(plan.tuning_s)
-              << " of computing; matching bits is taken to need " << kExpectedSteps
-              << " steps, grids are taken not to be extended, and values that are found to cost what the file's cost\n";
+              << " of computing; this assumes that matching bits needs " << kExpectedSteps
+              << " steps, that grids are not extended, and that found values cost as much as the file's\n";
   print_budget(cells);
   if (plan.tried < plan.combinations.size())
     std::cout << plan.tried << " of " << plan.combinations.size()
-              << " combinations were tried; the others are planned as the nearest of these (--try N tries more)\n";
+              << " combinations were tried; the others are planned like the nearest of these (--try N tries more)\n";
   const StopOptions& stop = cells.front().scenario.stop;
   if (stop.accuracy || stop.f_gap || stop.grad_norm_sq || stop.bits || stop.bits_up || !stop.measures.empty())
     std::cout << "[stop] may end runs earlier: all rounds are planned\n";
@@ -158,13 +158,13 @@ std::string human_bytes(std::uint64_t bytes) {
 void print_device_need(const DeviceNeed& need) {
   std::cout << "with --device cuda a run takes up to " << human_bytes(need.own_bytes()) << " of the GPU's memory";
   if (need.least_state_bytes < need.state_bytes)
-    std::cout << ", " << human_bytes(need.least_bytes()) << " of them at least: client state beyond that can lie in a file";
-  std::cout << "; data take " << human_bytes(need.data_bytes) << ", once for runs that share them\n";
+    std::cout << ", " << human_bytes(need.least_bytes()) << " of it at least: further client state can be in a file";
+  std::cout << "; the data take " << human_bytes(need.data_bytes) << ", once for runs that share them\n";
   if (need.needs_managed.empty()) {
-    std::cout << "  clients' vectors, state and messages lie in the GPU's own memory\n";
+    std::cout << "  clients' vectors, state and messages are in the GPU's own memory\n";
     return;
   }
-  std::cout << "  clients' vectors, state and messages lie in managed memory; a run takes at most 80% of what is free for it:\n";
+  std::cout << "  clients' vectors, state and messages are in managed memory; a run takes at most 80% of the free memory for it:\n";
   for (const std::string& why : need.needs_managed) std::cout << "    " << why << '\n';
 }
 
@@ -266,26 +266,27 @@ int plan(const PlanArguments& arguments) {
 
 void add_plan_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* command =
-      app.add_subcommand("plan", "predict runs, time, memory and bits of a sweep; runs nothing to its end and stores no result");
+  CLI::App* command = app.add_subcommand("plan", "predict runs, time, memory and bits of a sweep; completes no run and stores no result");
   command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--set", arguments->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
-  command->add_option("--data", arguments->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command->add_option("--data", arguments->data, "folder with data sets (default: FEDBITS_DATA, ./data, the embedded set)");
   add_plugin_option(*command, arguments->plugins);
   command->add_option("-j,--jobs", arguments->jobs, "runs at a time, as for sweep (default: cores / threads)")->check(CLI::Range(1, 4096));
   command->add_option("--threads", arguments->threads, "threads of each run, as for sweep")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   add_state_memory_option(*command, arguments->state_memory);
-  command->add_option("--seconds", arguments->seconds, "how long each combination is tried (default: 0.2, less where there are many)")
+  command->add_option("--seconds", arguments->seconds, "how long each combination is tried (default: 0.2, less if there are many)")
       ->check(CLI::Range(0.001, 3600.0));
-  command->add_option("--try", arguments->most, "combinations that are tried at most; the others are taken to be like the nearest of them")
+  command
+      ->add_option("--try", arguments->most,
+                   "largest number of combinations that are tried; the others are planned like the nearest of them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
   CLI::Option* json = command->add_option("--json", arguments->json, "write the whole plan to this file, in seconds, bytes and bits");
-  command->add_flag("--split", arguments->split, "draw which client holds how many rows of which class, instead of planning")
+  command->add_flag("--split", arguments->split, "show how many rows of each class every client holds, instead of planning")
       ->excludes(json);
-  command->add_option("--split-csv", arguments->split_csv, "write that to this file: a line per client and class")->excludes(json);
+  command->add_option("--split-csv", arguments->split_csv, "write the split to this file: a line per client and class")->excludes(json);
   command
       ->add_option("--split-file", arguments->split_file,
                    "write which client holds which row to this file, which partition.kind = \"file\" reads")

@@ -70,10 +70,10 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* command = app.add_subcommand("report", "compare methods at equal bits: a page with charts, or tables");
   command->add_option("STORE", arguments->store,
-                      "folder with results.sqlite, or the file (default: the store in fedbits-out, where there is one only)");
+                      "folder with results.sqlite, or the file (default: the store in fedbits-out, if there is only one)");
   command->add_option("-o,--output", arguments->out, "write one HTML page that opens anywhere, without a network");
   command->add_flag("--text", arguments->text, "print the tables");
-  command->add_option("--data", arguments->data, "folder with data sets, to draw the data distribution (else as for run)");
+  command->add_option("--data", arguments->data, "folder with data sets, to draw the data distribution (default: as for run)");
   command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw the data distribution");
   command
       ->add_option("--measure", arguments->study.measures,
@@ -82,13 +82,13 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_option("--study", arguments->study.study,
                       "one of the store's studies by its name (default: the one with the most runs; the page offers the others as well)");
   command->add_option("--baseline", arguments->study.baseline,
-                      "label of the method to compare with (default: of those that compress the first that sends the fewest bits)");
+                      "label of the method to compare with (default: the first of the compressing methods that send the fewest bits)");
   command->add_option("--method", arguments->study.method_axis,
                       "axis that is the method, or several with commas (default: the first compressor axis)");
   command->add_option("--level", arguments->study.level_axis,
                       "axis that is the level of heterogeneity (default: the first partition or data axis)");
   command->add_option("--window", arguments->study.window,
-                      "share of a budget over which a run's value is a mean, weighted by bits (default: 0.2)");
+                      "share of a budget over which a run's value is averaged, weighted by bits (default: 0.2)");
   command->add_flag("--claims-despite-refused", arguments->study.claims_despite_refused,
                     "make claims about cells in which updates were refused because they were not finite");
   command->add_option("--target", arguments->report.target, "value of the first measure, for bits to target");

@@ -64,7 +64,7 @@ void add_export_command(CLI::App& app, const Guard& guard) {
   command->add_flag("--reproducible", arguments->options.reproducible, "sort by hash and leave measured seconds empty");
   command->add_flag_callback(
       "--all-results", [arguments] { arguments->options.others = OtherResults::written; },
-      "also runs that another version of fedbits made, which this one would not give; runs get a column results_version");
+      "also write runs of other versions of fedbits, whose results this one does not reproduce; runs get a column results_version");
   command->footer("Example: fedbits export fedbits-out/quickstart --rounds rounds.csv --runs runs.csv");
   command->callback([arguments, guard] {
     guard([&] {

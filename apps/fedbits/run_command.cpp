@@ -157,7 +157,7 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
   }
   if (!arguments.quiet && records.size() > 1) print_comparison(records, arguments, all_done);
   if (caught_signal() != 0) {
-    spdlog::warn("interrupted: what was finished is stored in {}; --resume goes on from there", arguments.out);
+    spdlog::warn("interrupted: finished runs are stored in {}; --resume continues from there", arguments.out);
     return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;

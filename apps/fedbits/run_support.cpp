@@ -62,18 +62,17 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("FILE", arguments.file, "scenario file (TOML)")->required();
   command.add_option("--set", arguments.settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
   add_plugin_option(command, arguments.plugins);
-  command.add_option("--out", arguments.out, "folder for results.sqlite (default: fedbits-out/NAME, NAME being the scenario's)");
-  command.add_option("--data", arguments.data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command.add_option("--out", arguments.out, "folder for results.sqlite (default: fedbits-out/NAME, with the scenario's name)");
+  command.add_option("--data", arguments.data, "folder with data sets (default: FEDBITS_DATA, ./data, the embedded set)");
   command.add_option("--device", arguments.device, "cpu, cuda or auto")->capture_default_str();
-  command.add_flag("--resume", arguments.checkpoints.resume, "go on: finished runs are kept, begun ones continue from their checkpoints");
+  command.add_flag("--resume", arguments.checkpoints.resume,
+                   "continue: finished runs are kept, begun ones continue from their checkpoints");
   command.add_flag("--again", arguments.again, "repeat runs that are stored")->excludes("--resume");
   command.add_option("--checkpoint-rounds", arguments.checkpoints.rounds, "write a checkpoint every N rounds");
-  command
-      .add_option("--checkpoint-minutes", arguments.checkpoints.minutes,
-                  "write a checkpoint after this many minutes, again and again; 0 = never")
+  command.add_option("--checkpoint-minutes", arguments.checkpoints.minutes, "write a checkpoint every N minutes; 0 = never")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  command.add_flag("--any-build", arguments.checkpoints.any_build, "go on from checkpoints of another build of fedbits, too");
+  command.add_flag("--any-build", arguments.checkpoints.any_build, "also continue from checkpoints of another build of fedbits");
   command.add_option("--save-model", arguments.models.folder,
                      "write each finished run's final model to this folder, as HASH.safetensors or HASH.npy");
   command.add_option("--model-format", arguments.models.format, "safetensors (tensors by name) or npy (one vector), for --save-model")
@@ -84,9 +83,9 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("--state-folder", arguments.state_folder,
                      "folder for client state beyond --state-memory, on a local disk (default: OUT/checkpoints)");
   command.add_option("--log-json", arguments.log_json,
-                     "write what happens to this file, a line of JSON each: runs that begin and end, measured rounds, refusals");
+                     "write events to this file, one line of JSON each: runs that begin and end, measured rounds, refusals");
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
-  command.add_flag("-v,--verbose", arguments.verbose, "say more: a line for every run, with its hash");
+  command.add_flag("-v,--verbose", arguments.verbose, "print more: a line for every run, with its hash");
 }
 
 bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models) {
@@ -221,8 +220,8 @@ std::filesystem::path pages_folder(const StudyArguments& arguments, const std::f
 
 void add_state_memory_option(CLI::App& command, std::string& memory) {
   command.add_option("--state-memory", memory,
-                     "memory for the clients' state of a run, such as 2G; what does not fit goes to a file (default: no bound, or what "
-                     "a GPU has left); results do not depend on it");
+                     "memory for the clients' state of a run, such as 2G; what does not fit is kept in a file (default: no bound, or the "
+                     "free memory of a GPU); results do not depend on it");
 }
 
 StatePaging paging_of(const std::string& memory, const std::string& folder) {
@@ -238,9 +237,9 @@ void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, co
     return store.holds(run) && store.record(run).status == RunStatus::interrupted;
   });
   if (begun == 0) return;
-  if (cells.size() == 1) throw ConfigError(out + " holds this run unfinished: --resume goes on with it, --again begins it anew");
+  if (cells.size() == 1) throw ConfigError(out + " holds this run unfinished: --resume continues it, --again starts it anew");
   throw ConfigError(out + " holds " + std::to_string(begun) + " of the " + std::to_string(cells.size()) +
-                    " runs unfinished: --resume goes on with them, --again begins all of them anew");
+                    " runs unfinished: --resume continues them, --again starts all of them anew");
 }
 
 }  // namespace fl

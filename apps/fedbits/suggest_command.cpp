@@ -80,7 +80,7 @@ class Answer {
     if (a_.gamma) std::cout << "gamma = " << exact_text(*a_.gamma) << '\n';
     if (a_.d)
       std::cout << "sigma = " << exact_text(noise_.sigma) << ", M = " << exact_text(noise_.M) << ", zeta = " << short_text(noise_.zeta)
-                << (a_.file.empty() ? "" : " (zeta measured at the start)") << ": noise and heterogeneity as the theorems have them\n";
+                << (a_.file.empty() ? "" : " (zeta measured at the start)") << ": noise and heterogeneity as in the theorems\n";
   }
   void print_lambda(double k) const {
     std::cout << "\nas good as Top-k with k = " << exact_text(k) << ":\n";
@@ -97,16 +97,16 @@ class Answer {
     print_advice();
     std::cout << "in a scenario:  { kind = \"hard_threshold\", rule = \"lambda\", threshold = "
               << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k))
-              << " }   # and the `unit` of the methods beside it: \"lambda\" multiplies by the step size where it is \"step\"\n";
+              << " }   # with the same `unit` as the other methods: \"lambda\" multiplies by the step size if the unit is \"step\"\n";
   }
   // The three thresholds answer different questions, and lie orders of magnitude apart.
   void print_advice() const {
-    std::cout << "which to take:\n"
+    std::cout << "which one to use:\n"
                  "  to compare both compressors at equal bits: the measured one"
               << (measured_ ? ", or" : " (--measure with a scenario file), or")
               << " match_bits_of in a sweep, which measures whole runs\n"
                  "  to repeat the experiments of the paper: its rule\n"
-                 "  to see what the theorems say of your clients: equal bounds; they are worst cases, and no prediction of bits\n";
+                 "  to see what the theorems say about your clients: equal bounds; they are worst cases, not a prediction of bits\n";
   }
   void print_k(double lambda) const {
     std::cout << "\nlambda = " << exact_text(lambda) << " is as good as Top-k with\n";
@@ -149,7 +149,7 @@ std::optional<MeasuredThreshold> measure(const SuggestArguments& a, const Cell& 
 
 int suggest(SuggestArguments arguments) {
   if (!arguments.k && !arguments.ratio && !arguments.lambda && !arguments.epsilon)
-    throw ConfigError("suggest: say what is known: --k, --ratio, --lambda or --epsilon");
+    throw ConfigError("suggest: give one of --k, --ratio, --lambda and --epsilon");
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   std::optional<Cell> cell;
   if (!arguments.file.empty()) {
@@ -170,7 +170,7 @@ void add_suggest_command(CLI::App& app, const Guard& guard) {
   CLI::App* command = app.add_subcommand("suggest", "turn k of Top-k into lambda of the hard threshold, and back");
   command->add_option("FILE", a->file, "scenario file (TOML): d, gamma and zeta are those of its first cell");
   command->add_option("--set", a->settings, "change a key: --set partition.alpha=0.1 (repeatable)")->allow_extra_args(false);
-  command->add_option("--data", a->data, "folder with data sets (else FEDBITS_DATA, ./data, the embedded set)");
+  command->add_option("--data", a->data, "folder with data sets (default: FEDBITS_DATA, ./data, the embedded set)");
   add_plugin_option(*command, a->plugins);
   CLI::Option* k = command->add_option("--k", a->k, "entries that Top-k keeps");
   command->add_option("--ratio", a->ratio, "fraction that Top-k keeps")->excludes(k);

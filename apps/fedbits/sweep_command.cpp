@@ -220,7 +220,7 @@ int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, co
   }
   if (!arguments.quiet && records.size() == 1) std::cout << closing_line(records.front(), hashes_of(arguments)) << '\n';
   if (caught_signal() != 0) {
-    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume goes on", good, cells.size(), folder);
+    spdlog::warn("interrupted: {} of {} runs are stored in {}; --resume continues", good, cells.size(), folder);
     return exit_code_of(caught_signal());
   }
   if (good == cells.size()) return 0;
@@ -243,8 +243,8 @@ int fit_memory(SweepRunner& runner, Device device, const MachineShare& share) {
   const std::uint64_t bytes = device == Device::cpu ? share.memory_bytes : free_device_bytes();
   const int jobs = device == Device::cpu ? runner.fit(bytes) : runner.fit_device(bytes);
   if (jobs < share.jobs)
-    spdlog::warn("{} MB of {}memory are enough for {} of {} runs at a time", bytes / 1000000, device == Device::cpu ? "" : "the GPU's ",
-                 jobs, share.jobs);
+    spdlog::warn("{} MB of {}memory are enough for only {} of {} runs at a time", bytes / 1000000,
+                 device == Device::cpu ? "" : "the GPU's ", jobs, share.jobs);
   return jobs;
 }
 
@@ -302,7 +302,7 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   const FolderLock lock(folder);
   if (!is_known) tune(cells, folder, arguments.data, share, arguments.quiet);
   if (!is_known && caught_signal() != 0) {
-    spdlog::warn("interrupted while tuning: what was found is kept in {}; --resume goes on", tuning_folder(folder).string());
+    spdlog::warn("interrupted while tuning: the values found so far are kept in {}; --resume continues", tuning_folder(folder).string());
     return exit_code_of(caught_signal());
   }
   if (!is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
@@ -347,7 +347,7 @@ int merge(const MergeArguments& arguments) {
     for (const RunRecord& record : records) {
       if (target.has_finished(record.run) && is_finished(record.status)) {
         if (target.record(record.run).checksum != record.checksum)
-          problems.push_back({place, "run " + record.run + " ended otherwise here than in " + target.file().string() +
+          problems.push_back({place, "run " + record.run + " has another result here than in " + target.file().string() +
                                          " (another build, or another machine?); the stored one is kept"});
         continue;
       }
@@ -384,11 +384,11 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_option("--memory", arguments->memory,
-                      "what all runs together may take, such as 8G; fewer run at a time where it is short (default: what is available)");
+                      "memory for all runs together, such as 8G; fewer run at a time if it is short (default: the available memory)");
   command->add_option_function<std::string>(
       "--shard", [arguments](const std::string& text) { arguments->shard = text; },
-      "only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
-  command->add_flag("--list", arguments->list, "print the runs and what is known of them, and run nothing")->excludes("--log-json");
+      "run only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
+  command->add_flag("--list", arguments->list, "print the runs and their status, and run nothing")->excludes("--log-json");
   command->footer(
       "Examples:\n"
       "  fedbits sweep study.toml --out results\n"

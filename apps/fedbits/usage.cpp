@@ -51,7 +51,7 @@ std::string unknown_word_text(const CLI::App& app) {
   if (words.empty()) words = app.remaining();
   for (const std::string& word : words)
     if (word.starts_with('-')) return unknown_option(word, *commands.front());
-  return words.empty() ? "" : "fedbits " + commands.front()->get_name() + ": there is no place for '" + words.front() + "'";
+  return words.empty() ? "" : "fedbits " + commands.front()->get_name() + ": unexpected argument '" + words.front() + "'";
 }
 
 }  // namespace fl

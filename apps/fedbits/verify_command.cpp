@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 // The files to check in a folder and below it, in the order of their names. Links are not followed.
 std::vector<fs::path> files_in(const fs::path& place) {
   std::error_code error;
-  if (!fs::exists(place, error)) throw ConfigError("verify: " + place.string() + " is not there");
+  if (!fs::exists(place, error)) throw ConfigError("verify: " + place.string() + " does not exist");
   if (!fs::is_directory(place, error)) return {place};
   std::vector<fs::path> files;
   fs::recursive_directory_iterator at(place, error), end;
@@ -48,11 +48,10 @@ int verify(const std::string& place, const std::string& pages) {
 
 void add_verify_command(CLI::App& app, const Guard& guard) {
   auto place = std::make_shared<std::string>(), pages = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("verify", "check that stored results and checkpoints are what was written");
+  CLI::App* command = app.add_subcommand("verify", "check that stored results and checkpoints are undamaged");
   command->add_option("FOLDER", *place, "folder with results.sqlite, checkpoints or page files, or one such file")->required();
-  command->add_option("--state-folder", *pages,
-                      "folder of the page files, where the runs had that option (default: beside each checkpoint)");
-  command->footer("Example: fedbits verify fedbits-out\nExit code: 0 all is whole, 1 something is damaged, 2 bad input");
+  command->add_option("--state-folder", *pages, "folder of the page files, if the runs had that option (default: beside each checkpoint)");
+  command->footer("Example: fedbits verify fedbits-out\nExit code: 0 nothing is damaged, 1 something is damaged, 2 bad input");
   command->callback([place, pages, guard] { guard([&] { return verify(*place, *pages); }); });
 }
 

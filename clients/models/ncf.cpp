@@ -25,7 +25,7 @@ inline void describe(Schema& s, NcfOptions& o) {
       .at_least(1)
       .at_most(65536);
   s.field("hidden", o.hidden, "units of the perceptron's layers, each followed by relu").at_least(1).at_most(65536);
-  s.field("negatives", o.negatives, "items drawn for each observed one, of those that the user has not met").at_least(1).at_most(1024);
+  s.field("negatives", o.negatives, "items drawn for each observed one, among those that the user has not rated").at_least(1).at_most(1024);
 }
 inline std::vector<std::string> layers_of(const NcfOptions& o) {
   const auto vectors = [](std::int64_t length) { return "embedding(vocabulary, " + std::to_string(length) + ", deviation=0.01)"; };

@@ -16,7 +16,7 @@ inline void describe(Schema& s, NeuralNetworkOptions& o) {
            {{nn::Loss::softmax_cross_entropy, "softmax_cross_entropy"},
             {nn::Loss::squared_error, "squared_error"},
             {nn::Loss::logistic, "logistic"}},
-           "of the last layer's outputs and the label, or the target");
+           "loss of the last layer's outputs against the label, or the target");
 }
 inline void validate(const NeuralNetworkOptions& o, Problems& problems) {
   if (o.layers.empty()) problems.push_back({"layers", "must name at least one layer"});

@@ -23,7 +23,7 @@ class FedDynUpdate final : public StepwiseUpdate<T, FedDynOptions> {
 
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"feddyn"}; }
 
-  [[nodiscard]] std::string host_walks() const override { return "takes every client's earlier moves into its steps"; }
+  [[nodiscard]] std::string host_walks() const override { return "adds every client's earlier moves to its steps"; }
   void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const override {
     const std::size_t P = round.P();
     const T alpha = static_cast<T>(this->options_.alpha);

@@ -17,7 +17,7 @@ inline void describe(Schema& s, GradientOptions& o) {
   learning_rate_field(s, o.learning_rate, "gamma: a number or a rule such as 1/(L+l2)");
   describe(s, o.schedule);
   s.choice("subtract", o.subtract, {{GradientOptions::Subtract::nothing, "nothing"}, {GradientOptions::Subtract::optimum, "optimum"}},
-           "what is taken off the gradient: nothing, or the client's gradient at the optimum");
+           "what is subtracted from the gradient: nothing, or the client's gradient at the optimum");
 }
 
 template <class T>
@@ -33,7 +33,7 @@ class GradientUpdate final : public LocalUpdate<T> {
   }
   [[nodiscard]] LocalTraits traits() const override { return {.computes_anywhere = true, .needs_optimum = subtracts()}; }
   [[nodiscard]] std::string host_walks() const override {
-    return subtracts() ? "takes the gradient at the optimum off every gradient" : "";
+    return subtracts() ? "subtracts the gradient at the optimum from every gradient" : "";
   }
   [[nodiscard]] std::optional<Descent> descent() const override { return subtracts() ? std::nullopt : std::optional<Descent>(Descent{}); }
 

@@ -48,7 +48,7 @@ class MimeLiteUpdate final : public StepwiseUpdate<T, MimeLiteOptions> {
 };
 
 FL_REGISTER_PART(LocalUpdate, MimeLiteUpdate, MimeLiteOptions,
-                 (PartInfo{"local_update", "mime_lite", "local SGD steps with the server's momentum, which rests during the round",
+                 (PartInfo{"local_update", "mime_lite", "local SGD steps with the server's momentum, which is fixed during the round",
                            "Karimireddy et al., NeurIPS 2021"}));
 
 }  // namespace fl

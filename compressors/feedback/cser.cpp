@@ -35,7 +35,7 @@ class Cser final : public Feedback<T> {
             .in_place_slot = "error",
             .error_slot = "error",
             .offset_slot = "error",
-            .host_walks = "takes the error off every client's model and adds it up between resets"};
+            .host_walks = "subtracts the error from every client's model and sums it between resets"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override {
@@ -84,8 +84,7 @@ class Cser final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, Cser, CserOptions,
-                 (PartInfo{"feedback", "cser",
-                           "error reset: clients compute at models of their own, which are synchronised every few rounds",
+                 (PartInfo{"feedback", "cser", "error reset: clients compute at their own models, which are synchronised every few rounds",
                            "Xie, Zheng, Koyejo, Gupta, Li, Lin, NeurIPS 2020"}));
 
 }  // namespace fl

@@ -25,7 +25,7 @@ struct DashaOptions {
 inline void describe(Schema& s, DashaOptions& o) {
   s.field("a", o.a, "rate at which the estimate forgets its bias; theory: 1/(1+2 omega)").above(0).at_most(1);
   s.choice("init", o.init, {{DashaOptions::Init::compressed, "compressed"}, {DashaOptions::Init::dense, "dense"}},
-           "first message: Q(g), or g itself (paid for)");
+           "first message: Q(g), or g itself (its bits are counted)");
 }
 
 template <class T>

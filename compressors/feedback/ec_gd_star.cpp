@@ -20,7 +20,7 @@ class EcGdStar final : public ErrorMemory<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan = ErrorMemory<T>::plan();
     plan.estimate_is_sum = true;
-    plan.host_walks = "takes the gradient at the optimum off every gradient";
+    plan.host_walks = "subtracts the gradient at the optimum from every gradient";
     return plan;
   }
   // It is ef14 of f_i(x) - <grad f_i(x*), x>, which have the same sum and the same smoothness.
@@ -35,7 +35,7 @@ class EcGdStar final : public ErrorMemory<T> {
 };
 
 FL_REGISTER_PART(Feedback, EcGdStar, NoOptions,
-                 (PartInfo{"feedback", "ec_gd_star", "error feedback around gradients less those at the optimum",
+                 (PartInfo{"feedback", "ec_gd_star", "error feedback on gradients minus those at the optimum",
                            "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
 }  // namespace fl

@@ -31,7 +31,7 @@ class EcLsvrg final : public ErrorMemory<T> {
 };
 
 FL_REGISTER_PART(Feedback, EcLsvrg, NoOptions,
-                 (PartInfo{"feedback", "ec_lsvrg", "error feedback around variance-reduced gradients (L-SVRG)",
+                 (PartInfo{"feedback", "ec_lsvrg", "error feedback on variance-reduced gradients (L-SVRG)",
                            "Gorbunov, Kovalev, Makarenko, Richtarik, NeurIPS 2020"}));
 
 }  // namespace fl

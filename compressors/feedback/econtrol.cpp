@@ -24,7 +24,7 @@ inline void describe(Schema& s, EControlOptions& o) {
   s.field("eta", o.eta, "share of the error in the message; of the order of delta, 0 = EF21").at_least(0).at_most(1);
   using I = EControlOptions::Init;
   s.choice("init", o.init, {{I::zero, "zero"}, {I::dense, "dense"}, {I::message, "message"}},
-           "first message: C(g) from h = 0, whose error is kept; g itself (paid for); or C(g), whose error is not kept");
+           "first message: C(g) from h = 0, whose error is kept; g itself (its bits are counted); or C(g), whose error is not kept");
 }
 
 template <class T>

@@ -18,7 +18,7 @@ struct Ef21Options {
 };
 inline void describe(Schema& s, Ef21Options& o) {
   s.choice("init", o.init, {{Ef21Options::Init::compressed, "compressed"}, {Ef21Options::Init::dense, "dense"}},
-           "first message: C(g) from h = 0, or g itself (paid for)");
+           "first message: C(g) from h = 0, or g itself (its bits are counted)");
   s.field("momentum", o.momentum, "eta of EF21-SGDM, v <- (1-eta) v + eta g; 1 = plain EF21").above(0).at_most(1);
 }
 

@@ -18,7 +18,7 @@ struct Ef21NormalisedOptions {
   double momentum = 1.0;
 };
 inline void describe(Schema& s, Ef21NormalisedOptions& o) {
-  s.field("momentum", o.momentum, "eta of v <- (1-eta) v + eta g; 1 = none").above(0).at_most(1);
+  s.field("momentum", o.momentum, "eta of v <- (1-eta) v + eta g; 1 = no momentum").above(0).at_most(1);
 }
 
 template <class T>

@@ -16,7 +16,7 @@ struct Ef21POptions {
   double alpha = 0;
 };
 inline void describe(Schema& s, Ef21POptions& o) {
-  s.field("alpha", o.alpha, "step of DIANA's shift on the way up, at most 1/(1+omega); 0 = DCGD").at_least(0).at_most(1);
+  s.field("alpha", o.alpha, "step of DIANA's shift on the uplink, at most 1/(1+omega); 0 = DCGD").at_least(0).at_most(1);
 }
 
 template <class T>
@@ -39,7 +39,7 @@ class Ef21P final : public Shifted<T> {
 };
 
 FL_REGISTER_PART(Feedback, Ef21P, Ef21POptions,
-                 (PartInfo{"feedback", "ef21_p", "error feedback of models on the way down; DCGD or DIANA on the way up",
+                 (PartInfo{"feedback", "ef21_p", "error feedback of models on the downlink; DCGD or DIANA on the uplink",
                            "Gruntkowska, Tyurin, Richtarik, ICML 2023"}));
 
 }  // namespace fl

@@ -27,7 +27,7 @@ class FedComGate final : public Feedback<T> {
     return {.slots = {{.name = "tracker", .owner = SlotOwner::client},
                       {.name = "mean_update", .owner = SlotOwner::shared, .sync = SlotSync::broadcast_at_close}},
             .means = {{.slot = "tracker"}},
-            .host_walks = "moves every client's tracker"};
+            .host_walks = "updates every client's tracker"};
   }
   [[nodiscard]] FeedbackNeeds needs() const override {
     return {.name = "fedcomgate",

@@ -114,7 +114,7 @@ class Lag final : public Feedback<T> {
 };
 
 FL_REGISTER_PART(Feedback, Lag, LagOptions,
-                 (PartInfo{"feedback", "lag", "lazy aggregation: silent while the gradient has changed little",
+                 (PartInfo{"feedback", "lag", "lazy aggregation: a client is silent while its gradient has changed little",
                            "Chen, Giannakis, Sun, Yin, NeurIPS 2018"}));
 
 }  // namespace fl

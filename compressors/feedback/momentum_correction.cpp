@@ -31,7 +31,7 @@ class MomentumCorrection final : public Feedback<T> {
                       {.name = "accumulated", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
             .error_slot = "accumulated",
-            .host_walks = "mixes every gradient into its client's momentum"};
+            .host_walks = "adds every gradient to its client's momentum"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "momentum_correction", .one_vector = true, .own_messages = true}; }

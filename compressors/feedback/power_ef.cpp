@@ -22,8 +22,10 @@ struct PowerEfOptions {
   double perturbation = 0;
 };
 inline void describe(Schema& s, PowerEfOptions& o) {
-  s.field("steps", o.steps, "p: how often what was dropped is compressed again; 1 = ef14").at_least(1).at_most(16);
-  s.field("perturbation", o.perturbation, "r: the norm of the noise that is added to gradients, about; 0 = none").at_least(0);
+  s.field("steps", o.steps, "p: number of compressions in a round, each of the error of the previous one; 1 = ef14")
+      .at_least(1)
+      .at_most(16);
+  s.field("perturbation", o.perturbation, "r: approximate norm of the noise that is added to gradients; 0 = none").at_least(0);
 }
 
 template <class T>

@@ -30,7 +30,7 @@ class SaPef final : public ErrorMemory<T> {
     plan.offset_slot = "error";
     plan.offset_factor = alpha_;
     plan.estimate_is_sum = true;
-    plan.host_walks = "takes the error off every client's model";
+    plan.host_walks = "subtracts the error from every client's model";
     return plan;
   }
 

@@ -18,7 +18,7 @@ struct ScafcomOptions {
   double momentum = 0.2;
 };
 inline void describe(Schema& s, ScafcomOptions& o) {
-  s.field("momentum", o.momentum, "beta of v <- (1-beta) v + beta G; 1 = none").above(0).at_most(1);
+  s.field("momentum", o.momentum, "beta of v <- (1-beta) v + beta G; 1 = no momentum").above(0).at_most(1);
 }
 
 template <class T>
@@ -30,7 +30,7 @@ class Scafcom final : public Controls<T> {
     FeedbackPlan plan = Controls<T>::plan();
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
-    plan.host_walks = "mixes every vector into its client's momentum";
+    plan.host_walks = "adds every vector to its client's momentum";
     return plan;
   }
 

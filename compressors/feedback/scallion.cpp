@@ -27,7 +27,7 @@ inline void describe(Schema& s, ScallionOptions& o) {
   using E = ScallionOptions::Estimate;
   s.field("alpha", o.alpha, "step of the controls, at most 1/(1+omega)").above(0).at_most(1);
   s.choice("estimate", o.estimate, {{E::averaged, "averaged"}, {E::unbiased, "unbiased"}},
-           "what the server steps along: c + mean d as published, an average over rounds, or c + mean d / alpha");
+           "direction of the server's step: c + mean d as published, an average over rounds, or c + mean d / alpha");
 }
 
 template <class T>

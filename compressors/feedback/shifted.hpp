@@ -36,7 +36,7 @@ class Shifted : public Feedback<T> {
     if (!rule_.has_momentum) return plan;
     plan.slots.push_back({.name = "momentum", .owner = SlotOwner::client, .double_buffered = true});
     plan.in_place_slot = "momentum";
-    plan.host_walks = "mixes every gradient into its client's momentum";
+    plan.host_walks = "adds every gradient to its client's momentum";
     return plan;
   }
 

@@ -28,7 +28,7 @@ class Signum final : public Feedback<T> {
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.slots = {{.name = "momentum", .owner = SlotOwner::client, .double_buffered = true}},
             .in_place_slot = "momentum",
-            .host_walks = "mixes every gradient into its client's momentum"};
+            .host_walks = "adds every gradient to its client's momentum"};
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "signum", .one_vector = true, .keeps_error = false}; }

@@ -58,7 +58,7 @@ inline void describe(Schema& s, ThreePcOptions& o) {
   s.field("levels", o.levels, "number of operators to choose from (adacgd)").at_least(2).at_most(16);
   using E = ThreePcOptions::Estimate;
   s.choice("estimate", o.estimate, {{E::cohort, "cohort"}, {E::shifts, "shifts"}},
-           "what the server steps along: h_mean before the round and the cohort's mean change, or h_mean after it");
+           "direction of the server's step: h_mean before the round plus the cohort's mean change, or h_mean after it");
 }
 
 template <class T>

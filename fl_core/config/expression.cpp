@@ -75,7 +75,7 @@ class Evaluator {
 
   double with_sign() {
     if (++depth_ > kDeepestNesting)
-      fail("parentheses and signs lie more than " + std::to_string(kDeepestNesting) + " levels deep in each other, which is the limit");
+      fail("parentheses and signs are nested more than " + std::to_string(kDeepestNesting) + " levels deep, which is the limit");
     const double value = take('-') ? -with_sign() : take('+') ? with_sign() : power();
     --depth_;
     return value;

@@ -59,7 +59,7 @@ const std::string* kind_of(const Value::Table& table, const NamedPart& part) {
 
 Refusal set_part(const std::string& role, const Value& value, NamedPart& part) {
   if (depth_of(value, kDeepestParts + 1) > kDeepestParts)
-    return "has parts inside of parts more than " + std::to_string(kDeepestParts) + " levels deep, which is the limit";
+    return "nests parts more than " + std::to_string(kDeepestParts) + " levels deep, which is the limit";
   const auto* table = std::get_if<Value::Table>(&value.data);
   const auto* name = std::get_if<std::string>(&value.data);  // "top_k" is short for { kind = "top_k" }
   if (table != nullptr) name = kind_of(*table, part);

@@ -50,7 +50,7 @@ RegularFile open_regular_file(const fs::path& file, const SizeLimit& limit) {
     throw FileError(file, std::string("cannot be opened: ") + std::strerror(reason));
   }
   RegularFile opened(file, descriptor);
-  if (::fstat(descriptor, &facts) != 0) throw FileError(file, std::string("cannot be looked at: ") + std::strerror(errno));
+  if (::fstat(descriptor, &facts) != 0) throw FileError(file, std::string("cannot be examined: ") + std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) refuse_kind(file, facts.st_mode);
   opened.size_ = static_cast<std::uint64_t>(facts.st_size);
   if (opened.size_ > limit.bytes)
@@ -70,7 +70,7 @@ void RegularFile::read(std::uint64_t begin, std::span<std::byte> out) const {
     if (count < 0) throw FileError(path_, "cannot be read at byte " + std::to_string(begin + done) + ": " + std::strerror(errno));
     if (count == 0)
       throw FileError(path_, "ends at byte " + std::to_string(begin + done) + ", and had " + std::to_string(size_) +
-                                 " bytes when it was opened; leave the file alone while it is read");
+                                 " bytes when it was opened; do not change the file while it is read");
     done += static_cast<std::size_t>(count);
   }
 }

@@ -20,7 +20,7 @@ void describe(Schema& s, Schedule& o) {
   using Kind = Schedule::Kind;
   s.choice("schedule", o.kind, {{Kind::constant, "constant"}, {Kind::step, "step"}, {Kind::cosine, "cosine"}},
            "how gamma changes over the rounds, after the warm-up");
-  s.field("warmup_rounds", o.warmup_rounds, "rounds in which gamma grows linearly from nothing to its value")
+  s.field("warmup_rounds", o.warmup_rounds, "rounds in which gamma grows linearly from zero to its value")
       .at_least(0)
       .at_most(4294967295.0)
       .unit("rounds");
@@ -29,7 +29,7 @@ void describe(Schema& s, Schedule& o) {
       .at_most(4294967295.0)
       .unit("rounds");
   s.field("decay_factor", o.decay_factor, "schedule step: factor of gamma").above(0).at_most(1);
-  s.field("final_factor", o.final_factor, "schedule cosine: where it ends, as a fraction of gamma").at_least(0).at_most(1);
+  s.field("final_factor", o.final_factor, "schedule cosine: final step size, as a fraction of gamma").at_least(0).at_most(1);
 }
 
 }  // namespace fl

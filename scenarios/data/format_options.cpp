@@ -25,8 +25,8 @@ void describe_missing(Schema& s, MissingValues& missing) {
       one.choice("missing", missing, {{MissingValues::error, "error"}, {MissingValues::mean, "mean"}, {MissingValues::drop, "drop"}}, "");
   Field& field = s.add(Field(
       "missing", "choice",
-      "CSV: a value that is missing (blank, NA, N/A, NaN, null, ?) is an error (unless set), or the mean of the column's values in the "
-      "training rows takes its place, or its row is left out",
+      "CSV: a missing value (blank, NA, N/A, NaN, null, ?) is an error (the default), or becomes the mean of the column's values in the "
+      "training rows, or its row is left out",
       [plain](const Value& value) mutable { return plain.assign(value); },
       [plain, &missing] { return missing == MissingValues::error ? Value{} : plain.value(); }));
   field.choices = plain.choices;
@@ -38,13 +38,15 @@ const char* to_string(DataFormat format) { return format_names()[static_cast<std
 
 void describe(Schema& s, FormatOptions& o) {
   using Normalise = ImageOptions::Normalise;
-  s.choice("format", o.format, format_names(), "of the files; auto is told by their names");
+  s.choice("format", o.format, format_names(), "format of the files; auto recognises it by their names");
   s.choice("normalise", o.images.normalise, {{Normalise::none, "none"}, {Normalise::unit, "unit"}, {Normalise::standard, "standard"}},
            "images: features are bytes 0 .. 255, byte/255, or (byte/255 - mean) / deviation of their channel");
-  s.field("mean", o.images.mean, "images, normalise = \"standard\": of byte/255, by channel; none = of the training set");
-  s.field("deviation", o.images.deviation, "images, normalise = \"standard\": of byte/255, by channel; none = of the training set");
-  s.field("sequence", o.text.sequence, "text: characters, or words, of a row; its label is the next one").at_least(1).at_most(65536);
-  s.field("stride", o.text.stride, "text: from the beginning of a row to that of the next; 0 = sequence: rows do not overlap")
+  s.field("mean", o.images.mean, "images, normalise = \"standard\": of byte/255, by channel; empty = that of the training set");
+  s.field("deviation", o.images.deviation, "images, normalise = \"standard\": of byte/255, by channel; empty = that of the training set");
+  s.field("sequence", o.text.sequence, "text: number of characters, or words, in a row; its label is the next one")
+      .at_least(1)
+      .at_most(65536);
+  s.field("stride", o.text.stride, "text: distance between the beginnings of rows; 0 = sequence, so that rows do not overlap")
       .at_least(0)
       .at_most(4294967295.0);
   s.field("min_text", o.text.min_text, "text by role: roles with less text are left out")
@@ -52,11 +54,12 @@ void describe(Schema& s, FormatOptions& o) {
       .at_most(4294967295.0)
       .unit("characters");
   s.choice("label_positions", o.text.labels, {{NextToken::after_last, "last"}, {NextToken::after_each, "every"}},
-           "text: what a row is labelled with: what follows its last position, or what follows each of its positions");
+           "text: labels of a row: the token after its last position, or the token after each of its positions");
   s.field("leave_one_out", o.ratings.leave_one_out,
           "ratings: the latest rating of each user is the test set; users with one rating have none in it");
   s.field("label_column", o.table.label, "CSV: column of the label, by name or number from 1; \"\" = the last. CIFAR-100: fine or coarse");
-  s.field("categories", o.table.categories, "CSV: columns whose every text is a name, also a number; each name is a feature of its own");
+  s.field("categories", o.table.categories,
+          "CSV: columns whose cells are all names, even if they look like numbers; each name becomes a feature");
   describe_missing(s, o.table.missing);
 }
 

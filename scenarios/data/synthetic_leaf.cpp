@@ -33,11 +33,12 @@ struct SyntheticOptions {
 void describe(Schema& schema, SyntheticOptions& options) {
   schema
       .field("alpha", options.alpha,
-             "of the paper's u_i; it adds the same to every class's score, so that no label depends on it, as in the paper's program")
+             "alpha of the paper's u_i; it adds the same number to every class's score, so that no label depends on it, as in the paper's "
+             "program")
       .at_least(0);
   schema.field("beta", options.beta, "how much the clients' inputs differ").at_least(0);
   schema.choice("reading", options.reading, {{Reading::variance, "variance"}, {Reading::standard_deviation, "standard_deviation"}},
-                "what alpha and beta are: variances (the paper) or standard deviations (its program)");
+                "whether alpha and beta are variances (the paper) or standard deviations (its program)");
   schema.field("iid", options.iid, "one model and one input distribution for all clients");
   schema.field("clients", options.clients, "number of clients").at_least(1).at_most(1e6);
   schema.field("features", options.features, "number of features, D").at_least(1).at_most(1e6);

@@ -27,14 +27,16 @@ struct QuadraticsOptions {
 void describe(Schema& schema, QuadraticsOptions& options) {
   schema.field("clients", options.clients, "number of clients, n").at_least(1).at_most(1e6);
   schema.field("dimension", options.dimension, "number of parameters, d").at_least(1).at_most(10000);
-  schema.field("rows_per_client", options.rows_per_client, "functions whose mean is a client's").at_least(1).at_most(1e6);
+  schema.field("rows_per_client", options.rows_per_client, "functions per client; their mean is the client's function")
+      .at_least(1)
+      .at_most(1e6);
   schema.field("mu", options.mu, "smallest eigenvalue of the Hessians").above(0);
   schema.field("L", options.L, "largest eigenvalue of the Hessians").above(0);
   schema.field("zeta_sq", options.zeta_sq, "mean squared distance of the clients' gradients at the optimum").at_least(0);
   schema.field("noise", options.noise, "variance of the gradient of one row within its client").at_least(0);
   schema.field("optimum_norm", options.optimum_norm, "Euclidean norm of the optimum; its direction is random").at_least(0);
   schema.choice("hessians", options.hessians, {{Hessians::shared, "shared"}, {Hessians::per_client, "per_client"}},
-                "one Hessian for all clients, or an own rotation of it for each");
+                "one Hessian for all clients, or a separate rotation of it for each");
 }
 void validate(const QuadraticsOptions& options, Problems& problems) {
   if (options.mu > options.L)

@@ -83,7 +83,7 @@ ConfigError ProblemList::error() const {
   for (const auto& [place, messages] : found_)
     for (const std::string& message : messages) problems.push_back({place.text(), message});
   if (left_out_ > 0)
-    problems.push_back({found_.rbegin()->first.text(), std::to_string(left_out_) + " more problems are not told; mend these first"});
+    problems.push_back({found_.rbegin()->first.text(), std::to_string(left_out_) + " more problems are not shown; correct these first"});
   return ConfigError(std::move(problems));
 }
 

@@ -53,7 +53,7 @@ void check_columns_of(const std::string& measure, const std::vector<MeasureColum
     else if (const std::string owner = owner_of(column.name); !owner.empty())
       refuse("column \"" + column.name + "\" has the name of " + owner);
     else if (place_of(taken, column.name) < taken.size())
-      refuse("column \"" + column.name + "\" stands twice among the columns of the scenario's measures");
+      refuse("column \"" + column.name + "\" occurs twice among the columns of the scenario's measures");
     taken.push_back(column);
   }
 }
@@ -78,7 +78,7 @@ const std::vector<MeasureColumn>& standard_columns() {
                        .is_compared = false});
     columns.push_back({.name = "simulated_s",
                        .unit = "s",
-                       .definition = "reserved for a clock of simulated time, which there is not yet",
+                       .definition = "reserved for a clock of simulated time, which does not exist yet",
                        .empty = "always",
                        .is_compared = false});
     return columns;
@@ -119,7 +119,7 @@ void check_measures(const std::vector<NamedPart>& measures, Problems& problems) 
   std::vector<MeasureColumn> taken;
   for (const NamedPart& measure : measures) {
     if (const StandardMeasure* standard = find_standard_measure(measure.part); standard != nullptr) {
-      problems.push_back({kMeasuresKey, "\"" + measure.part + "\" need not be asked for: every run has its columns" +
+      problems.push_back({kMeasuresKey, "\"" + measure.part + "\" need not be requested: every run has its columns" +
                                             (standard->key.empty() ? "" : ", as " + std::string(standard->key) + " says") + "; drop it"});
       continue;
     }

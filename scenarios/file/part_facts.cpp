@@ -187,7 +187,7 @@ std::vector<std::string> needs_of_feedback(const std::string& name) {
   const std::vector<ChannelSpec> channels = channels_of(plan, work.vectors);
   for (const ChannelSpec& channel : channels)
     lines.push_back("operators" + (channels.size() > 1 ? " of " + channel.name : "") + ": " +
-                    operators_text(need_of_channel(needs, channel.name)) + (needs.own_messages ? "" : "; in phases too"));
+                    operators_text(need_of_channel(needs, channel.name)) + (needs.own_messages ? "" : "; also in phases"));
   lines.push_back("units: " + joined(work.units));
   lines.push_back("local updates: " + joined(work.kinds));
   if (needs.every_client || !needs.all_at_first.empty()) lines.emplace_back("participation: every client in every round");

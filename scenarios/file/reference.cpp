@@ -24,17 +24,17 @@ names, `+ - * / ^ ( )`, `sqrt`, `min` and `max`. The usual names are `L` (smooth
 constexpr const char* kLayers = R"md(
 ## Layers of neural networks
 
-The models `neural_network` and, by name, those built of layers take them in order, each as text: `"conv2d(32, 5, padding=2)"`, `"relu"`,
-`"dense(classes)"`. Options stand in the order below or by name; `classes`, `features`, `vocabulary`, `users` and `items` are numbers of the
-data; layers inside a layer stand in brackets. A dense layer reads an image as a plain list of numbers.
+The model `neural_network` and the named models that are built of layers take them in order, each as text: `"conv2d(32, 5, padding=2)"`, `"relu"`,
+`"dense(classes)"`. Options are given in the order below or by name; `classes`, `features`, `vocabulary`, `users` and `items` are numbers of the
+data; layers inside a layer are in brackets. A dense layer reads an image as a plain list of numbers.
 )md";
 
 constexpr const char* kMeasures = R"md(
 ## Measures
 
-A measure fills columns of rounds.csv ([results.md](results.md)). Those that every run has follow the keys of `[evaluate]`. The others are asked
-for by name, `measures = ["model_path"]` in `[evaluate]`, or with options, `measures = [{ kind = "model_path", every = 5 }]`; their columns
-stand behind those that every run has.
+A measure fills columns of rounds.csv ([results.md](results.md)). Those that every run has follow the keys of `[evaluate]`. The others are requested
+by name, `measures = ["model_path"]` in `[evaluate]`, or with options, `measures = [{ kind = "model_path", every = 5 }]`; their columns
+follow those that every run has.
 )md";
 
 constexpr const char* kSweep = R"md(
@@ -48,18 +48,18 @@ sampling, so they are paired.
 | `seeds` | integer | `1` | >= 1 | cells per combination: seed, seed+1, ... for all four seeds |
 | `axis` | list of tables, `[[sweep.axis]]` | none | | every combination of the axes' values becomes a cell |
 | `axis.key` | string | required | | the key that the axis moves, such as `"partition.alpha"` or `"compressor.up"` |
-| `axis.values` | list | required | labels differ | values of that key; a table needs a `label`, which names it in results, and replaces the table at the key. It inherits from that table the keys that are not the part's (unit, scope, bucket and exclude of a compressor) and, where `kind` is the same or not named, the part's options; it may match bits (below) |
+| `axis.values` | list | required | labels differ | values of that key; a table needs a `label`, which names it in results, and replaces the table at the key. It inherits from that table the keys that do not belong to the part itself (unit, scope, bucket and exclude of a compressor) and, if `kind` is the same or not given, the part's options; it may match bits (below) |
 | `axis.zip` | string | none | equally many values | axes of one zip move together |
 | `axis.values[].match_bits_of` | string | none | label of another value of the axis | tunes this value until it sends as many bits as that one, within 2%, or as near as it comes |
 | `axis.values[].match_key` | string | `"threshold"` | | the option that is tuned for it |
 | `exclude` | list of tables, `[[sweep.exclude]]` | none | axes and labels | combinations that are left out: an axis' key and one of its labels, or a list of them |
-| `to_bits_of` | string | none | label of a method | every run goes on until it has sent the bits that this method sends in the scenario's rounds, or for four times the rounds |
-| `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and what is tried |
+| `to_bits_of` | string | none | label of a method | every run continues until it has sent the bits that this method sends in the scenario's rounds, or for four times the rounds |
+| `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and the values to try |
 | `tune.keys` | list of tables with `key` and `values` | none | each key once | several keys; each applies to the methods that have it, and all combinations of their values are tried |
 | `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |
-| `tune.measure` | string | `"train_loss"` | `train_loss`, `f_gap` or a column of `evaluate.measures` | what is to be small, or large where the column says so: its mean over the last fifth of the budget |
-| `tune.at` | string | `"bits"` where a method has a budget, else `"rounds"` | `bits` or `rounds` | where candidates are compared |
-| `tune.budget_of` | string | `"none"`, else the first method | label of a method | whose bits in the scenario's rounds are the budget |
+| `tune.measure` | string | `"train_loss"` | `train_loss`, `f_gap` or a column of `evaluate.measures` | measure to minimise, or to maximise if the column says that higher is better: its mean over the last fifth of the budget |
+| `tune.at` | string | `"bits"` if a method has a budget, else `"rounds"` | `bits` or `rounds` | whether candidates are compared at equal bits or at equal rounds |
+| `tune.budget_of` | string | `"none"`, else the first method | label of a method | method whose bits in the scenario's rounds are the budget |
 | `tune.bits` | string | `"up"` | `up` or `both` | which bits the budget counts |
 )md";
 
@@ -154,8 +154,8 @@ std::string describe_section(Section& section) {
   const std::string preset = section.presence == Section::Presence::optional ? "unset"
                              : kind.empty()                                  ? "required"
                                                                              : code(to_string(Value{kind}));
-  text += table(section.keys,
-                "| `kind` | one of " + joined_code(names) + " | " + preset + " | | | the part; its own keys stand in the same table |\n");
+  text += table(section.keys, "| `kind` | one of " + joined_code(names) + " | " + preset +
+                                  " | | | name of the part; its own keys are in the same table |\n");
   if (section.path == "compressor.down") return text + "\nThe kinds are those of `[compressor.up]`.\n";
   for (const std::string& name : names) text += describe_part(name, section);
   return text;

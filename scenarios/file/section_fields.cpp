@@ -39,8 +39,8 @@ void results_version_field(Schema& schema) {
            "; drop the line to run the scenario with this fedbits, or use the fedbits that wrote it";
   };
   schema.add(Field(kResultsVersionKey, "integer",
-                   "the meaning of results, which every correction that moves results raises; written by fedbits into resolved scenarios, "
-                   "and a file need not have it: another number than this fedbits' own is refused",
+                   "version of the meaning of results, raised by every correction that changes results; fedbits writes it into resolved "
+                   "scenarios, a file need not contain it, and a number other than this fedbits' own is refused",
                    check, [] { return Value{kResultsVersion}; }));
 }
 

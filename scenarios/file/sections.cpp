@@ -20,17 +20,16 @@ void require(Problems& problems, bool holds, const std::string& key, const std::
 }
 
 Section run_section(Scenario& s) {
-  Section section{.path = "", .doc = "What the run is called and how long it lasts. These keys stand above the first table."};
+  Section section{.path = "", .doc = "The name and the length of the run. These keys come before the first table."};
   results_version_field(section.keys);
   section.keys.field("name", s.name, "name of the run in results and reports").required();
   section.keys.field("rounds", s.rounds, "the largest number of rounds that a run plays").at_least(1).at_most(kLargestRounds).required();
   section.keys.choice("precision", s.precision, {{Precision::float32, "float32"}, {Precision::float64, "float64"}},
                       "type of parameters, gradients and states; convex studies need float64");
-  section.keys.choice(
-      "matrix_products", s.matrix_products,
-      {{MatrixProducts::full, "full"}, {MatrixProducts::tf32, "tf32"}, {MatrixProducts::bf16, "bf16"}},
-      "what clients that train on a GPU multiply in the layers of a network: the numbers as they are, or rounded to TF32 or "
-      "BF16 for tensor cores, with sums in float32");
+  section.keys.choice("matrix_products", s.matrix_products,
+                      {{MatrixProducts::full, "full"}, {MatrixProducts::tf32, "tf32"}, {MatrixProducts::bf16, "bf16"}},
+                      "factors of the products in a network's layers when clients train on a GPU: unchanged, or rounded to TF32 or BF16 "
+                      "for tensor cores, with sums in float32");
   common_seed_field(section.keys, s.seeds);
   section.validate = [&s](Problems& p) {
     require(p, !s.name.empty(), "name", "must not be empty");
@@ -42,10 +41,10 @@ Section run_section(Scenario& s) {
 
 Section seeds_section(Seeds& seeds) {
   Section section{.path = "seeds", .doc = "The four sources of randomness, each `seed` unless set here."};
-  seed_field(section.keys, "data", seeds.data, seeds, "of the split, the held-out rows and synthetic data");
-  seed_field(section.keys, "init", seeds.init, seeds, "of the initial model");
-  seed_field(section.keys, "sampling", seeds.sampling, seeds, "of participation and minibatches");
-  seed_field(section.keys, "compressor", seeds.compressor, seeds, "of random compressors");
+  seed_field(section.keys, "data", seeds.data, seeds, "seed of the split, the held-out rows and synthetic data");
+  seed_field(section.keys, "init", seeds.init, seeds, "seed of the initial model");
+  seed_field(section.keys, "sampling", seeds.sampling, seeds, "seed of participation and minibatches");
+  seed_field(section.keys, "compressor", seeds.compressor, seeds, "seed of random compressors");
   return section;
 }
 
@@ -69,18 +68,18 @@ void stop_measures_field(Section& section, StopOptions& stop) {
 
 Section stop_section(StopOptions& stop) {
   Section section{.path = "stop", .doc = "A run ends after `rounds`, or earlier when one of these is reached."};
-  optional_number(section.keys, "accuracy", stop.accuracy, "test accuracy that is enough").above(0).at_most(1);
-  optional_number(section.keys, "f_gap", stop.f_gap, "f - f* that is small enough").above(0);
-  optional_number(section.keys, "grad_norm_sq", stop.grad_norm_sq, "|grad f|^2 that is small enough").above(0);
-  optional_number(section.keys, "bits", stop.bits, "bits sent, up and down, by all clients together").above(0).unit("bits");
-  optional_number(section.keys, "bits_up", stop.bits_up, "bits sent up by all clients together").above(0).unit("bits");
+  optional_number(section.keys, "accuracy", stop.accuracy, "test accuracy at which the run ends").above(0).at_most(1);
+  optional_number(section.keys, "f_gap", stop.f_gap, "value of f - f* at which the run ends").above(0);
+  optional_number(section.keys, "grad_norm_sq", stop.grad_norm_sq, "value of |grad f|^2 at which the run ends").above(0);
+  optional_number(section.keys, "bits", stop.bits, "bits up and down of all clients together at which the run ends").above(0).unit("bits");
+  optional_number(section.keys, "bits_up", stop.bits_up, "bits up of all clients together at which the run ends").above(0).unit("bits");
   stop_measures_field(section, stop);
   // Known so that its refusal says why.
   const auto refuse = [](const Value&) -> std::optional<std::string> {
     return "would end the run at a simulated time, and fedbits has no clock that simulates time yet; drop the key";
   };
   section.keys.add(
-      Field("seconds", "number", "refused: simulated time needs a clock, which there is not yet", refuse, [] { return Value{}; }));
+      Field("seconds", "number", "refused: simulated time needs a clock, which does not exist yet", refuse, [] { return Value{}; }));
   return section;
 }
 
@@ -113,10 +112,10 @@ Section data_section(DataOptions& data) {
       "a file or folder, plain or gzip; a relative path is looked for beside the scenario file, in the working folder, and below the data "
       "folders");
   keys.field("test", data.test,
-             "test set: a data set, or a file, which is looked for as path is; \"auto\" is <name>.t where there is one; \"none\"");
-  keys.field(
-          "test_fraction", data.test_fraction,
-          "part of the rows that is held out for testing, instead of a test file: at random; of text and ratings the last of each client's")
+             "test set: a data set, or a file, which is looked for like path; \"auto\" is <name>.t if it exists, \"none\" is no test set");
+  keys.field("test_fraction", data.test_fraction,
+             "fraction of the rows that is held out for testing, instead of a test file: at random; for text and ratings the last of each "
+             "client's")
       .at_least(0)
       .below(1);
   field_through<std::int64_t>(
@@ -128,9 +127,9 @@ Section data_section(DataOptions& data) {
   keys.field("rows", data.rows, "only the first rows of the file; 0 = all").at_least(0).at_most(kMostRows).unit("rows");
   keys.field("features", data.features, "number of features; 0 = the largest index in the file").at_least(0).at_most(kMostFeatures);
   keys.choice("storage", data.storage, {{Storage::automatic, "auto"}, {Storage::dense, "dense"}, {Storage::sparse, "sparse"}},
-              "how rows are held; auto is dense above a quarter of entries not zero");
+              "how rows are stored; auto is dense if more than a quarter of the entries are not zero");
   keys.choice("labels", data.labels, {{LabelKind::classes, "classes"}, {LabelKind::target, "target"}},
-              "what a line's first number is: a class, or a regression target");
+              "meaning of a line's first number: a class, or a regression target");
   section.only_without_part = {"test", "test_seed", "rows", "features", "storage", "labels"};
   Schema formats;
   describe(formats, data.formats);
@@ -154,7 +153,7 @@ Section augment_section(DataOptions& data) {
 Section partition_section(PartitionSpec& partition) {
   Section section{.path = "partition", .doc = "Which client holds which rows.", .role = "partitioner", .part = &partition.part};
   section.keys
-      .field("clients", partition.clients, "number of clients n; 0 = as many as the data has of its own (natural) or the file has (file)")
+      .field("clients", partition.clients, "number of clients n; 0 = the number of clients in the data (natural) or in the file (file)")
       .at_least(0)
       .at_most(kMostCount)
       .unit("clients");
@@ -186,7 +185,7 @@ Section start_section(StartOptions& start) {
   section.keys.field("shift", start.shift, "added to every parameter");
   section.keys.field(
       "path", start.path,
-      "for kind = \"file\": a model as .safetensors or .npy, or text with one parameter per line; looked for as data.path is");
+      "for kind = \"file\": a model as .safetensors or .npy, or text with one parameter per line; looked for like data.path");
   section.validate = [&start](Problems& p) {
     require(p, start.kind != Kind::file || !start.path.empty(), "path", "must be given when kind = \"file\", because it names that file");
     require(p, start.kind == Kind::file || start.path.empty(), "path", "has no effect unless kind = \"file\"");
@@ -203,25 +202,25 @@ Section participation_section(ParticipationSpec& participation) {
   section.keys.choice(
       "absent", participation.absent,
       {{AbsentState::keep, "keep"}, {AbsentState::decay, "decay"}, {AbsentState::drop, "drop"}, {AbsentState::server, "server"}},
-      "error memory of a client that missed rounds: as it was, times absent_decay per round missed, zero, or the mean memory of the "
-      "cohort of the round before, which is sent both ways and counted");
-  section.keys.field("absent_decay", participation.absent_decay, "factor per round missed, for absent = \"decay\"").at_least(0).at_most(1);
+      "error memory of a client that missed rounds: kept, multiplied by absent_decay per missed round, set to zero, or replaced by the "
+      "mean memory of the previous round's cohort, which is sent both ways and counted");
+  section.keys.field("absent_decay", participation.absent_decay, "factor per missed round, for absent = \"decay\"").at_least(0).at_most(1);
   return section;
 }
 
 Section server_section(ServerSpec& server) {
   Section section =
-      part_section("server", "server_optimizer", server.part, "How the server averages what arrives and applies the estimate.");
+      part_section("server", "server_optimizer", server.part, "How the server averages the messages and applies the estimate.");
   section.keys.choice("average", server.average,
                       {{Average::weighted, "weighted"}, {Average::uniform, "uniform"}, {Average::normalised, "normalised"}},
-                      "with the weights of [participation], 1/M each, or FedNova's normalised average: updates per unit of local work, "
-                      "times the mean work");
+                      "weights of the average: those of [participation], 1/M each, or FedNova's normalised average: updates per unit of "
+                      "local work, times the mean work");
   using Statistics = ServerSpec::Statistics;
   optional_choice<Statistics>(section.keys, "statistics", server.statistics,
                               {{Statistics::average, "average"}, {Statistics::local, "local"}},
                               "running statistics of batch normalisation, for models that have them: every client sends its own and the "
-                              "server takes their mean (average, which holds unless set), or every client keeps its own and nobody sends "
-                              "any, as in FedBN (whose clients keep the layers' scale and shift as well; these are averaged here)");
+                              "server takes their mean (average, the default), or every client keeps its own and sends none, as in FedBN "
+                              "(whose clients keep the layers' scale and shift as well; these are averaged here)");
   return section;
 }
 
@@ -231,11 +230,11 @@ Section compressor_section(const std::string& path, CompressorSpec& spec, const 
   if (path != "compressor.down")
     section.keys.choice<MaybeUnit>(
         "unit", spec.unit, {{std::nullopt, "auto"}, {Unit::gradient, "gradient"}, {Unit::step, "step"}, {Unit::update, "update"}},
-        "what is compressed: a gradient, step size x gradient, or a difference of models; auto is the local update's own");
+        "what is compressed: a gradient, step size x gradient, or a difference of models; auto is the unit of the local update");
   section.keys.choice("scope", spec.scope, {{ScopeKind::model, "model"}, {ScopeKind::tensor, "tensor"}, {ScopeKind::bucket, "bucket"}},
                       "what is compressed as one vector");
   section.keys.field("bucket", spec.bucket, "size of a bucket, for scope = \"bucket\"").at_least(0).at_most(kMostCount).unit("parameters");
-  section.keys.field("exclude", spec.exclude, "layers that travel uncompressed, by name");
+  section.keys.field("exclude", spec.exclude, "names of the layers that are sent uncompressed");
   section.validate = [&spec](Problems& p) {
     require(p, spec.scope != ScopeKind::bucket || spec.bucket > 0, "bucket", "must be > 0 when scope = \"bucket\"");
     require(p, spec.scope == ScopeKind::bucket || spec.bucket == 0, "bucket", "has no effect unless scope = \"bucket\"");
@@ -280,7 +279,7 @@ void optimum_field(Schema& schema, OptimumSource& optimum) {
   };
   const auto get = [&optimum] { return optimum.path.empty() ? Value{optimum.is_used} : Value{optimum.path}; };
   schema.add(Field("optimum", "true, false or path",
-                   "f* for f_gap: computed when the model is convex, not used, or at x* from a file, which is looked for as data.path is",
+                   "f* for f_gap: computed when the model is convex, not used, or at x* from a file, which is looked for like data.path",
                    set, get));
 }
 
@@ -290,8 +289,8 @@ void measures_field(Schema& schema, std::vector<NamedPart>& measures) {
   Field list = part_field(one, "measures", "measure", measures, "");
   const auto set = [list](const Value& value) mutable { return list.assign(value); };
   const auto get = [list, &measures] { return measures.empty() ? Value{} : list.value(); };
-  Field field("measures", list.type,
-              "measures beside those that every run has, by name or as tables with options: each adds its columns to rounds.csv", set, get);
+  Field field("measures", list.type, "additional measures, by name or as tables with options: each adds its columns to rounds.csv", set,
+              get);
   field.takes_tables = true;
   schema.add(std::move(field));
 }
@@ -299,9 +298,9 @@ void measures_field(Schema& schema, std::vector<NamedPart>& measures) {
 Section evaluate_section(EvaluateOptions& evaluate) {
   using Metrics = EvaluateOptions::PublishedMetrics;
   using Gradient = EvaluateOptions::Gradient;
-  Section section{.path = "evaluate", .doc = "What is measured and how often. The start and the last round always are."};
-  section.keys.field("every", evaluate.every, "losses and accuracy").at_least(1).at_most(kMostCount).unit("rounds");
-  section.keys.field("measure_every", evaluate.measure_every, "norms and errors of the messages; 0 = as every")
+  Section section{.path = "evaluate", .doc = "What is measured and how often. The start and the last round are always measured."};
+  section.keys.field("every", evaluate.every, "how often losses and accuracy are computed").at_least(1).at_most(kMostCount).unit("rounds");
+  section.keys.field("measure_every", evaluate.measure_every, "how often norms and errors of the messages are computed; 0 = as every")
       .at_least(0)
       .at_most(kMostCount)
       .unit("rounds");
@@ -309,28 +308,28 @@ Section evaluate_section(EvaluateOptions& evaluate) {
                       {{Metrics::none, "none"}, {Metrics::ec_gd, "ec_gd"}, {Metrics::ec_sgd, "ec_sgd"}},
                       "add the metrics as that publication's code computed them");
   optimum_field(section.keys, evaluate.optimum);
-  section.keys.choice(
-      "gradient", evaluate.gradient,
-      {{Gradient::automatic, "auto"}, {Gradient::every, "every"}, {Gradient::start, "start"}, {Gradient::never, "never"}},
-      "zeta^2 and |grad f|^2 from the gradient of all rows: with every evaluation, at the start alone, never; auto is start for neural "
-      "networks, else every");
+  section.keys.choice("gradient", evaluate.gradient,
+                      {{Gradient::automatic, "auto"}, {Gradient::every, "every"}, {Gradient::start, "start"}, {Gradient::never, "never"}},
+                      "when zeta^2 and |grad f|^2 are computed from the gradient of all rows: with every evaluation, only at the start, or "
+                      "never; auto is start for neural networks, otherwise every");
   const auto every = [&section](const char* name, std::int64_t& rounds, const std::string& doc) {
     section.keys.field(name, rounds, doc).at_least(0).at_most(kMostCount).unit("rounds");
   };
-  every("gradient_every", evaluate.gradient_every, "how often gradient = \"every\" is; 0 = as every");
-  every(
-      "clients_every", evaluate.clients_every,
-      "accuracy on each client's own rows, its percentiles over the clients: of the test set where that is split as the clients are, else "
-      "of their training rows; 0 = never");
+  every("gradient_every", evaluate.gradient_every, "for gradient = \"every\": how often; 0 = as every");
+  every("clients_every", evaluate.clients_every,
+        "how often the accuracy on each client's own rows is computed, with percentiles over the clients: on test rows if the test set is "
+        "split like the clients, otherwise on training rows; 0 = never");
   every("ranking_every", evaluate.ranking_every,
-        "ratings: hit rate and NDCG at 10, each test row's item against 99 that its user has not met; 0 = never");
-  every("updates_every", evaluate.updates_every, "how unlike the cohort's updates are, and how far its models drift apart; 0 = never");
+        "ratings: how often hit rate and NDCG at 10 are computed, each test row's item against 99 that its user has not rated; 0 = never");
+  every("updates_every", evaluate.updates_every,
+        "how often the dissimilarity of the cohort's updates and the drift of its models are computed; 0 = never");
   section.keys.field("train_loss", evaluate.train_loss, "loss over all training rows; without it there is no f_gap either");
-  section.keys.field("average", evaluate.average,
-                     "also f_gap of the weighted average of all models so far, which the theorems of convex optimisation bound; with x*");
+  section.keys.field(
+      "average", evaluate.average,
+      "also compute f_gap of the weighted average of all models so far, which the theorems of convex optimisation bound; needs x*");
   measures_field(section.keys, evaluate.measures);
   optional_number(section.keys, "divergence_factor", evaluate.divergence_factor,
-                  "a run whose train_loss ends above this many times its value at the start has diverged; 10 unless set")
+                  "a run whose train_loss ends above this many times its value at the start has diverged; the default is 10")
       .above(1);
   section.validate = [&evaluate](Problems& problems) {
     Problems found;
@@ -375,7 +374,7 @@ void for_each_section(Scenario& s, const F& f) {
   f("compressor.down", [&] { return down_section(s.down); });
   f("feedback", [] { return Section{.path = "feedback"}; });
   f("feedback.up",
-    [&] { return part_section("feedback.up", "feedback", s.feedback_up, "What remembers the clients' compression error."); });
+    [&] { return part_section("feedback.up", "feedback", s.feedback_up, "The method that keeps the clients' compression error."); });
   f("server", [&] { return server_section(s.server); });
   f("evaluate", [&] { return evaluate_section(s.evaluate); });
 }

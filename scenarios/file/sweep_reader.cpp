@@ -111,7 +111,7 @@ void refuse_other_keys_of_axis(const Node& table, ProblemList& problems) {
     if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
     const bool is_slip = !nearest_name(key, kKnown).empty();
     problems.add(member.key_place,
-                 unknown_key_text("sweep.axis", key, kKnown, is_slip ? "" : "; keys of the scenario stand above [sweep] and its axes"));
+                 unknown_key_text("sweep.axis", key, kKnown, is_slip ? "" : "; keys of the scenario come before [sweep] and its axes"));
   }
 }
 
@@ -255,7 +255,7 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
     sweep.seeds_place = seeds->place;
     Schema schema;
     const auto why = schema.field("seeds", sweep.seeds, "").at_least(1).assign(seeds->holds_table() ? Value{} : seeds->value());
-    const std::string hint = seeds->kind == Node::Kind::array ? "; it says how many: 3 plays the seeds 1, 2 and 3" : "";
+    const std::string hint = seeds->kind == Node::Kind::array ? "; it is the number of seeds: 3 plays the seeds 1, 2 and 3" : "";
     if (why) problems.add(seeds->place, "sweep.seeds: " + *why + hint);
   }
   if (const Node* axes = table.find("axis")) {

@@ -112,13 +112,14 @@ std::string lines_of(const std::string& text, std::uint32_t number) {
 ConfigError not_toml(const SourceLocation& place, const std::string& why, const std::string& text) {
   const std::string line = lines_of(text, place.line);
   const bool is_broken_table = why.find("inline table") != std::string::npos && why.find("\\n") != std::string::npos;
-  const std::string hint = is_broken_table ? "; a table in braces must stand on one line; [table] with its keys below takes several" : "";
+  const std::string hint =
+      is_broken_table ? "; a table in braces must be on one line; write [table] with its keys below to use several" : "";
   return ConfigError(
       std::vector<Problem>{{place.text(), "not valid TOML: " + why + hint + (line.empty() ? "" : "; the line is: " + line)}});
 }
 
 std::string too_deep_text() {
-  return "tables and lists lie more than " + std::to_string(kDeepestTree) + " levels deep in each other, which is the limit";
+  return "tables and lists are nested more than " + std::to_string(kDeepestTree) + " levels deep, which is the limit";
 }
 
 toml::table parse_or_throw(const std::string& text, const std::string& source) {

@@ -155,7 +155,7 @@ void set_budget(std::vector<Cell>& cells, const Sweep& sweep, TuneTable& table, 
   const bool tunes = std::ranges::any_of(cells, [](const Cell& cell) { return !cell.tuned_keys.empty(); });
   const bool whole_study = !sweep.to_bits_of.empty(), is_asked = whole_study || table.at == At::bits;
   if (whole_study && table.at == At::rounds)
-    problems.add(table.place, "sweep.tune.at: must be \"bits\" when sweep.to_bits_of makes the study's runs go on to equal bits");
+    problems.add(table.place, "sweep.tune.at: must be \"bits\" when sweep.to_bits_of makes the study's runs continue to equal bits");
   if (whole_study && !table.budget_of.empty() && table.budget_of != sweep.to_bits_of)
     problems.add(table.budget_place, "sweep.tune.budget_of: must be the method of sweep.to_bits_of, \"" + sweep.to_bits_of + "\", is \"" +
                                          table.budget_of + "\"; drop one of them");

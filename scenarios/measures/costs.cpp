@@ -27,7 +27,7 @@ class Costs final : public Measure<T> {
              .empty = "the operator has no such bound",
              .is_compared = false},
             count("bits_up", "bits", "exact length of the encoded messages of all clients, headers included"),
-            count("bits_down", "bits", "exact length of what the server sent to all clients, catch-up of absent ones included"),
+            count("bits_down", "bits", "exact length of what the server sent to all clients, including the catch-up of absent ones"),
             {.name = "density",
              .unit = "share",
              .definition = "`elements_up` / (`clients` x parameters)",

@@ -26,7 +26,7 @@ class Losses final : public Measure<T> {
              .shown = MeasureColumn::Shown::gap},
             {.name = "test_accuracy",
              .unit = "share",
-             .definition = "rows (of text: positions) of the test set that x_r labels rightly, in [0, 1]",
+             .definition = "rows (of text: positions) of the test set that x_r labels correctly, in [0, 1]",
              .empty = "not evaluated; no test set; no classes",
              .title = "test accuracy",
              .better = MeasureColumn::Better::higher,

@@ -180,7 +180,7 @@ struct MeasureOptions {
 };
 template <class Options>
 void describe(Schema& schema, MeasureOptions<Options>& options) {
-  schema.field("every", options.every, "how often it is measured, and in the last round; 0 = as the measure has it")
+  schema.field("every", options.every, "how often it is measured; the last round always is; 0 = the measure's default")
       .at_least(0)
       .at_most(4294967295.0)
       .unit("rounds");

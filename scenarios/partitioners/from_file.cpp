@@ -13,7 +13,7 @@ struct FromFileOptions {
 void describe(Schema& schema, FromFileOptions& options) {
   schema
       .field("path", options.path,
-             "CSV with a line row,client for each training row (`fedbits plan --split-file` writes one); looked for as data.path is")
+             "CSV with a line row,client for each training row (`fedbits plan --split-file` writes one); looked for like data.path")
       .required();
 }
 

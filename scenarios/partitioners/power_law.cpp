@@ -20,12 +20,12 @@ struct PowerLawOptions {
   std::int64_t min_rows = 5;
 };
 void describe(Schema& schema, PowerLawOptions& options) {
-  schema.field("classes", options.classes, "consecutive classes of each client; 0 = rows are dealt whatever their class")
+  schema.field("classes", options.classes, "consecutive classes of each client; 0 = rows are dealt regardless of class")
       .at_least(0)
       .at_most(65536)
       .unit("classes");
   schema.field("sigma", options.sigma, "deviation of the logarithm of the sizes; 0 = all alike").at_least(0).at_most(20);
-  schema.field("min_rows", options.min_rows, "rows that a client has at least, of each of its classes")
+  schema.field("min_rows", options.min_rows, "smallest number of rows of each of a client's classes")
       .at_least(1)
       .at_most(4294967295.0)
       .unit("rows");

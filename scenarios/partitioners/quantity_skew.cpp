@@ -15,7 +15,7 @@ struct QuantitySkewOptions {
 };
 void describe(Schema& schema, QuantitySkewOptions& options) {
   schema.field("beta", options.beta, "concentration of the client sizes; small is unequal").above(0).at_most(1e9);
-  schema.field("min_rows", options.min_rows, "rows that every client has at least").at_least(1).at_most(4294967295.0).unit("rows");
+  schema.field("min_rows", options.min_rows, "smallest number of rows of any client").at_least(1).at_most(4294967295.0).unit("rows");
 }
 
 class QuantitySkew final : public Partitioner {

@@ -28,7 +28,7 @@ template <class OptionsStruct>
 void describe_common(Schema& s, OptionsStruct& o) {
   s.field("learning_rate", o.learning_rate, "server step size eta").above(0);
   s.field("beta1", o.beta1, "decay of the mean of updates").at_least(0).below(1);
-  s.field("tau", o.tau, "added to the root of v, and squared the first v: less is more adaptive").above(0);
+  s.field("tau", o.tau, "added to the root of v; the first v is tau^2; a smaller tau is more adaptive").above(0);
 }
 }  // namespace
 

@@ -18,7 +18,7 @@ struct ServerSgdOptions {
   enum class Nesterov { none, textbook, code } nesterov = Nesterov::none;
 };
 void describe(Schema& s, ServerSgdOptions& o) {
-  s.field("learning_rate", o.learning_rate, "factor on the estimate (beside gamma when the unit is a gradient)").above(0);
+  s.field("learning_rate", o.learning_rate, "factor on the estimate (in addition to gamma if the unit is a gradient)").above(0);
   s.field("momentum", o.momentum, "heavy-ball momentum on the estimate").at_least(0).below(1);
   s.field("weight_decay", o.weight_decay, "added to the estimate as weight_decay * x, after the mean").at_least(0);
   using N = ServerSgdOptions::Nesterov;

@@ -16,7 +16,8 @@ struct SignSgdOptions {
   enum class Tie { plus, stay } tie = Tie::plus;
 };
 void describe(Schema& s, SignSgdOptions& o) {
-  s.field("learning_rate", o.learning_rate, "length of the step in every coordinate (beside gamma when the unit is a gradient)").above(0);
+  s.field("learning_rate", o.learning_rate, "length of the step in every coordinate (in addition to gamma if the unit is a gradient)")
+      .above(0);
   s.choice("tie", o.tie, {{SignSgdOptions::Tie::plus, "plus"}, {SignSgdOptions::Tie::stay, "stay"}},
            "an estimate of exactly 0 counts as +1, or the coordinate stays");
 }

@@ -22,7 +22,7 @@ struct TraceOptions {
   std::string path;
 };
 void describe(Schema& s, TraceOptions& o) {
-  s.field("path", o.path, "CSV: a line per round and client that takes part in it; looked for as data.path is").required();
+  s.field("path", o.path, "CSV: a line per round and client that takes part in it; looked for like data.path").required();
 }
 
 struct TraceLine {

@@ -47,10 +47,10 @@ TEST_F(PlanTest, SaysWhichMemoryOfAGpuAStudyTakes) {
     write_small("[compressor.up]\nkind = 'top_k'\nk = 4\n[feedback.up]\nkind = '" + feedback + "'\n" + more);
     return fedbits({"plan", "small.toml", "--json", "plan.json"}).out;
   };
-  EXPECT_THAT(plan("ef14", ""), HasSubstr("clients' vectors, state and messages lie in the GPU's own memory"));
+  EXPECT_THAT(plan("ef14", ""), HasSubstr("clients' vectors, state and messages are in the GPU's own memory"));
   EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"plain\""));
   const std::string walks = plan("econtrol", "");
-  EXPECT_THAT(walks, HasSubstr("lie in managed memory; a run takes at most 80% of what is free for it:\n"
+  EXPECT_THAT(walks, HasSubstr("are in managed memory; a run takes at most 80% of the free memory for it:\n"
                                "    feedback.up.kind = \"econtrol\": the host computes every new error\n"));
   EXPECT_THAT(read("plan.json"), HasSubstr("\"device_memory\":\"managed\""));
 }
@@ -79,7 +79,7 @@ TEST_F(PlanTest, WarnsOfValuesTooRareForClaims) {
   };
   // A fifth of the bits holds five evaluations from 25 rounds on, or from 100 if every fourth is measured.
   EXPECT_THAT(plan("60", "1"), testing::Not(HasSubstr("claims at equal uplink bits")));
-  EXPECT_THAT(plan("60", "4"), HasSubstr("with evaluate.every = 4 that takes 100 rounds of the dearest method"));
+  EXPECT_THAT(plan("60", "4"), HasSubstr("with evaluate.every = 4 that takes 100 rounds of the method with the most bits per round"));
   EXPECT_THAT(plan("60", "4"), HasSubstr("more rounds of the cheap methods, evaluate.every = 1 or `report --window` help"));
   EXPECT_THAT(plan("10", "1"), HasSubstr("more rounds of the cheap methods or `report --window` help"));
 }

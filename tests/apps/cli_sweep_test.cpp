@@ -74,7 +74,7 @@ TEST_F(SweepTest, AsksBeforeItBeginsUnfinishedRunsAnew) {
   EXPECT_EQ(process.wait().code, 130);
   const Outcome more = sweep({});
   EXPECT_EQ(more.code, 2);
-  const auto asks = testing::AllOf(HasSubstr(" of the 4 runs unfinished: --resume goes on with them"), HasSubstr("--again"));
+  const auto asks = testing::AllOf(HasSubstr(" of the 4 runs unfinished: --resume continues them"), HasSubstr("--again"));
   EXPECT_THAT(more.err, asks);
   const Outcome run = fedbits({"run", "study.toml", "--out", "out"});
   EXPECT_EQ(run.code, 2);

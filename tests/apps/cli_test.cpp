@@ -89,7 +89,7 @@ TEST_F(CliTest, ListsWhatStaysOnAGpuAsThePageHasIt) {
               AnyOf(HasSubstr("  lstm                 not known: this build has no CUDA\n"),
                     HasSubstr("  lstm                 stays on the GPU\n")));
   EXPECT_THAT(fedbits({"list", "models", "--device", "cuda"}).err,
-              HasSubstr("tells of compressors, feedbacks, layers and local-updates, not of 'models'"));
+              HasSubstr("shows compressors, feedbacks, layers and local-updates, not 'models'"));
   EXPECT_THAT(fedbits({"list", "feedbacks", "--device", "cpu"}).err, HasSubstr("--device: must be cuda"));
   EXPECT_THAT(fedbits({"list", "feedbaks", "--device", "cuda"}).err, HasSubstr("did you mean 'feedbacks'?"));
 }

@@ -157,7 +157,7 @@ TEST_F(MeasurePluginTest, StoresWithDifferentMeasuresAreMerged) {
 
 TEST_F(MeasurePluginTest, ColumnsThatNoTableCanHaveAreRefusedWithAReason) {
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {"bad_0", "column \"twice\" stands twice"},
+      {"bad_0", "column \"twice\" occurs twice"},
       {"bad_1", "column \"with blank\" has a name with other characters than a-z, 0-9 and _"},
       {"bad_2", "has a name with other characters"},
       {"bad_3", "column \"train_loss\" has the name of a column of rounds.csv in every export"},
@@ -181,7 +181,7 @@ TEST_F(MeasurePluginTest, ColumnsThatNoTableCanHaveAreRefusedWithAReason) {
                                 "--set", "evaluate.measures=['update_cosine', 'duplicate']"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.err,
-              HasSubstr("measure \"duplicate\": column \"update_cosine\" stands twice among the columns of the scenario's measures"));
+              HasSubstr("measure \"duplicate\": column \"update_cosine\" occurs twice among the columns of the scenario's measures"));
   EXPECT_FALSE(exists("out"));
   for (const auto& [name, why] :
        {std::pair("undeclared", "sets the column \"undeclared\", which it does not declare"),

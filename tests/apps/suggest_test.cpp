@@ -61,7 +61,7 @@ TEST_F(SuggestTest, SaysWhatIsMissingOrWrong) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.err, HasSubstr(why));
   };
-  refused({"suggest"}, "say what is known");
+  refused({"suggest"}, "give one of --k");
   refused({"suggest", "--ratio", "0.1"}, "--d: the number of parameters is needed");
   refused({"suggest", "--epsilon", "1e-3", "--d", "10"}, "--gamma: the step size is needed");
   refused({"suggest", "--k", "20", "--d", "10"}, "--k: must be at most d = 10");

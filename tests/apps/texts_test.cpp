@@ -45,7 +45,7 @@ TEST_F(TextsTest, WordsThatAreNotKnownHaveTheNearestNameBesideThem) {
            {{"swep", "study.toml"}, "there is no command 'swep'; did you mean sweep? Commands: run, sweep, "},
            {{"sweep", "study.toml", "--thread", "2"}, "fedbits sweep: there is no option --thread; did you mean --threads?\n"},
            {{"run", "study.toml", "--otu=x"}, "fedbits run: there is no option --otu; did you mean --out?\n"},
-           {{"export", "out", "more"}, "fedbits export: there is no place for 'more'\n"},
+           {{"export", "out", "more"}, "fedbits export: unexpected argument 'more'\n"},
            {{"--verson"}, "there is no option --verson"},
            {{"run"}, "FILE is required"},
            {{"plan", "study.toml", "--seconds", "-1"}, "--seconds: Value -1 not in range 0.001"}}) {

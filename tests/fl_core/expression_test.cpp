@@ -78,8 +78,8 @@ TEST(Expression, RefusesWhatIsNotFinite) {
 
 TEST(Expression, NestingIsBounded) {
   const std::string many(900, '(');
-  EXPECT_NE(error_of(many).find("levels deep in each other"), std::string::npos);
-  EXPECT_NE(error_of(std::string(900, '-') + "1").find("levels deep in each other"), std::string::npos);
+  EXPECT_NE(error_of(many).find("levels deep"), std::string::npos);
+  EXPECT_NE(error_of(std::string(900, '-') + "1").find("levels deep"), std::string::npos);
   EXPECT_NE(error_of(std::string(100000, '(')).find("characters"), std::string::npos);
   EXPECT_EQ(value_of(std::string(50, '(') + "L" + std::string(50, ')')), 4);
 }

@@ -88,7 +88,7 @@ TEST_F(RegularFileTest, AFileThatShrinksIsNotReadAsZeros) {
     (void)open.read_all();
     ADD_FAILURE();
   } catch (const FileError& error) {
-    EXPECT_EQ(error.reason(), "ends at byte 4, and had 10 bytes when it was opened; leave the file alone while it is read");
+    EXPECT_EQ(error.reason(), "ends at byte 4, and had 10 bytes when it was opened; do not change the file while it is read");
   }
 }
 

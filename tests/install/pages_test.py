@@ -102,53 +102,6 @@ def plain(code):
 
 def check_signatures():
     """Looks for every line of the blocks of "c++" in the public headers; returns how many there are."""
-    folders = ("compressors", "clients", "clients/nn", "clients/cuda")
-    paths = sorted((SOURCE / "fl_core").rglob("*.hpp")) + [path for folder in folders for path in sorted((SOURCE / folder).glob("*.hpp"))]
-    headers = plain("\n".join(path.read_text() for path in paths))
-    tried = 0
-    for page in pages:
-        for number, line in enumerate(prose(page.read_text()).splitlines(), 1):
-            for target in LINK.findall(line) + IMAGE.findall(line):
-                if re.match(r"[a-z][a-z0-9+.-]*:|//", target):
-                    continue
-                tried += 1
-                name, _, anchor = target.partition("#")
-                file = page if name == "" else (page.parent / name).resolve()
-                place = f"{page.relative_to(SOURCE)}:{number}: {target}"
-                if not file.exists() or SOURCE not in [file, *file.parents]:
-                    failed.append(f"{place}: there is no such file in the checkout")
-                elif anchor and (file.suffix != ".md" or anchor not in anchors(file)):
-                    failed.append(f"{place}: {file.relative_to(SOURCE)} has no heading of that name")
-    return tried
-
-
-def check_gallery():
-    """Draws the gallery anew; returns the number of pictures."""
-    committed = SOURCE / "docs" / "gallery"
-    with tempfile.TemporaryDirectory() as out:
-        subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "gallery.py"), "draw", "--out", out], check=True)
-        drawn = sorted(path.name for path in pathlib.Path(out).iterdir())
-        for name in drawn:
-            if not (committed / name).exists() or not filecmp.cmp(committed / name, pathlib.Path(out) / name, shallow=False):
-                failed.append(f"docs/gallery/{name} is not what the script draws: python3 scripts/gallery.py draw")
-        shown = re.findall(r"\]\((?:gallery/)([a-z_]+\.svg)\)", "".join((SOURCE / "docs" / page).read_text() for page in ("gallery.md", "tutorial.md")))
-        for name in sorted({path.name for path in committed.glob("*.svg")} ^ set(drawn)) + sorted(set(shown) ^ set(drawn)):
-            failed.append(f"docs/gallery/{name}: drawn, committed and shown pictures differ")
-        for data in committed.glob("*.csv"):
-            if data.stat().st_size > 12_000:
-                failed.append(f"{data.relative_to(SOURCE)} is larger than the few kilobytes that a picture needs")
-        return len(drawn)
-
-
-def plain(code):
-    """Returns code without comments and attributes, with single spaces."""
-    code = re.sub(r"//[^\n]*", "", code)
-    code = re.sub(r"\b(FL_API|FL_HD|inline)\s|\[\[nodiscard\]\]\s", "", code)
-    return re.sub(r"\s+", " ", code).strip()
-
-
-def check_signatures():
-    """Looks for every line of the blocks of "c++" in the public headers; returns how many there are."""
     folders = (*sorted(path.relative_to(SOURCE).as_posix() for path in (SOURCE / "fl_core").iterdir() if path.is_dir()), "fl_core/ops/cpu", "compressors", "clients", "clients/nn", "clients/cuda")
     headers = plain("\n".join(path.read_text() for folder in folders for path in sorted((SOURCE / folder).glob("*.hpp"))))
     tried = 0

@@ -127,8 +127,8 @@ TEST_F(FieldWordErrors, KeysLeadToOurs) {
            {"[local]\nkind = \"gradient\"\nepochs = 3\n", "\"epochs\" goes with kind = "},
            {"[sweep]\nlr = [0.1, 0.2]\n", "an axis is written [[sweep.axis]] with key = \"local.learning_rate\" and values"},
            {"[[sweep.axis]]\nkey = \"partition.alpha\"\nvalues = [1]\nevaluate.every = 1\n",
-            "keys of the scenario stand above [sweep] and its axes"},
-           {"[sweep]\nseeds = [1, 2, 3]\n", "must be an integer, is [1, 2, 3]; it says how many: 3 plays the seeds 1, 2 and 3"},
+            "keys of the scenario come before [sweep] and its axes"},
+           {"[sweep]\nseeds = [1, 2, 3]\n", "must be an integer, is [1, 2, 3]; it is the number of seeds: 3 plays the seeds 1, 2 and 3"},
            {"[sweep]\npartition.alpha = [0.1, 0.2]\n", "an axis is written [[sweep.axis]] with key = \"partition.alpha\" and values"},
            {"[sweep]\n\"partition.alpha\" = [0.1]\n", "an axis is written [[sweep.axis]] with key = \"partition.alpha\" and values"}})
     EXPECT_THAT(error_of(text), HasSubstr(hint)) << text;

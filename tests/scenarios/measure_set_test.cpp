@@ -214,8 +214,8 @@ TEST(MeasureSet, WhatCannotBeMeasuredIsRefusedBeforeTheRun) {
   EXPECT_THAT(config_error_of(small_problem("[{kind='probe', classes=true}]").str()),
               HasSubstr("evaluate.measures: measure \"probe\" needs classes"));
   EXPECT_THAT(config_error_of(small_problem("['losses']").str()),
-              HasSubstr("\"losses\" need not be asked for: every run has its columns, as evaluate.every says; drop it"));
-  EXPECT_THAT(config_error_of(small_problem("['probe', 'probe']").str()), HasSubstr("column \"probe_round\" stands twice"));
+              HasSubstr("\"losses\" need not be requested: every run has its columns, as evaluate.every says; drop it"));
+  EXPECT_THAT(config_error_of(small_problem("['probe', 'probe']").str()), HasSubstr("column \"probe_round\" occurs twice"));
   EXPECT_THAT(config_error_of(small_problem("['prob']").str()), HasSubstr("did you mean \"probe\"?"));
   EXPECT_THAT(config_error_of(small_problem("[{kind='probe', every=-1}]").str()), HasSubstr("its every must be >= 0"));
 }

@@ -44,7 +44,7 @@ TEST(PartFacts, MessagesOfAThousandNumbers) {
 }
 
 TEST(PartFacts, FeedbacksSayWhatTheyWorkWith) {
-  EXPECT_THAT(needs_of_feedback("ef14"), Contains("operators: contraction, absolute, without a promise; in phases too"));
+  EXPECT_THAT(needs_of_feedback("ef14"), Contains("operators: contraction, absolute, without a promise; also in phases"));
   EXPECT_THAT(needs_of_feedback("diana"), Contains("operators: unbiased"));
   EXPECT_THAT(needs_of_feedback("marina"), Contains("participation: every client in every round"));
   EXPECT_THAT(needs_of_feedback("scaffold"), Contains("local updates: scaffold"));

@@ -132,7 +132,7 @@ TEST_F(ScenarioErrors, BrokenTomlNamesLineAndColumn) {
   EXPECT_TRUE(starts_with(problem("seed = \n"), "f.toml:5:8: not valid TOML: "));
   EXPECT_TRUE(contains(problem("rounds = 6\n"), "not valid TOML: "));
   EXPECT_TRUE(contains(problem("local = {\n kind = \"sgd\" }\n"),
-                       "; a table in braces must stand on one line; [table] with its keys below takes several"));
+                       "; a table in braces must be on one line; write [table] with its keys below to use several"));
   EXPECT_TRUE(contains(problem("seed = 99999999999999999999\n"), "f.toml:5:"));
   EXPECT_TRUE(contains(problem(std::string("x = \"\0\"\n", 8)), "not valid TOML: "));
   EXPECT_TRUE(contains(problem("x = \"\xFF\xFE\"\n"), "not valid TOML: "));

@@ -22,7 +22,7 @@ inline void describe(Schema& s, Conv2dOptions& o) {
   s.field("padding", o.padding, "zeros around the image").at_least(0).at_most(255);
   s.field("stride", o.stride, "distance between windows").at_least(1).at_most(255);
   s.field("bias", o.bias, "a constant term per channel");
-  s.choice("init", o.init, initial_names(), "how weights begin");
+  s.choice("init", o.init, initial_names(), "initialisation of the weights");
 }
 
 template <class T>

@@ -18,7 +18,7 @@ struct DenseOptions {
 inline void describe(Schema& s, DenseOptions& o) {
   s.field("units", o.units, "outputs").at_least(1).at_most(1 << 24).required();
   s.field("bias", o.bias, "a constant term per output");
-  s.choice("init", o.init, initial_names(), "how weights begin");
+  s.choice("init", o.init, initial_names(), "initialisation of the weights");
 }
 
 }  // namespace nn

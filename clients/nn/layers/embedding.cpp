@@ -12,7 +12,7 @@ struct EmbeddingOptions {
   double deviation = 1;
 };
 inline void describe(Schema& s, EmbeddingOptions& o) {
-  s.field("entries", o.entries, "different numbers that the input may hold, such as vocabulary").at_least(1).at_most(1 << 24).required();
+  s.field("entries", o.entries, "number of different values of the input, such as vocabulary").at_least(1).at_most(1 << 24).required();
   s.field("units", o.units, "length of the vectors").at_least(1).at_most(65536).required();
   s.field("deviation", o.deviation, "standard deviation of the initial entries").at_least(0);
 }

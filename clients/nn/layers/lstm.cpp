@@ -29,10 +29,10 @@ struct LstmOptions {
 };
 inline void describe(Schema& s, LstmOptions& o) {
   s.field("units", o.units, "length of the state").at_least(1).at_most(65536).required();
-  s.field("last", o.last, "only the state after the last step comes out");
+  s.field("last", o.last, "output only the state after the last step");
   s.choice("bias", o.bias, {{LstmBias::two, "two"}, {LstmBias::one, "one"}},
-           "two = one of the input and one of the state, as in PyTorch; one, which begins at 0, as in TensorFlow");
-  s.field("forget_bias", o.forget_bias, "added to where the bias of the forget gate begins; TensorFlow has 1").at_least(-100).at_most(100);
+           "two: a bias of the input and one of the state, as in PyTorch; one: a single bias, which starts at 0, as in TensorFlow");
+  s.field("forget_bias", o.forget_bias, "added to the initial bias of the forget gate; 1 in TensorFlow").at_least(-100).at_most(100);
 }
 
 template <class T>

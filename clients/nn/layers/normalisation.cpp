@@ -106,7 +106,7 @@ struct BatchNormOptions {
   double momentum = 0.1, epsilon = 1e-5;
 };
 inline void describe(Schema& s, BatchNormOptions& o) {
-  s.field("momentum", o.momentum, "part of a minibatch's statistics in the running ones").above(0).at_most(1);
+  s.field("momentum", o.momentum, "weight of a minibatch's statistics in the running ones").above(0).at_most(1);
   s.field("epsilon", o.epsilon, "added to variances").above(0);
 }
 
@@ -207,8 +207,9 @@ class BatchNorm final : public Module<T> {
 FL_REGISTER_PART(Module, GroupNorm, GroupNormOptions,
                  (PartInfo{"layer", "group_norm", "normalises groups of channels of each example", "Wu and He, ECCV 2018"}));
 FL_REGISTER_PART(Module, BatchNorm, BatchNormOptions,
-                 (PartInfo{"layer", "batch_norm",
-                           "normalises channels over the minibatch; clients send running statistics raw, the server takes their mean",
-                           "Ioffe and Szegedy, ICML 2015"}));
+                 (PartInfo{
+                     "layer", "batch_norm",
+                     "normalises channels over the minibatch; clients send running statistics uncompressed, the server takes their mean",
+                     "Ioffe and Szegedy, ICML 2015"}));
 
 }  // namespace fl::nn

@@ -23,11 +23,11 @@ inline constexpr unsigned kMostListed = static_cast<unsigned>(kMarkWords * sizeo
 // T: const where it is read
 template <class T>
 struct TileList {
-  using Place = std::conditional_t<std::is_const_v<T>, const std::uint16_t, std::uint16_t>;
+  using Offset = std::conditional_t<std::is_const_v<T>, const std::uint16_t, std::uint16_t>;
   T* value;
-  Place* place;
+  Offset* place;
   template <class Word>
-  FL_HD TileList(Word* room, std::size_t n) : value(reinterpret_cast<T*>(room)), place(reinterpret_cast<Place*>(value + n)) {}
+  FL_HD TileList(Word* room, std::size_t n) : value(reinterpret_cast<T*>(room)), place(reinterpret_cast<Offset*>(value + n)) {}
 };
 
 // mark: [K, num_tiles, kMarkWords]. Fills counts, index and value of the payloads and settles the state of what is sent; where there is a
