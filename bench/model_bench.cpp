@@ -140,13 +140,13 @@ void bare_batch_one(const RegressionBenchmark<T>& p, const std::uint32_t* pick, 
 // The full gradient of all clients by plain CSR loops.
 struct PlainCsr {
   explicit PlainCsr(const RegressionBenchmark<double>& problem)
-      : p(problem), value(problem.data.column.size(), 1.0), margin(problem.rows.size()) {
-    if (!p.data.value.empty()) std::copy(p.data.value.begin(), p.data.value.end(), value.begin());
+      : p(problem), value(problem.data.sparse.column.size(), 1.0), margin(problem.rows.size()) {
+    if (!p.data.sparse.value.empty()) std::copy(p.data.sparse.value.begin(), p.data.sparse.value.end(), value.begin());
   }
   void margins(std::span<const std::uint32_t> shard) {
     for (const auto r : shard) {
       double z = 0;
-      for (auto i = p.data.row_begin[r]; i < p.data.row_begin[r + 1]; ++i) z += value[i] * p.x[p.data.column[i]];
+      for (auto i = p.data.sparse.row_begin[r]; i < p.data.sparse.row_begin[r + 1]; ++i) z += value[i] * p.x[p.data.sparse.column[i]];
       margin[r] = z;
     }
   }
@@ -159,8 +159,8 @@ struct PlainCsr {
   }
   void gradient(double* out) {
     const std::size_t D = p.x.size();
-    const auto& begin = p.data.row_begin;
-    const auto& column = p.data.column;
+    const auto& begin = p.data.sparse.row_begin;
+    const auto& column = p.data.sparse.column;
     for (const auto& shard : p.shards) {
       margins(shard);
       for (const auto r : shard) margin[r] = -sign(r) / (1 + std::exp(sign(r) * margin[r])) / static_cast<double>(shard.size());

@@ -58,7 +58,7 @@ fl::Dataset<float> random_text() {
   data.name = "text";
   data.num_rows = 600 * 7;
   data.num_features = 80;
-  data.num_classes = data.vocabulary = 90;
+  data.num_classes = data.vocabulary.size = 90;
   data.tokens.resize_discard(data.num_rows * data.num_features);
   fl::RandomSequence random(1, fl::Purpose::synthetic_data);
   for (std::int32_t& token : data.tokens) token = static_cast<std::int32_t>(random.below(90));

@@ -73,8 +73,8 @@ void full_gradient_row(const char* name, const std::string& data, const char* fl
   std::uint32_t round = 0;
   const bool sparse = train.is_sparse;
   // What has to be read at the least: the dense matrix, or column numbers and row starts of binary features.
-  const auto* words = sparse ? reinterpret_cast<const double*>(train.column.data()) : train.dense.data();
-  const std::size_t count = sparse ? train.column.size() / 2 : train.dense.size();
+  const auto* words = sparse ? reinterpret_cast<const double*>(train.sparse.column.data()) : train.dense.data();
+  const std::size_t count = sparse ? train.sparse.column.size() / 2 : train.dense.size();
   const int rounds = 8;
   const Pair t = interleave(
       41, [&] { run.play(round + 1, round + rounds), round += rounds; },

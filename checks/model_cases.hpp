@@ -45,9 +45,9 @@ void store_sparse(const std::vector<PlainRow>& rows, Dataset<T>& data) {
     }
     begin.push_back(column.size());
   }
-  fill(data.row_begin, begin);
-  fill(data.column, column);
-  if (!ones) fill(data.value, value);
+  fill(data.sparse.row_begin, begin);
+  fill(data.sparse.column, column);
+  if (!ones) fill(data.sparse.value, value);
 }
 
 // Classes are numbered in ascending order of the labels; targets are the labels themselves.
@@ -130,7 +130,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
     if (const auto refused = field->assign(value)) throw Error(key + " " + *refused);
   }
   auto model = make_part<Model<T>>("model", name, options, Device::cpu, kPrecisionOf<T>);
-  if (data.vocabulary > 0 && !model->takes_tokens()) throw ConfigError("it does not take tokens");
+  if (data.vocabulary.size > 0 && !model->traits().takes_tokens) throw ConfigError("it does not take tokens");
   model->bind(data);
   return model;
 }
@@ -156,9 +156,9 @@ Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
   data.num_rows = m;
   data.num_features = 28 * 28;
   data.num_classes = classes;
-  data.pixels.resize_discard(m * data.num_features);
+  data.images.pixels.resize_discard(m * data.num_features);
   RandomSequence random(seed, Purpose::synthetic_data);
-  for (std::uint8_t& byte : data.pixels) byte = static_cast<std::uint8_t>(random.next_bits());
+  for (std::uint8_t& byte : data.images.pixels) byte = static_cast<std::uint8_t>(random.next_bits());
   for (std::size_t r = 0; r < m; ++r) data.label.push_back(static_cast<std::int32_t>(r % classes));
   data.target.assign(data.label.begin(), data.label.end());
   return data;
@@ -171,7 +171,7 @@ Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
   data.name = "test";
   data.num_rows = m;
   data.num_features = 6;
-  data.num_classes = data.vocabulary = 5;
+  data.num_classes = data.vocabulary.size = 5;
   data.tokens.resize_discard(m * data.num_features);
   RandomSequence random(seed, Purpose::synthetic_data);
   for (std::int32_t& token : data.tokens) token = static_cast<std::int32_t>(random.below(5));
@@ -184,7 +184,7 @@ Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
 template <class T>
 Dataset<T> text_rows(std::size_t m, std::uint64_t seed) {
   Dataset<T> data = token_rows<T>(m, seed);
-  data.next_token = NextToken::after_each;
+  data.vocabulary.next_token = NextToken::after_each;
   return data;
 }
 
@@ -196,8 +196,8 @@ Dataset<T> rating_rows(std::size_t m, std::uint64_t seed) {
   data.name = "test";
   data.num_rows = m;
   data.num_features = 2;
-  data.num_users = kUsers;
-  data.vocabulary = kUsers + kItems;
+  data.vocabulary.num_users = kUsers;
+  data.vocabulary.size = kUsers + kItems;
   data.tokens.resize_discard(2 * m);
   RandomSequence random(seed, Purpose::synthetic_data);
   for (std::size_t r = 0; r < m; ++r) {
@@ -226,7 +226,7 @@ template <class T>
 Dataset<T> suited_data(const ModelCase& c) {
   Dataset<T> data = data_for<T>(c);
   const Options options = Registry::instance().default_options("model", c.model);
-  if (data.has_pixels() && !make_part<Model<T>>("model", c.model, options, Device::cpu, kPrecisionOf<T>)->takes_pixels())
+  if (data.has_pixels() && !make_part<Model<T>>("model", c.model, options, Device::cpu, kPrecisionOf<T>)->traits().takes_pixels)
     data.expand_pixels();
   return data;
 }
@@ -242,7 +242,7 @@ struct ModelBench {
   [[nodiscard]] std::vector<T> point(std::uint64_t seed) const {
     RandomSequence random(seed, Purpose::start);
     std::vector<T> x(P);
-    if (model->starts_at_random()) {
+    if (model->traits().starts_at_random) {
       model->initial(seed, x.data());
       return x;
     }

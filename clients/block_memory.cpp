@@ -12,9 +12,9 @@ std::size_t BlockRunner<T>::size_bytes() const {
   std::size_t bytes = 0;
   for (const Scratch& scratch : scratch_)
     for (const auto& vector : scratch.vectors) bytes += vector.capacity() * sizeof(T);
-  bytes += measuring_.size_bytes() + writer_.size_bytes() + kept_updates_.capacity() * sizeof(T);
-  if (training_ != nullptr) bytes += training_->size_bytes();
-  for (const auto& vector : cohort_vectors_) bytes += vector.capacity() * sizeof(T);
+  bytes += measuring_.size_bytes() + writer_.size_bytes() + kept_.rows.capacity() * sizeof(T);
+  if (on_device_.training != nullptr) bytes += on_device_.training->size_bytes();
+  for (const LocalVector& vector : vectors_) bytes += vector.of_cohort.capacity() * sizeof(T);
   for (const auto& channel : channels_)
     for (const auto& payload : channel.payloads)
       bytes += payload.value.capacity() * sizeof(T) + payload.index.capacity() * sizeof(std::uint32_t) + payload.level_bytes.capacity();
@@ -38,23 +38,23 @@ std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
 // than was needed.
 template <class T>
 std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
-  const std::uint64_t M = refused_.size(), message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
-  const std::uint64_t block =
-      options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, in_place_slots_.size(), P);
-  const auto num_buffered = static_cast<std::uint64_t>(std::count(in_place_slots_.begin(), in_place_slots_.end(), ""));
-  const std::uint64_t training = options_.trains_on_cpu ? 0
-                                 : training_ != nullptr ? training_->room_bytes(block)
-                                                        : device_training_bytes(local_update_, oracle_, block);
+  const std::uint64_t M = reports_.refused.size();
+  const std::uint64_t message = P * (sizeof(T) + sizeof(std::uint32_t)), row = aligned_stride<T>(P) * sizeof(T);
+  const std::uint64_t block = options_.block > 0 ? std::min<std::uint64_t>(options_.block, M) : device_block<T>(M, vectors_.size(), P);
+  const auto num_buffered = static_cast<std::uint64_t>(std::ranges::count(vectors_, "", &LocalVector::in_place_slot));
+  const std::uint64_t training = options_.trains_on_cpu           ? 0
+                                 : on_device_.training != nullptr ? on_device_.training->room_bytes(block)
+                                                                  : device_training_bytes(parts_.local_update, parts_.oracle, block);
   const std::uint64_t scratch = std::max(training, block * row);
-  return num_buffered * (exchange_.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
+  return num_buffered * (parts_.exchange.num_phases() > 1 ? M : block) * row + M * channels_.size() * message + scratch + scratch / 8 +
          bytes_of_sums(M, P) + kLeastOnDevice;
 }
 
 template <class T>
 std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
   std::uint64_t counts = 0;
-  for (const ExchangeChannel<T>& channel : exchange_.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
-  return refused_.size() * counts;
+  for (const ExchangeChannel<T>& channel : parts_.exchange.channels) counts += channel.scope.segments.size() * sizeof(std::uint32_t);
+  return reports_.refused.size() * counts;
 }
 
 // The members of this file; the others are instantiated in theirs.

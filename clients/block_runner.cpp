@@ -21,39 +21,26 @@ constexpr std::uint32_t kMaxBlock = 64;
 }  // namespace
 
 template <class T>
-BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange,
-                            const GradientOracle<T>& oracle, ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared,
-                            std::size_t max_cohort, BlockRunnerOptions options)
-    : local_update_(local_update),
-      feedback_(feedback),
-      plan_(feedback.plan()),
-      exchange_(exchange),
-      oracle_(oracle),
-      pool_(pool),
-      state_(state),
-      shared_(shared),
+BlockRunner<T>::BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_cohort, BlockRunnerOptions options)
+    : parts_(parts),
+      plan_(parts.feedback.plan()),
       options_(options),
-      measuring_(plan_.error_slot, exchange, options.published_metrics, pool.num_threads(), max_cohort),
-      writer_(exchange, pool.num_threads(), max_cohort,
+      measuring_(plan_.error_slot, parts.exchange, options.published_metrics, parts.pool.num_threads(), max_cohort),
+      writer_(parts.exchange, parts.pool.num_threads(), max_cohort,
               {.encodes = options.materialise,
                .statistics_stay = options.local_statistics,
                .device = options.device,
                .is_out_of_reach = options.device != Device::cpu && options.memory == Device::cuda}),
-      device_stream_(options.device),
-      device_workspace_(options.device) {
-  in_place_slots_.resize(local_update.vectors().size());
-  in_place_slots_.front() = plan_.in_place_slot;
+      on_device_(options.device) {
   const Device memory = options.device == Device::cpu ? Device::cpu : options.memory;
-  if (options.device == Device::cuda && !options.trains_on_cpu && in_place_slots_.size() == 1)
-    training_ = make_device_training(local_update, oracle, options.products);
-  if (training_ == nullptr && options.products != MatrixProducts::full)
+  for (std::size_t v = 0; v < parts.local_update.vectors().size(); ++v) vectors_.push_back({.of_cohort = Buffer<T>(0, memory)});
+  vectors_.front().in_place_slot = plan_.in_place_slot;
+  if (options.device == Device::cuda && !options.trains_on_cpu && vectors_.size() == 1)
+    on_device_.training = make_device_training(parts.local_update, parts.oracle, options.products);
+  if (on_device_.training == nullptr && options.products != MatrixProducts::full)
     throw key_error("matrix_products",
                     "\"" + std::string(to_string(options.products)) + "\" is for clients that train on a GPU; these train on the CPU");
-  device_exec_.device = options.device;
-  device_exec_.stream = device_stream_.get();
-  device_exec_.workspace = &device_workspace_;
-  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) cohort_vectors_.emplace_back(0, memory);
-  channels_.resize(exchange.channels.size());
+  channels_.resize(parts.exchange.channels.size());
   for (auto& channel : channels_) {
     channel.payloads = std::vector<Payload<T>>(max_cohort);
     for (auto& payload : channel.payloads) {
@@ -61,29 +48,29 @@ BlockRunner<T>::BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T
       channel.pointers.push_back(&payload);
     }
   }
-  work_.resize(max_cohort, 1.0);
-  refused_.resize(max_cohort);
-  statistics_ = Buffer<T>(0, is_plain() ? Device::pinned : memory);
-  scratch_.resize(static_cast<std::size_t>(pool.num_threads()));
+  reports_.work.resize(max_cohort, 1.0);
+  reports_.refused.resize(max_cohort);
+  reports_.statistics = Buffer<T>(0, is_plain() ? Device::pinned : memory);
+  scratch_.resize(static_cast<std::size_t>(parts.pool.num_threads()));
   for (Scratch& scratch : scratch_)
-    for (std::size_t v = 0; v < in_place_slots_.size(); ++v) scratch.vectors.emplace_back(0, memory);
+    for (std::size_t v = 0; v < vectors_.size(); ++v) scratch.vectors.emplace_back(0, memory);
 }
 
 template <class T>
 void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
   const auto M = static_cast<std::uint32_t>(round.order.cohort.size());
-  stride_ = aligned_stride<T>(round.P());
-  const auto threads = static_cast<std::uint32_t>(pool_.num_threads());
+  blocks_.stride = aligned_stride<T>(round.P());
+  const auto threads = static_cast<std::uint32_t>(parts_.pool.num_threads());
   std::uint32_t K = options_.block;
   if (K == 0) {
     const bool on_device = options_.device != Device::cpu;
-    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * in_place_slots_.size());
-    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, in_place_slots_.size(), round.P())
+    const std::size_t fits = kBlockBytes / (round.P() * sizeof(T) * vectors_.size());
+    K = static_cast<std::uint32_t>(on_device ? device_block<T>(M, vectors_.size(), round.P())
                                              : std::clamp<std::size_t>(fits, 1, kMaxBlock));
     if (threads > 1 && !on_device) K = std::min(K, (M + 2 * threads - 1) / (2 * threads));
   }
-  block_size_ = std::max(1u, std::min(K, M));
-  num_blocks_ = (M + block_size_ - 1) / block_size_;
+  blocks_.size = std::max(1u, std::min(K, M));
+  blocks_.count = (M + blocks_.size - 1) / blocks_.size;
 }
 
 // Calls work(number of the block, exec) for every block: side by side on the CPU's threads, or one after another on a GPU.
@@ -91,9 +78,9 @@ template <class T>
 template <class Work>
 void BlockRunner<T>::for_each_block(const Work& work) {
   if (options_.device == Device::cpu)
-    pool_.parallel_for(num_blocks_, [&work](std::uint32_t index, const Exec& exec) { work(index, exec); });
+    parts_.pool.parallel_for(blocks_.count, [&work](std::uint32_t index, const Exec& exec) { work(index, exec); });
   else
-    for (std::uint32_t index = 0; index < num_blocks_; ++index) work(index, device_exec_);
+    for (std::uint32_t index = 0; index < blocks_.count; ++index) work(index, on_device_.exec);
 }
 
 // Calls work(exec of a thread, clients of the block) for all of the block, which the CPU's threads share if it is on a GPU.
@@ -104,31 +91,31 @@ void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, cons
     work(exec, block);
     return;
   }
-  const std::uint32_t most = 4 * static_cast<std::uint32_t>(pool_.num_threads()), size = (block.K + most - 1) / most;
-  pool_.parallel_for((block.K + size - 1) / size, [&](std::uint32_t part, const Exec& host) {
+  const std::uint32_t most = 4 * static_cast<std::uint32_t>(parts_.pool.num_threads()), size = (block.K + most - 1) / most;
+  parts_.pool.parallel_for((block.K + size - 1) / size, [&](std::uint32_t part, const Exec& host) {
     work(host, block.slice(part * size, std::min(size, block.K - part * size)));
   });
 }
 
 template <class T>
 std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& view, int phase) {
-  const ClientRound<T> round{view, state_, shared_};
+  const ClientRound<T> round{view, parts_.state, parts_.shared};
   resize_blocks(round);
   if (phase == 0 && round.order.measure) measuring_.begin_round();
   for (std::size_t c = 0; c < channels_.size(); ++c) {
-    if (phase == 0) channels_[c].takes_part = exchange_.channels[c].is_active(round.order.round);
-    channels_[c].is_active = exchange_.channels[c].is_active_in(round.order.round, phase);
+    if (phase == 0) channels_[c].takes_part = parts_.exchange.channels[c].is_active(round.order.round);
+    channels_[c].is_active = parts_.exchange.channels[c].is_active_in(round.order.round, phase);
   }
-  writer_.open_phase(round, phase, block_size_);
-  if (exchange_.num_phases() > 1 && phase == 0)
-    for (std::size_t v = 0; v < in_place_slots_.size(); ++v)
-      if (in_place_slots_[v].empty()) cohort_vectors_[v].resize_discard(round.order.cohort.size() * stride_);
+  writer_.open_phase(round, phase, blocks_.size);
+  if (parts_.exchange.num_phases() > 1 && phase == 0)
+    for (std::size_t v = 0; v < vectors_.size(); ++v)
+      if (vectors_[v].in_place_slot.empty()) vectors_[v].of_cohort.resize_discard(round.order.cohort.size() * blocks_.stride);
 
   if (phase == 0) {
-    num_statistics_ = num_statistics(round.run.statistics);
-    statistics_.resize_discard(round.order.cohort.size() * num_statistics_);
+    reports_.num_statistics = num_statistics(round.run.statistics);
+    reports_.statistics.resize_discard(round.order.cohort.size() * reports_.num_statistics);
   }
-  if (keeps_updates_ && phase == 0) kept_updates_.resize_discard(round.order.cohort.size() * round.P());
+  if (kept_.are_wanted && phase == 0) kept_.rows.resize_discard(round.order.cohort.size() * round.P());
   for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> block = open_block(exec, round, index);
     RoundTimes* times = options_.times == nullptr ? nullptr : &scratch_[static_cast<std::size_t>(exec.thread)].times;
@@ -137,7 +124,7 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
       train(exec, round, block);
     }
     const ScopedTimer timer(seconds_in(times, &RoundTimes::compress_s));
-    if (phase == 0 && keeps_updates_)
+    if (phase == 0 && kept_.are_wanted)
       on_host(exec, block, [&](const Exec&, const ClientBlock<T>& part) { keep_updates_of(exec, round, part); });
     send_block(exec, round, block, phase);
   });
@@ -147,15 +134,15 @@ std::span<const ClientMessage<T>> BlockRunner<T>::exchange(const RoundView<T>& v
 
 template <class T>
 void BlockRunner<T>::keep_updates(bool keep) {
-  keeps_updates_ = keep;
-  if (!keep) kept_updates_ = {};
+  kept_.are_wanted = keep;
+  if (!keep) kept_.rows = {};
 }
 
 template <class T>
 void BlockRunner<T>::keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const T *update = block.vectors[0].row(k), work = static_cast<T>(block.work[k]);
-    T* kept = kept_updates_.data() + (block.first + k) * round.P();
+    T* kept = kept_.rows.data() + (block.first + k) * round.P();
     if (is_plain()) {
       copy_bytes(kept, Device::cpu, update, options_.memory, round.P() * sizeof(T), exec.stream);
       update = kept;
@@ -177,41 +164,42 @@ template <class T>
 ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index) {
   Scratch& scratch = scratch_[static_cast<std::size_t>(exec.thread)];
   ClientBlock<T> block;
-  block.first = index * block_size_;
-  block.K = std::min<std::uint32_t>(block_size_, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
+  block.first = index * blocks_.size;
+  block.K = std::min<std::uint32_t>(blocks_.size, static_cast<std::uint32_t>(round.order.cohort.size()) - block.first);
   block.clients = std::span(round.order.cohort).subspan(block.first, block.K);
-  for (std::size_t v = 0; v < in_place_slots_.size(); ++v) {
-    if (!in_place_slots_[v].empty()) {
-      block.vectors.push_back(round.state.shadow(in_place_slots_[v], block.first, block.K));
-    } else if (exchange_.num_phases() > 1) {
-      block.vectors.push_back({cohort_vectors_[v].data() + block.first * stride_, nullptr, block.K, round.P(), stride_});
+  for (std::size_t v = 0; v < vectors_.size(); ++v) {
+    if (!vectors_[v].in_place_slot.empty()) {
+      block.vectors.push_back(round.state.shadow(vectors_[v].in_place_slot, block.first, block.K));
+    } else if (parts_.exchange.num_phases() > 1) {
+      block.vectors.push_back({vectors_[v].of_cohort.data() + block.first * blocks_.stride, nullptr, block.K, round.P(), blocks_.stride});
     } else {
-      scratch.vectors[v].resize_discard(block_size_ * stride_);
-      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), stride_});
+      scratch.vectors[v].resize_discard(blocks_.size * blocks_.stride);
+      block.vectors.push_back({scratch.vectors[v].data(), nullptr, block.K, round.P(), blocks_.stride});
     }
   }
-  if (num_statistics_ > 0)
-    block.statistics = {statistics_.data() + block.first * num_statistics_, nullptr, block.K, num_statistics_, num_statistics_};
+  if (reports_.num_statistics > 0)
+    block.statistics = {reports_.statistics.data() + block.first * reports_.num_statistics, nullptr, block.K, reports_.num_statistics,
+                        reports_.num_statistics};
   for (auto& channel : channels_) block.messages.push_back({channel.pointers.data() + block.first, block.K});
-  block.work = std::span(work_).subspan(block.first, block.K);
+  block.work = std::span(reports_.work).subspan(block.first, block.K);
   return block;
 }
 
 // Fills the block's vectors, on the GPU where that can be.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  for (std::uint32_t k = 0; num_statistics_ > 0 && k < block.K; ++k) {
+  for (std::uint32_t k = 0; reports_.num_statistics > 0 && k < block.K; ++k) {
     if (round.run.local_statistics)
       read_own_statistics(round.state, round.shared, block.clients[k], block.stored(round.state, kOwnStatistics).row(k),
                           block.statistics.row(k));
     else
       gather_statistics(round.run.statistics, round.reference.data(), block.statistics.row(k));
   }
-  if (training_ != nullptr && round.run.offset_slot.empty()) {
+  if (on_device_.training != nullptr && round.run.offset_slot.empty()) {
     Workspace::Frame frame(*exec.workspace);
     ClientBlock<T> there = block;
     for (BatchView<T>& vector : there.vectors) vector = reachable(exec, vector, frame);
-    training_->run(exec, pool_, round, there, std::span(refused_).subspan(block.first, block.K));
+    on_device_.training->run(exec, parts_.pool, round, there, std::span(reports_.refused).subspan(block.first, block.K));
     return;
   }
   if (is_plain()) return train_and_upload(exec, round, block);
@@ -220,11 +208,10 @@ void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const 
 
 template <class T>
 void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  trained_.resize(block.vectors.size());
   ClientBlock<T> here = block;
   for (std::size_t v = 0; v < here.vectors.size(); ++v) {
-    trained_[v].resize_discard(block.K * stride_);
-    here.vectors[v] = {trained_[v].data(), nullptr, block.K, round.P(), stride_};
+    vectors_[v].trained.resize_discard(block.K * blocks_.stride);
+    here.vectors[v] = {vectors_[v].trained.data(), nullptr, block.K, round.P(), blocks_.stride};
   }
   on_host(exec, here, [&](const Exec& host, const ClientBlock<T>& part) { train_on_cpu(host, round, part); });
   for (std::size_t v = 0; v < here.vectors.size(); ++v)
@@ -234,8 +221,8 @@ void BlockRunner<T>::train_and_upload(const Exec& exec, const ClientRound<T>& ro
 
 template <class T>
 void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
-  local_update_.run(exec, round, oracle_, block);
-  if (num_statistics_ > 0)
+  parts_.local_update.run(exec, round, parts_.oracle, block);
+  if (reports_.num_statistics > 0)
     for (const BatchView<T>& vector : block.vectors)
       for (std::uint32_t k = 0; k < block.K; ++k) clear_statistics(round.run.statistics, vector.row(k));
   refuse_non_finite(block);
@@ -246,9 +233,9 @@ template <class T>
 void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
     const auto is_finite_in = [k](const BatchView<T>& vector) { return is_finite(vector.row(k), vector.P); };
-    const bool finite =
-        std::all_of(block.vectors.begin(), block.vectors.end(), is_finite_in) && (num_statistics_ == 0 || is_finite_in(block.statistics));
-    refused_[block.first + k] = finite ? 0 : 1;
+    const bool finite = std::all_of(block.vectors.begin(), block.vectors.end(), is_finite_in) &&
+                        (reports_.num_statistics == 0 || is_finite_in(block.statistics));
+    reports_.refused[block.first + k] = finite ? 0 : 1;
     if (finite) continue;
     for (const BatchView<T>& vector : block.vectors) std::fill_n(vector.row(k), vector.P, T(0));
   }
@@ -259,7 +246,7 @@ void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, c
   for (std::size_t c = 0; c < channels_.size(); ++c)
     if (channels_[c].is_active) send_channel(exec, round, block, phase, c);
   writer_.inspect(exec, block);
-  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, refused_); });
+  on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, reports_.refused); });
 }
 
 // Operators write the state of weights alone.
@@ -273,22 +260,22 @@ void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>&
 
 template <class T>
 void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c) {
-  const ExchangeChannel<T>& channel = exchange_.channels[c];
+  const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const bool last = phase == channel.num_phases() - 1;
-  const bool measured = round.order.measure && last && &channel == measured_channel(exchange_);
+  const bool measured = round.order.measure && last && &channel == measured_channel(parts_.exchange);
   const Exec& host = host_exec(exec);
-  Send<T> send = feedback_.prepare(host, round, block, c);
+  Send<T> send = parts_.feedback.prepare(host, round, block, c);
   if (!last) send.state = {};
   if (is_plain() && send.state.rule == StateRule::zero_where_sent)
     throw Error("a feedback that clears what was sent makes the host keep its input, so the plan's host_walks must say so");
-  if (send.state.rule != StateRule::none && num_statistics_ > 0) clear_statistics_of(exec, round, send.state.out);
+  if (send.state.rule != StateRule::none && reports_.num_statistics > 0) clear_statistics_of(exec, round, send.state.out);
 
   if (measured) measuring_.of_inputs(exec, host, round, block, send);
   if (exec.device != Device::cpu)
     for (Payload<T>* message : block.messages[c]) message->place_on(options_.memory);
   compress(exec, round, block, phase, c, send);
   if (measured) measuring_.of_messages(exec, host, round, block, c, send);
-  feedback_.after_compress(host, round, block, c, send, exchange_);
+  parts_.feedback.after_compress(host, round, block, c, send, parts_.exchange);
   if (measured) measuring_.of_silence(block, c);
 }
 
@@ -309,7 +296,7 @@ void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, 
 template <class T>
 void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
                               const Send<T>& send) {
-  const ExchangeChannel<T>& channel = exchange_.channels[c];
+  const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const CompressContext<T> known = channel.context(round, phase, block.clients);
   Conversation<T> conversation(send.dense ? *channel.dense : *channel.compressor, channel.scope, channel.random_key, {});
   if (!channel.shared_slot.empty())
@@ -340,12 +327,12 @@ const Payload<T>* BlockRunner<T>::payload(std::size_t channel, std::uint32_t pos
 template <class T>
 std::span<const T> BlockRunner<T>::statistics(std::uint32_t position) const {
   if (!writer_.has_statistics(position)) return {};
-  return {statistics_.data() + position * num_statistics_, num_statistics_};
+  return {reports_.statistics.data() + position * reports_.num_statistics, reports_.num_statistics};
 }
 
 template <class T>
 void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered) {
-  const ClientRound<T> round{view, state_, shared_};
+  const ClientRound<T> round{view, parts_.state, parts_.shared};
   for_each_block([&](std::uint32_t index, const Exec& exec) {
     const ClientBlock<T> whole = open_block(exec, round, index);
     for (const StateMove& move : plan_.moves)
@@ -353,9 +340,9 @@ void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::
     on_host(exec, whole, [&](const Exec&, const ClientBlock<T>& block) {
       for (std::uint32_t k = 0; k < block.K; ++k) {
         if (delivered[block.first + k] == 0) continue;
-        feedback_.acknowledge(round, block, k, exchange_);
+        parts_.feedback.acknowledge(round, block, k, parts_.exchange);
         for (std::size_t c = 0; c < channels_.size(); ++c) {
-          const std::string& own = exchange_.channels[c].client_slot;
+          const std::string& own = parts_.exchange.channels[c].client_slot;
           if (!own.empty() && channels_[c].takes_part && !block.messages[c][k]->silent) round.state.swap(own, block.first + k);
         }
         round.state.set_acknowledged(block.clients[k], round.order.round);
@@ -371,7 +358,7 @@ void BlockRunner<T>::move_state(const Exec& exec, const ClientRound<T>& round, c
   std::vector<const Payload<T>*> arrived;
   for (std::uint32_t k = 0; k < block.K; ++k)
     arrived.push_back(delivered[block.first + k] != 0 ? block.messages[move.channel][k] : nullptr);
-  const Scope& scope = exchange_.channels[move.channel].scope;
+  const Scope& scope = parts_.exchange.channels[move.channel].scope;
   const BatchView<T> rows = block.stored(round.state, move.slot);
   const std::span<const Payload<T>* const> messages(arrived);
   const bool there = std::all_of(arrived.begin(), arrived.end(), [](const Payload<T>* m) { return m == nullptr || lies_on_device(*m); });

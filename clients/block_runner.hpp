@@ -43,15 +43,25 @@ struct BlockRunnerOptions {
   RoundTimes* times = nullptr;                     // filled where it is not null
 };
 
+// The parts of a run that simulated clients are made of; all outlive it.
+template <class T>
+struct BlockRunnerParts {
+  const LocalUpdate<T>& local_update;
+  const Feedback<T>& feedback;
+  const Exchange<T>& exchange;
+  const GradientOracle<T>& oracle;
+  ThreadPool& pool;
+  ClientState<T>& state;         // of the clients that it computes
+  const SharedState<T>& shared;  // the replica of its process
+};
+
 template <class T>
 class BlockRunner final {
  public:
   // Sees every encoded message when materialise is set.
   using Tap = typename MessageWriter<T>::Tap;
 
-  // All outlive it.
-  BlockRunner(const LocalUpdate<T>& local_update, const Feedback<T>& feedback, const Exchange<T>& exchange, const GradientOracle<T>& oracle,
-              ThreadPool& pool, ClientState<T>& state, const SharedState<T>& shared, std::size_t max_cohort, BlockRunnerOptions options);
+  BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_cohort, BlockRunnerOptions options);
 
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& view, int phase);
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const;
@@ -66,7 +76,7 @@ class BlockRunner final {
   // undivided by its work; the memory goes when they no longer do.
   void keep_updates(bool keep);
   [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const {
-    return {kept_updates_.data(), nullptr, static_cast<std::uint32_t>(cohort), P, P};
+    return {kept_.rows.data(), nullptr, static_cast<std::uint32_t>(cohort), P, P};
   }
   // Bytes held for vectors, messages and scratch.
   [[nodiscard]] std::size_t size_bytes() const;
@@ -92,7 +102,7 @@ class BlockRunner final {
   void for_each_block(const Work& work);
   template <class Work>
   void on_host(const Exec& exec, const ClientBlock<T>& block, const Work& work);
-  [[nodiscard]] const Exec& host_exec(const Exec& exec) const { return exec.device == Device::cpu ? exec : pool_.exec(0); }
+  [[nodiscard]] const Exec& host_exec(const Exec& exec) const { return exec.device == Device::cpu ? exec : parts_.pool.exec(0); }
   [[nodiscard]] ClientBlock<T> open_block(const Exec& exec, const ClientRound<T>& round, std::uint32_t index);
   void train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates of the block on the CPU.
@@ -114,36 +124,51 @@ class BlockRunner final {
   void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
-  const LocalUpdate<T>& local_update_;
-  const Feedback<T>& feedback_;
+  // A local vector: the client slot that it is written to, or its memory.
+  struct LocalVector {
+    std::string in_place_slot{};  // or ""
+    Buffer<T> of_cohort;          // [M,P] of a vector that must outlive its block (several phases)
+    Buffer<T> trained{};          // [K,P] of a block that was trained on the host
+  };
+  // What training says of each member of the cohort beside its vectors.
+  struct Reports {
+    std::vector<double> work;           // [M]
+    std::vector<std::uint8_t> refused;  // [M]
+    Buffer<T> statistics;               // [M,S] running statistics of the clients' models after their work
+    std::size_t num_statistics = 0;     // S
+  };
+  struct KeptUpdates {
+    bool are_wanted = false;
+    Buffer<T> rows;  // [M,P]
+  };
+  // How a cohort is cut into blocks.
+  struct Blocks {
+    std::uint32_t size = 1, count = 0;
+    std::size_t stride = 0;  // between the vectors of a block that have no home
+  };
+  struct OnDevice {
+    explicit OnDevice(Device device) : stream(device), workspace(device), exec{.device = device} {
+      exec.stream = stream.get();
+      exec.workspace = &workspace;
+    }
+    std::unique_ptr<DeviceTraining<T>> training{};  // null: clients train on the CPU
+    DeviceStream stream;
+    Workspace workspace;
+    Exec exec;
+  };
+
+  BlockRunnerParts<T> parts_;
   const FeedbackPlan plan_;
-  const Exchange<T>& exchange_;
-  const GradientOracle<T>& oracle_;
-  ThreadPool& pool_;
-  ClientState<T>& state_;         // of the clients that it computes
-  const SharedState<T>& shared_;  // the replica of its process
   BlockRunnerOptions options_;
   MessageMeasures<T> measuring_;
   MessageWriter<T> writer_;
-
-  std::unique_ptr<DeviceTraining<T>> training_;  // null: clients train on the CPU
-  std::vector<Buffer<T>> trained_;               // per local vector: [K,P] of a block that was trained on the host
-  DeviceStream device_stream_;
-  Workspace device_workspace_;
-  Exec device_exec_;
-  std::vector<std::string> in_place_slots_;  // per local vector: the client slot that it is written to, or ""
-  std::vector<std::size_t> vector_of_channel_;
+  OnDevice on_device_;
+  std::vector<LocalVector> vectors_;
   std::vector<ChannelMessages> channels_;
-  std::vector<double> work_;           // [M]
-  std::vector<std::uint8_t> refused_;  // [M]
-  Buffer<T> statistics_;               // [M,S] running statistics of the clients' models after their work
-  std::size_t num_statistics_ = 0;     // S
-  std::vector<Scratch> scratch_;       // per thread
-  bool keeps_updates_ = false;
-  Buffer<T> kept_updates_;                 // [M,P]
-  std::vector<Buffer<T>> cohort_vectors_;  // [M,P] of vectors that must outlive their block (several phases)
-  std::uint32_t block_size_ = 1, num_blocks_ = 0;
-  std::size_t stride_ = 0;  // between the vectors of a block that have no in-place slot
+  Reports reports_;
+  std::vector<Scratch> scratch_;  // per thread
+  KeptUpdates kept_;
+  Blocks blocks_;
 };
 
 }  // namespace fl

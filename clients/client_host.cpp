@@ -67,31 +67,26 @@ void ClientHost<T>::persist(Archive& archive) {
 }
 
 template <class T>
-std::vector<double> ClientHost<T>::error_memory_sum(std::uint32_t round, std::span<const double> replacement) {
-  return memory_sum_.value(round, replacement);
-}
-
-template <class T>
-void ClientHost<T>::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+void ClientHost<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
   std::vector<T> before(mean.size());
   std::vector<double> moves(mean.size());
-  for (std::uint32_t i = 0; i < cohort_.size(); ++i) {
+  for (std::uint32_t i = 0; i < host_.cohort_.size(); ++i) {
     if (delivered[i] == 0) continue;
-    const std::span<const T> now = runner_.statistics(i);
-    read_own_statistics<T>(state_, shared_, cohort_[i], state_.stored(kOwnStatistics, i, 1).row(0), before.data());
+    const std::span<const T> now = host_.runner_.statistics(i);
+    read_own_statistics<T>(host_.state_, host_.shared_, host_.cohort_[i], host_.state_.stored(kOwnStatistics, i, 1).row(0), before.data());
     std::ranges::transform(now, before, moves.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
-    add_scaled<double>(run_.weights[cohort_[i]], std::span(moves).first(now.size()), mean);
+    add_scaled<double>(host_.run_.weights[host_.cohort_[i]], std::span(moves).first(now.size()), mean);
   }
 }
 
 template <class T>
-void ClientHost<T>::put_own_statistics(std::uint32_t client, T* x) {
-  if (!run_.local_statistics) return;
-  std::vector<T> own(shared_.slot(kInitialStatistics).size());
-  const std::span<const T> stored = state_.peek(kOwnStatistics, client);
+void ClientHost<T>::Probe::put_own_statistics(std::uint32_t client, T* x) {
+  if (!host_.run_.local_statistics) return;
+  std::vector<T> own(host_.shared_.slot(kInitialStatistics).size());
+  const std::span<const T> stored = host_.state_.peek(kOwnStatistics, client);
   const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty where all are 0
-  read_own_statistics(state_, shared_, client, stored.empty() ? zeros.data() : stored.data(), own.data());
-  scatter_statistics(run_.statistics, own.data(), x);
+  read_own_statistics(host_.state_, host_.shared_, client, stored.empty() ? zeros.data() : stored.data(), own.data());
+  scatter_statistics(host_.run_.statistics, own.data(), x);
 }
 
 template class ClientHost<float>;

@@ -18,7 +18,7 @@
 namespace fl {
 
 template <class T>
-class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
+class ClientHost final : public CohortRunner<T> {
  public:
   // All outlive it; `state` and `shared` are those of the runner.
   ClientHost(const RunSettings& run, AbsenceRule absence, bool runs_memory_sum, ClientState<T>& state, const SharedState<T>& shared,
@@ -37,17 +37,28 @@ class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override;
   void persist(Archive& archive) override;
 
-  void keep_updates(bool keep) override { runner_.keep_updates(keep); }
-  [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const override { return runner_.updates(cohort, P); }
-  [[nodiscard]] std::span<const ClientMeasures> measures() const override { return runner_.measures(); }
-  [[nodiscard]] std::span<const OperatorError> operator_errors() const override { return runner_.operator_errors(); }
-  [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override;
-  void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
-  void put_own_statistics(std::uint32_t client, T* x) override;
-
+  // What measures ask of these clients.
+  [[nodiscard]] ClientProbe<T>& probe() { return probe_; }
   [[nodiscard]] std::size_t size_bytes() const { return memory_sum_.size_bytes(); }
 
  private:
+  class Probe final : public ClientProbe<T> {
+   public:
+    explicit Probe(ClientHost& host) : host_(host) {}
+    void keep_updates(bool keep) override { host_.runner_.keep_updates(keep); }
+    [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const override { return host_.runner_.updates(cohort, P); }
+    [[nodiscard]] std::span<const ClientMeasures> measures() const override { return host_.runner_.measures(); }
+    [[nodiscard]] std::span<const OperatorError> operator_errors() const override { return host_.runner_.operator_errors(); }
+    [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override {
+      return host_.memory_sum_.value(round, replacement);
+    }
+    void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+    void put_own_statistics(std::uint32_t client, T* x) override;
+
+   private:
+    ClientHost& host_;
+  };
+
   const RunSettings& run_;
   ClientState<T>& state_;
   const SharedState<T>& shared_;
@@ -56,6 +67,7 @@ class ClientHost final : public CohortRunner<T>, public ClientProbe<T> {
   MemorySum<T> memory_sum_;
   std::vector<std::uint32_t> cohort_;  // of the round that is open, or was last
   std::vector<T> received_;            // [P] w without statistics, where they stay with the clients
+  Probe probe_{*this};
 };
 
 extern template class ClientHost<float>;

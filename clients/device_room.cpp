@@ -102,10 +102,10 @@ template <class T>
 std::uint64_t device_data_bytes(const Dataset<T>& data) {
   if (data.label.empty() && data.target.empty()) return 0;
   if (data.is_sparse && data.num_features > kMostSparseFeatures) return 0;
-  const std::uint64_t rows = data.has_pixels()     ? data.pixels.size()
-                             : data.vocabulary > 0 ? data.tokens.size() * sizeof(std::int32_t)
-                             : data.is_sparse ? data.row_begin.size() * sizeof(std::uint64_t) + data.column.size() * sizeof(std::uint32_t) +
-                                                    data.value.size() * sizeof(T)
+  const std::uint64_t rows = data.has_pixels()          ? data.images.pixels.size()
+                             : data.vocabulary.size > 0 ? data.tokens.size() * sizeof(std::int32_t)
+                             : data.is_sparse           ? data.sparse.row_begin.size() * sizeof(std::uint64_t) +
+                                                    data.sparse.column.size() * sizeof(std::uint32_t) + data.sparse.value.size() * sizeof(T)
                                               : data.dense.size() * sizeof(T);
   return rows + data.label.size() * sizeof(std::int32_t) + data.target.size() * sizeof(double);
 }

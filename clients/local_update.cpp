@@ -23,8 +23,7 @@ void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, s
     for (std::size_t j = statistic.begin; j < statistic.end; ++j, ++s) *s -= static_cast<T>(statistic.rate) * (g[j] + (*s - w[j]));
 }
 
-template <class T>
-const Schedule& LocalUpdate<T>::schedule() const {
+const Schedule& constant_schedule() {
   static const Schedule constant;
   return constant;
 }

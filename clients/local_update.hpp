@@ -24,6 +24,23 @@ template <class T>
 template <class T>
 FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const T* w, const T* g);
 
+[[nodiscard]] FL_API const Schedule& constant_schedule();
+
+// How a local update draws its stochastic gradients, and its steps along them. What is named outlives the update's use.
+struct StepSettings {
+  const SamplingOptions& sampling;
+  const Expression& learning_rate;                 // gamma of its steps
+  const Schedule& schedule = constant_schedule();  // of gamma over the rounds
+  const LocalWork* work = nullptr;  // how many steps, with minibatches drawn by step; null: one gradient by `sampling` at a time
+};
+
+// What a local update can do.
+struct LocalTraits {
+  bool computes_anywhere = false;  // heeds RunSettings::offset_slot (computes at own_models)
+  bool can_normalise = false;      // heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work
+  bool needs_optimum = false;      // prepare() is given x*
+};
+
 template <class T>
 class FL_API LocalUpdate {
  public:
@@ -32,26 +49,16 @@ class FL_API LocalUpdate {
   // The units its vectors may be compressed in; the first is the default.
   [[nodiscard]] virtual std::vector<Unit> units() const = 0;
   [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
-  // How its stochastic gradients are drawn, and the step size gamma of its steps.
-  [[nodiscard]] virtual const SamplingOptions& sampling() const = 0;
-  [[nodiscard]] virtual const Expression& learning_rate() const = 0;
-  // How gamma changes over the rounds.
-  [[nodiscard]] virtual const Schedule& schedule() const;
-  // How many steps it takes, where minibatches are those of LocalSteps; null: one gradient by sampling() at a time.
-  [[nodiscard]] virtual const LocalWork* work() const { return nullptr; }
+  [[nodiscard]] virtual StepSettings step_settings() const = 0;
   // The feedbacks that it works with ("scaffold"), none = any.
   [[nodiscard]] virtual std::vector<std::string> needs_feedback() const { return {}; }
-  // Whether it heeds RunSettings::offset_slot (computes at own_models).
-  [[nodiscard]] virtual bool computes_anywhere() const { return false; }
-  // Whether it heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work.
-  [[nodiscard]] virtual bool can_normalise() const { return false; }
-  [[nodiscard]] virtual bool needs_optimum() const { return false; }
+  [[nodiscard]] virtual LocalTraits traits() const { return {}; }
   // What a GPU may compute instead of run(); none for methods that are something else.
   [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
   // What the host does with rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host"; "" =
   // nothing: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute do nothing.
   [[nodiscard]] virtual std::string host_walks() const;
-  // Once before the first round; x_star is null unless needs_optimum().
+  // Once before the first round; x_star is null unless LocalTraits::needs_optimum.
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
   // Fills block.vectors, and moves block.statistics to what the client's running statistics are after its work (StepwiseUpdate::descend and
   // move_statistics() do). The entries of statistics in the vectors do not matter: they are set to 0 before anything reads them.

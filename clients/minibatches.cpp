@@ -14,7 +14,7 @@ std::string text_of_rows(std::size_t rows) { return std::to_string(rows) + (rows
 // Epochs: the file must have rows for each of their steps, and a round has no more steps than can be counted.
 template <class T>
 void check_local_steps(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle) {
-  const LocalWork* work = local_update.work();
+  const LocalWork* work = local_update.step_settings().work;
   if (work == nullptr || work->epochs == 0) return;
   if (oracle.replays_rounds())
     throw key_error("local.epochs",
@@ -34,9 +34,9 @@ void check_local_steps(const LocalUpdate<T>& local_update, const GradientOracle<
 template <class T>
 void check_minibatches(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle, bool measures_gradients) {
   check_local_steps(local_update, oracle);
-  const std::size_t least = oracle.model().least_rows(), batch = oracle.batch();
+  const std::size_t least = oracle.model().minibatch_needs(0).least_rows, batch = oracle.batch();
   if (least < 2) return;
-  const bool in_epochs = local_update.work() != nullptr && local_update.work()->epochs > 0;
+  const bool in_epochs = local_update.step_settings().work != nullptr && local_update.step_settings().work->epochs > 0;
   const auto refuse = [least](const std::string& key, const std::string& what, const std::string& way_out) {
     throw key_error(key, what + ", one value per channel for batch_norm, which has no variance; it needs " + text_of_rows(least) +
                              " or more: " + way_out);
@@ -59,11 +59,11 @@ void check_minibatches(const LocalUpdate<T>& local_update, const GradientOracle<
 
 template <class T>
 WholeMinibatch largest_minibatch(const GradientOracle<T>& oracle, bool measures_gradients) {
-  if (!oracle.model().takes_whole_minibatches()) return {};
+  if (!oracle.model().minibatch_needs(0).takes_whole) return {};
   std::size_t rows = oracle.batch();
   if (oracle.is_full() || measures_gradients)
     for (const Shard& shard : oracle.shards()) rows = std::max(rows, shard.size());
-  return {rows, oracle.model().gradient_bytes(rows)};
+  return {rows, oracle.model().minibatch_needs(rows).bytes};
 }
 
 #define FL_INSTANTIATE(T)                                                                    \

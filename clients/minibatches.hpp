@@ -11,12 +11,12 @@
 
 namespace fl {
 
-// Throws ConfigError where a client's minibatch will have fewer rows than the model needs (Model::least_rows), the last of an epoch among
-// them, or all of its rows are fewer while their gradient is measured. Names the client and the key.
+// Throws ConfigError where a client's minibatch will have fewer rows than the model needs (MinibatchNeeds::least_rows), the last of an
+// epoch among them, or all of its rows are fewer while their gradient is measured. Names the client and the key.
 template <class T>
 FL_API void check_minibatches(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle, bool measures_gradients);
 
-// The largest gradient of a model that computes all rows at once (Model::takes_whole_minibatches); no rows for others.
+// The largest gradient of a model that computes all rows at once (MinibatchNeeds::takes_whole); no rows for others.
 struct WholeMinibatch {
   std::size_t rows = 0;
   std::uint64_t bytes = 0;  // about what a thread works in meanwhile

@@ -101,24 +101,35 @@ struct Minibatch {
   std::span<const RandomStream> random;                  // [K]
 };
 
+// What is true of a model, whatever its parameters are.
+struct ModelTraits {
+  bool starts_at_random = false;  // a start at zero would be a saddle, so that initial() is the default
+  bool takes_pixels = false;      // images may come as pixels; otherwise they are expanded to dense rows before bind
+  bool takes_tokens = false;      // features may be tokens; data of tokens is refused otherwise
+  bool loss_is_convex = false;    // a minimum may be looked for; known after bind
+};
+
+// What a gradient over a number of rows needs.
+struct MinibatchNeeds {
+  std::size_t least_rows = 1;  // that a gradient may be asked for: more where a layer takes the variance over the minibatch
+  bool takes_whole = false;    // all rows of a gradient are computed at once, whatever their number
+  std::uint64_t bytes = 0;     // approximate memory of such a gradient, 0 if it is little
+};
+
 template <class T>
 class FL_API Model {
  public:
   virtual ~Model() = default;
 
-  // Binds to data, which must outlive the model; called once. Throws ConfigError when the data does not fit the model.
+  // Binds to data, which must outlive the model, and stores it in data_ where as_form() describes the model; called once. Throws
+  // ConfigError when the data does not fit the model.
   virtual void bind(const Dataset<T>& data) = 0;
   // Resolved numbers.
   void set_regulariser(double l2, double nonconvex) { regulariser_ = {l2, nonconvex}; }
   [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
   [[nodiscard]] virtual LayerTable layers() const = 0;       // after bind
   virtual void initial(std::uint64_t seed, T* x) const = 0;  // [P]
-  // Whether a start at zero would be a saddle, so that initial() is the default.
-  [[nodiscard]] virtual bool starts_at_random() const { return false; }
-  // Whether images may come as pixels; otherwise they are expanded to dense rows before bind.
-  [[nodiscard]] virtual bool takes_pixels() const { return false; }
-  // Whether features may be tokens; data of tokens is refused otherwise.
-  [[nodiscard]] virtual bool takes_tokens() const { return false; }
+  [[nodiscard]] virtual ModelTraits traits() const = 0;
 
   // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does not
   // overlap gradient, whose statistics are 0. loss [K], unless null, receives the values. A client without rows has the regulariser alone.
@@ -145,26 +156,21 @@ class FL_API Model {
   // The regulariser's value at x [P]; statistics (Layer::statistic_rate) are no part of it.
   [[nodiscard]] double regulariser(const T* x) const;
 
-  // The fewest rows that a gradient may be asked for: more than 1 where a layer takes the variance over the minibatch.
-  [[nodiscard]] virtual std::size_t least_rows() const { return 1; }
-  // takes_whole_minibatches: all rows of a gradient are computed at once, whatever their number. gradient_bytes: approximate memory of such
-  // a gradient, 0 if it is little.
-  [[nodiscard]] virtual bool takes_whole_minibatches() const { return false; }
-  [[nodiscard]] virtual std::uint64_t gradient_bytes(std::size_t /*rows*/) const { return 0; }
+  [[nodiscard]] virtual MinibatchNeeds minibatch_needs(std::size_t /*rows*/) const { return {}; }
 
-  // The data that the model is bound to, and the model as layers of plain numbers, for a GPU; none where it is something else.
-  [[nodiscard]] virtual const Dataset<T>* training_data() const { return nullptr; }
+  // The model as layers of plain numbers, for a GPU, and the data that it is bound to; none where it is something else.
   [[nodiscard]] virtual std::optional<NetworkForm> as_form() const { return std::nullopt; }
+  [[nodiscard]] const Dataset<T>* training_data() const { return data_; }
 
   // Null for a model that has no Hessian to offer.
   [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }
-  [[nodiscard]] virtual bool loss_is_convex() const = 0;
-  [[nodiscard]] bool is_convex() const { return loss_is_convex() && regulariser_.least_curvature() >= 0; }
+  [[nodiscard]] bool is_convex() const { return traits().loss_is_convex && regulariser_.least_curvature() >= 0; }
   // Smoothness constant of the mean loss over rows, regulariser excluded. Throws ConfigError without second_order().
   [[nodiscard]] double smoothness(std::span<const std::uint32_t> rows) const;
 
  protected:
   Regulariser regulariser_;
+  const Dataset<T>* data_ = nullptr;  // that the model is bound to
 };
 
 template <class T>

@@ -25,7 +25,7 @@ GradientOracle<T>::GradientOracle(const Model<T>& model, const std::vector<Shard
       epoch_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::epoch))),
       inner_key_(hash64(seed, static_cast<std::uint64_t>(Purpose::inside_model))),
       model_size_(model.layers().size()),
-      least_rows_(model.least_rows()),
+      least_rows_(model.minibatch_needs(0).least_rows),
       statistics_(statistics_of(model.layers())) {
   if (!sampling_.sample_file.empty()) {
     replay_ = std::make_unique<SampleFile>(sampling_.sample_file, shards_, num_rounds);

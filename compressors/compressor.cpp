@@ -14,8 +14,8 @@ double Compressor<T>::published_bits(const Payload<T>& message, const Scope&) co
 }
 
 template <class T>
-std::size_t Compressor<T>::message_length(int, const Scope& scope) const {
-  return scope.P;
+std::size_t Compressor<T>::message_length(int phase, const Scope& scope) const {
+  return phases() == nullptr ? scope.P : phases()->length(phase, scope);
 }
 
 template <class T>
@@ -24,15 +24,18 @@ std::size_t Compressor<T>::client_state_size(const Scope&) const {
 }
 
 template <class T>
-std::size_t Compressor<T>::cohort_state_size(const Scope&) const {
-  return 0;
+std::size_t Compressor<T>::cohort_state_size(const Scope& scope) const {
+  return phases() == nullptr ? 0 : phases()->state_size(scope);
 }
 
 template <class T>
-void Compressor<T>::init_cohort_state(std::uint64_t, const Scope&, T*) const {}
+void Compressor<T>::init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const {
+  if (phases() != nullptr) phases()->init_state(random_key, scope, shared);
+}
 
 template <class T>
-void Compressor<T>::absorb_mean(int, const Scope&, std::span<const T> mean, T*, T* estimate) const {
+void Compressor<T>::absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const {
+  if (phases() != nullptr) return phases()->absorb(phase, scope, mean, shared, estimate);
   std::copy(mean.begin(), mean.end(), estimate);
 }
 

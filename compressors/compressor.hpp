@@ -30,6 +30,22 @@ struct CompressContext {
   BatchView<T> remember{};                 // [K,L] the same for the next round, to be written in full; moves when the message arrived
 };
 
+// The phases of an operator whose messages are answered: after each of them everyone learns the mean of the messages.
+template <class T>
+class FL_API Phases {
+ public:
+  virtual ~Phases() = default;
+  [[nodiscard]] virtual int count() const = 0;
+  // Elements of the message of a phase.
+  [[nodiscard]] virtual std::size_t length(int phase, const Scope& scope) const = 0;
+  // Elements of the state that all clients share, replicated in rounds and checkpointed; 0 = none.
+  [[nodiscard]] virtual std::size_t state_size(const Scope& scope) const = 0;
+  // Fills the shared state before the first round.
+  virtual void init_state(std::uint64_t random_key, const Scope& scope, T* shared) const = 0;
+  // What everyone does with the mean message of a phase: `shared` moves; after the last phase `estimate` [P] is the mean of C(p).
+  virtual void absorb(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const = 0;
+};
+
 template <class T>
 class FL_API Compressor {
  public:
@@ -79,16 +95,14 @@ class FL_API Compressor {
   // receiver does not know them. An operator of several phases writes them in the last one.
   [[nodiscard]] virtual std::size_t client_state_size(const Scope& scope) const;
 
-  // ---- conversations of more than one phase (PowerSGD) ----
-  [[nodiscard]] virtual int num_phases() const { return 1; }
-  // Elements of the message of a phase; P unless the operator says otherwise.
-  [[nodiscard]] virtual std::size_t message_length(int phase, const Scope& scope) const;
-  // Elements of the state that all clients share, replicated in rounds and checkpointed; 0 = none.
-  [[nodiscard]] virtual std::size_t cohort_state_size(const Scope& scope) const;
-  // Fills the shared state before the first round.
-  virtual void init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const;
-  // What everyone does with the mean message of a phase: `shared` moves; after the last phase `estimate` [P] is the mean of C(p).
-  virtual void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const;
+  // Conversations of more than one phase (PowerSGD); null: there is one, and its mean is the mean of C(p).
+  [[nodiscard]] virtual const Phases<T>* phases() const { return nullptr; }
+  // What phases() say, or what holds without.
+  [[nodiscard]] int num_phases() const { return phases() == nullptr ? 1 : phases()->count(); }
+  [[nodiscard]] std::size_t message_length(int phase, const Scope& scope) const;
+  [[nodiscard]] std::size_t cohort_state_size(const Scope& scope) const;
+  void init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const;
+  void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const;
 };
 
 }  // namespace fl

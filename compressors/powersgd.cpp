@@ -64,7 +64,7 @@ struct ClearState {
 };
 
 template <class T>
-class PowerSgd final : public Compressor<T> {
+class PowerSgd final : public Compressor<T>, public Phases<T> {
  public:
   explicit PowerSgd(const PowerSgdOptions& options) : options_(options) {}
 
@@ -94,7 +94,7 @@ class PowerSgd final : public Compressor<T> {
       message.place_on(kThisDevice);
       message.positions = Positions::all;
       message.values = kNativeWire<T>;
-      message.num_sent = message_length(context.phase, scope);
+      message.num_sent = length(context.phase, scope);
       message.value.resize_discard(message.num_sent);
       if (context.phase == 0)
         send_left_factors(exec, context, input, k, scope, message.value.data());
@@ -103,15 +103,16 @@ class PowerSgd final : public Compressor<T> {
     }
   }
 
-  [[nodiscard]] int num_phases() const override { return 2; }
+  [[nodiscard]] const Phases<T>* phases() const override { return this; }
+  [[nodiscard]] int count() const override { return 2; }
 
-  [[nodiscard]] std::size_t message_length(int phase, const Scope& scope) const override {
+  [[nodiscard]] std::size_t length(int phase, const Scope& scope) const override {
     return phase == 0 ? num_left(scope) : num_right(scope) + num_excluded(scope);
   }
 
-  [[nodiscard]] std::size_t cohort_state_size(const Scope& scope) const override { return num_left(scope) + num_right(scope); }
+  [[nodiscard]] std::size_t state_size(const Scope& scope) const override { return num_left(scope) + num_right(scope); }
 
-  void init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const override {
+  void init_state(std::uint64_t random_key, const Scope& scope, T* shared) const override {
     const std::size_t size = num_right(scope);
     const StartEntry<T> entry{RandomStream(random_key, kNoClient, 0), shared};
     for (std::size_t i = 0; i < size; ++i) entry(i);
@@ -119,7 +120,7 @@ class PowerSgd final : public Compressor<T> {
   }
 
   // Runs on the host in every build.
-  void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
+  void absorb(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
     Workspace workspace;
     Exec host;
     host.workspace = &workspace;

@@ -137,7 +137,7 @@ struct SendTensor {
 };
 
 template <class T>
-class SketchedSgd final : public Compressor<T> {
+class SketchedSgd final : public Compressor<T>, public Phases<T> {
  public:
   explicit SketchedSgd(const SketchedSgdOptions& options) : options_(options) {}
 
@@ -153,25 +153,26 @@ class SketchedSgd final : public Compressor<T> {
                                " parameters that are compressed; lower k or give a ratio instead");
   }
 
-  [[nodiscard]] int num_phases() const override { return 2; }
-  [[nodiscard]] std::size_t message_length(int phase, const Scope& scope) const override {
+  [[nodiscard]] const Phases<T>* phases() const override { return this; }
+  [[nodiscard]] int count() const override { return 2; }
+  [[nodiscard]] std::size_t length(int phase, const Scope& scope) const override {
     return phase == 0 ? rows() * columns() : heavy(scope) + num_excluded(scope);
   }
-  [[nodiscard]] std::size_t cohort_state_size(const Scope& scope) const override { return kKeyParts + 2 * heavy(scope); }
-  void init_cohort_state(std::uint64_t random_key, const Scope& scope, T* shared) const override {
+  [[nodiscard]] std::size_t state_size(const Scope& scope) const override { return kKeyParts + 2 * heavy(scope); }
+  void init_state(std::uint64_t random_key, const Scope& scope, T* shared) const override {
     pack(random_key, kKeyParts, shared);
     std::fill_n(shared + kKeyParts, 2 * heavy(scope), T(0));
   }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
-    const std::size_t length = message_length(context.phase, scope);
+    const std::size_t entries = length(context.phase, scope);
     for (Payload<T>* message : messages) {
       message->place_on(kThisDevice);
       message->positions = Positions::all;
       message->values = kNativeWire<T>;
-      message->num_sent = length;
-      message->value.resize_discard(length);
+      message->num_sent = entries;
+      message->value.resize_discard(entries);
     }
     if (context.phase == 0)
       sketch(exec, input, scope, unpack(kKeyParts, on_host(exec, context.shared, kKeyParts).data()), messages);
@@ -179,7 +180,7 @@ class SketchedSgd final : public Compressor<T> {
       send_heavy(exec, input, scope, context.shared + kKeyParts, state, messages);
   }
 
-  void absorb_mean(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
+  void absorb(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
     if (phase == 0) return choose_heavy(mean.data(), scope, unpack(kKeyParts, shared), shared + kKeyParts);
     std::fill_n(estimate, scope.P, T(0));
     const std::size_t k = heavy(scope);

@@ -30,8 +30,8 @@ void for_each_entry(const Dataset<T>& data, std::uint32_t row, const Visit& visi
     for (std::size_t j = 0; j < data.num_features; ++j) visit(j, static_cast<double>(a[j]));
     return;
   }
-  for (std::uint64_t i = data.row_begin[row]; i < data.row_begin[row + 1]; ++i)
-    visit(std::size_t{data.column[i]}, data.value.empty() ? 1.0 : static_cast<double>(data.value[i]));
+  for (std::uint64_t i = data.sparse.row_begin[row]; i < data.sparse.row_begin[row + 1]; ++i)
+    visit(std::size_t{data.sparse.column[i]}, data.sparse.value.empty() ? 1.0 : static_cast<double>(data.sparse.value[i]));
 }
 
 // 2. The model. Sums over rows are in double: a float result follows the double one closely and does not depend on the block.
@@ -43,17 +43,17 @@ class SquaredHinge final : public Model<T> {
   void bind(const Dataset<T>& data) override {
     if (data.num_classes != 2)
       throw ConfigError("squared_hinge needs two classes, data set \"" + data.name + "\" has " + std::to_string(data.num_classes));
-    data_ = &data;
+    this->data_ = &data;
   }
 
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;
-    table.layers.push_back({.name = "weights", .begin = 0, .rows = data_->num_features});
+    table.layers.push_back({.name = "weights", .begin = 0, .rows = this->data_->num_features});
     return table;
   }
 
   // A convex model may start anywhere; zero is the custom.
-  void initial(std::uint64_t, T* x) const override { std::fill_n(x, data_->num_features, T(0)); }
+  void initial(std::uint64_t, T* x) const override { std::fill_n(x, this->data_->num_features, T(0)); }
 
   // For each client of the block: mean over its rows, plus the regulariser. A client without rows has the regulariser alone.
   void gradient(const Exec&, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
@@ -86,7 +86,7 @@ class SquaredHinge final : public Model<T> {
     return sum;
   }
 
-  [[nodiscard]] bool loss_is_convex() const override { return true; }
+  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = true}; }
 
  private:
   [[nodiscard]] static double sign_of(const Dataset<T>& data, std::uint32_t row) { return data.label[row] == 0 ? -1 : 1; }
@@ -97,14 +97,13 @@ class SquaredHinge final : public Model<T> {
   }
   // Adds the gradient of one row to sum [P]; returns its loss.
   double add_row(const T* w, std::uint32_t row, std::vector<double>& sum) const {
-    const double y = sign_of(*data_, row);
-    const double missing = std::max(0.0, margin_ - y * product(*data_, row, w));
-    if (missing > 0) for_each_entry(*data_, row, [&](std::size_t j, double a) { sum[j] -= y * missing * a; });
+    const double y = sign_of(*this->data_, row);
+    const double missing = std::max(0.0, margin_ - y * product(*this->data_, row, w));
+    if (missing > 0) for_each_entry(*this->data_, row, [&](std::size_t j, double a) { sum[j] -= y * missing * a; });
     return 0.5 * missing * missing;
   }
 
   double margin_;
-  const Dataset<T>* data_ = nullptr;
 };
 
 // 3. The name in scenario files, a summary and a source for `fedbits list`.

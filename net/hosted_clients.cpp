@@ -27,7 +27,7 @@ class Hosted final : public HostedClients {
     const std::size_t hosted = num_clients(hosted_);
     side_ = std::make_unique<ClientSide<T>>(cell_.scenario, problem_, method_, run_, shared_, CohortSizes{hosted, hosted},
                                             ClientPlace{.materialise = true, .paging = options.paging}, pool_);
-    if (method_.local->needs_optimum()) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
+    if (method_.local->traits().needs_optimum) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
     reader_ = std::make_unique<ModelReader<T>>(
         make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, Device::cpu), run_.P);
   }

@@ -1,8 +1,6 @@
 #include "server/downlink.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <type_traits>
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
@@ -13,10 +11,6 @@
 namespace fl {
 
 namespace {
-
-Scope whole_model(std::size_t P) {
-  return {.kind = ScopeKind::model, .segments = {{.begin = 0, .end = P, .rows = P, .cols = 1}}, .excluded = {}, .P = P};
-}
 
 // Exact length of a dense vector of L values of T, as the codec writes it.
 template <class T>
@@ -40,12 +34,10 @@ Downlink<T>::Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t n
       kept_statistics_(local_statistics ? num_statistics(channel_.scope) : 0),
       is_exact_(sends != DownSends::difference && channel_.compressor->contract(channel_.scope).kappa == 0.0),
       reference_(P),
-      change_scope_(whole_model(P)),
+      changes_(P, sends == DownSends::changes),
       bits_until_(1, 0),
-      num_changed_(1, 0),
-      last_change_(sends == DownSends::changes ? P : 0, 0),
-      last_round_(num_clients, 0),
-      dense_bits_(dense_message_bits<T>(P - kept_statistics_)) {
+      last_round_(num_clients, 0) {
+  bits_.dense = dense_message_bits<T>(P - kept_statistics_);
   if (sends == DownSends::changes && !is_exact_) next_ = Buffer<T>(P);
 }
 
@@ -58,17 +50,17 @@ std::uint64_t Downlink<T>::move_reference(const Exec& exec, std::uint32_t round,
     add_scaled(message_, channel_.scope, T(1), reference_.data());
     return bits;
   }
-  if (!is_exact_ || model_bits_ == 0) model_bits_ = compress(exec, round, model);
+  if (!is_exact_ || bits_.model == 0) bits_.model = compress(exec, round, model);
   if (is_exact_) {
     shared_ = model;
     if (sends_ == DownSends::changes) note_changes(round, model);
-    return model_bits_;
+    return bits_.model;
   }
   Buffer<T>& w = sends_ == DownSends::changes ? next_ : reference_;
   write_dense(message_, channel_.scope, w.data());
   copy_statistics(model, w.data());
   if (sends_ == DownSends::changes) note_changes(round, w.span());
-  return model_bits_;
+  return bits_.model;
 }
 
 template <class T>
@@ -90,8 +82,8 @@ std::uint64_t Downlink<T>::compress(const Exec& exec, std::uint32_t round, std::
   Conversation<T> conversation(*channel_.compressor, channel_.scope, channel_.random_key, {});
   conversation.open(round);
   conversation.send(exec, {.clients = std::span(&server, 1), .input = input}, std::span(&out, 1));
-  known_ = conversation.known_levels();
-  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, known_};
+  writing_.known = conversation.known_levels();
+  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, writing_.known};
   return codec::encoded_bits<T>(std::span(&channel, 1), {}, sent_statistics_);
 }
 
@@ -99,42 +91,16 @@ template <class T>
 void Downlink<T>::require_known_rounds() const {
   const auto refuse = [](const std::string& what) { throw ArchiveError("in 'downlink': " + what); };
   if (bits_until_.empty() || !std::ranges::is_sorted(bits_until_)) refuse("the bits of its rounds do not add up");
-  const bool has_changes = sends_ == DownSends::changes;
-  if (num_changed_.size() != (has_changes ? bits_until_.size() : 1)) refuse("the lists of its rounds differ in length");
-  const std::size_t rounds = bits_until_.size();
-  const auto is_beyond = [rounds](std::uint32_t round) { return round >= rounds; };
+  changes_.require_rounds(bits_until_.size());
+  const auto is_beyond = [rounds = bits_until_.size()](std::uint32_t round) { return round >= rounds; };
   if (std::ranges::any_of(last_round_, is_beyond)) refuse("a client was sent to in a round that was not played");
-  if (std::ranges::any_of(last_change_, is_beyond)) refuse("a parameter changed in a round that was not played");
 }
 
-// Moves the kept w to this one. Bit patterns decide: -0.0 is not 0.0, and NaN is itself.
+// Moves the kept w to this one.
 template <class T>
 void Downlink<T>::note_changes(std::uint32_t round, std::span<const T> w) {
-  using Bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
-  const T* now = w.data();
-  T* before = reference_.data();
-  std::uint32_t* last = last_change_.data();
-  Bits changed = 0;
-  if (kept_statistics_ > 0) copy_statistics(w, before);  // nobody is told of them
-  for (std::size_t j = 0; j < w.size(); ++j) {
-    const bool differs = std::bit_cast<Bits>(now[j]) != std::bit_cast<Bits>(before[j]);
-    last[j] = differs ? round : last[j];
-    changed += differs ? 1 : 0;
-    before[j] = now[j];
-  }
-  num_changed_.resize(round, 0);
-  num_changed_.push_back(static_cast<std::uint32_t>(changed));
-}
-
-// How many coordinates changed after round `last`; all where w is surely cheaper.
-template <class T>
-std::size_t Downlink<T>::count_changes(std::uint32_t last) const {
-  const std::uint64_t width = static_cast<std::uint64_t>(bits_of(change_values()));
-  const std::uint32_t least = *std::max_element(num_changed_.begin() + last + 1, num_changed_.end());
-  if (least * width >= model_bits_) return change_scope_.P;
-  std::uint32_t count = 0;
-  for (const std::uint32_t at : last_change_) count += at > last ? 1 : 0;
-  return count * width >= model_bits_ ? change_scope_.P : count;
+  if (kept_statistics_ > 0) copy_statistics(w, reference_.data());  // nobody is told of them
+  changes_.note(round, w, reference_.data());
 }
 
 template <class T>
@@ -143,57 +109,26 @@ WireValue Downlink<T>::change_values() const {
   return bits_of(wire) < bits_of(kNativeWire<T>) ? wire : kNativeWire<T>;
 }
 
-// Lists the n coordinates that changed after round `last`, without their values, and returns the message's bits.
-template <class T>
-std::uint64_t Downlink<T>::list_changes(std::uint32_t last, std::size_t n) {
-  changes_.clear(change_scope_.P);
-  changes_.positions = Positions::list;
-  changes_.values = change_values();
-  changes_.num_sent = n;
-  changes_.counts.resize_discard(1);
-  changes_.counts[0] = static_cast<std::uint32_t>(n);
-  changes_.index.resize_discard(n + 1);  // one more, so that the loop has no branches
-  changes_.value.resize_discard(n);
-  std::uint32_t* index = changes_.index.data();
-  std::size_t at = 0;
-  for (std::size_t j = 0; at < n; ++j) {
-    index[at] = static_cast<std::uint32_t>(j);
-    at += last_change_[j] > last ? 1 : 0;
-  }
-  changes_.index.resize_keep(n);
-  const codec::Channel<T> channel{&changes_, &change_scope_};
-  return codec::encoded_bits<T>(std::span(&channel, 1));
-}
-
 template <class T>
 const Payload<T>* Downlink<T>::changes_since(std::uint32_t last) {
-  const std::size_t n = count_changes(last);
-  if (n == change_scope_.P || list_changes(last, n) >= model_bits_) return nullptr;
-  for (std::size_t i = 0; i < n; ++i) changes_.value[i] = reference_[changes_.index[i]];
-  return &changes_;
-}
-
-// Changes since one round hold those since a later one, so equal numbers are equal messages.
-template <class T>
-std::uint64_t Downlink<T>::change_bits(std::uint32_t last) {
-  const std::size_t n = count_changes(last);
-  if (n == change_scope_.P) return model_bits_;
-  const auto [found, is_new] = bits_of_count_.try_emplace(n, 0);
-  if (is_new) found->second = std::min(model_bits_, list_changes(last, n));
-  return found->second;
+  const std::size_t n = changes_.count(last, change_values(), bits_.model);
+  if (n == change_scope().P || changes_.list(last, n, change_values()) >= bits_.model) return nullptr;
+  Payload<T>& message = changes_.message();
+  for (std::size_t i = 0; i < n; ++i) message.value[i] = reference_[message.index[i]];
+  return &message;
 }
 
 // What a client that held w of round `last` is sent.
 template <class T>
 std::uint64_t Downlink<T>::bits_since(std::uint32_t last) {
   if (last == 0)
-    return (sends_ == DownSends::difference ? dense_bits_ : std::min(dense_bits_, model_bits_)) + 8 * sizeof(T) * kept_statistics_;
+    return (sends_ == DownSends::difference ? bits_.dense : std::min(bits_.dense, bits_.model)) + 8 * sizeof(T) * kept_statistics_;
   switch (sends_) {
-    case DownSends::changes: return change_bits(last);
-    case DownSends::model: return model_bits_;
-    case DownSends::difference: return std::min(bits_until_.back() - bits_until_[last], dense_bits_);
+    case DownSends::changes: return changes_.bits(last, change_values(), bits_.model);
+    case DownSends::model: return bits_.model;
+    case DownSends::difference: return std::min(bits_until_.back() - bits_until_[last], bits_.dense);
   }
-  return dense_bits_;
+  return bits_.dense;
 }
 
 template <class T>
@@ -224,9 +159,9 @@ std::uint64_t Downlink<T>::missed_bits(const SharedState<T>& shared) const {
 template <class T>
 void Downlink<T>::charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger) {
   const std::uint32_t last = last_round_[client];
-  const std::uint64_t dense = sends_ == DownSends::difference ? dense_bits_ : std::min(dense_bits_, model_bits_);
+  const std::uint64_t dense = sends_ == DownSends::difference ? bits_.dense : std::min(bits_.dense, bits_.model);
   if (last == 0 || (last == round_before && message == dense)) return ledger.count_down(client, message, DownCause::model);
-  const std::uint64_t present = last == round_before ? message : std::min(message, present_bits_);
+  const std::uint64_t present = last == round_before ? message : std::min(message, bits_.present);
   if (present > 0) ledger.count_down(client, present, present == dense ? DownCause::model : DownCause::changes);
   if (message > present) ledger.count_down(client, message - present, DownCause::catch_up);
 }
@@ -234,7 +169,7 @@ void Downlink<T>::charge(std::uint32_t client, std::uint64_t message, std::uint3
 template <class T>
 void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
                        const SharedState<T>& shared, Ledger& ledger) {
-  std::uint64_t bits = dense_bits_;
+  std::uint64_t bits = bits_.dense;
   const auto round_before = static_cast<std::uint32_t>(bits_until_.size() - 1);  // that was not skipped; 0 = none
   if (round_before == 0 && sends_ == DownSends::difference)
     std::copy(model.begin(), model.end(), reference_.begin());
@@ -244,17 +179,17 @@ void Downlink<T>::send(const Exec& exec, std::uint32_t round, std::span<const T>
   bits_until_.push_back(bits_until_.back() + bits);
 
   const std::uint64_t broadcast = broadcast_bits(shared), missed = missed_bits(shared);
-  bits_of_count_.clear();
-  present_bits_ = bits_since(round_before);
+  changes_.forget_bits();
+  bits_.present = bits_since(round_before);
   since_.clear();
-  since_.emplace(round_before, present_bits_);
-  model_ = model;
-  round_ = round;
-  held_.clear();
-  written_.clear();
-  if (keeps_messages_ && sends_ == DownSends::difference && round_before > 0) keep_message(round, model);
+  since_.emplace(round_before, bits_.present);
+  writing_.model = model;
+  writing_.round = round;
+  writing_.held.clear();
+  writing_.messages.clear();
+  if (writing_.keeps_messages && sends_ == DownSends::difference && round_before > 0) keep_message(round, model);
   for (const std::uint32_t client : cohort) {
-    held_.push_back(last_round_[client]);
+    writing_.held.push_back(last_round_[client]);
     const auto [found, is_new] = since_.try_emplace(last_round_[client], 0);
     if (is_new) found->second = bits_since(last_round_[client]);
     charge(client, found->second, round_before, ledger);
@@ -272,7 +207,7 @@ void Downlink<T>::charge_phase(std::size_t length, std::span<const std::uint32_t
 
 template <class T>
 const DownMessage& Downlink<T>::model_for(std::uint32_t position) {
-  const auto [found, is_new] = written_.try_emplace(held_.at(position));
+  const auto [found, is_new] = writing_.messages.try_emplace(writing_.held.at(position));
   if (is_new) found->second = write_since(found->first);
   return found->second;
 }
@@ -281,11 +216,11 @@ const DownMessage& Downlink<T>::model_for(std::uint32_t position) {
 template <class T>
 DownMessage Downlink<T>::write_since(std::uint32_t last) {
   const bool is_difference = sends_ == DownSends::difference;
-  if (last == 0) return is_difference || dense_bits_ <= model_bits_ ? write_dense_model() : write_model();
+  if (last == 0) return is_difference || bits_.dense <= bits_.model ? write_dense_model() : write_model();
   if (sends_ == DownSends::changes) {
     const Payload<T>* changes = changes_since(last);
     if (changes == nullptr) return write_model();
-    const codec::Channel<T> channel{changes, &change_scope_};
+    const codec::Channel<T> channel{changes, &change_scope()};
     std::vector<std::byte> bytes;
     codec::encode<T>(std::span(&channel, 1), bytes);
     return {.form = DownForm::changes,
@@ -294,9 +229,9 @@ DownMessage Downlink<T>::write_since(std::uint32_t last) {
             .rounds = {}};
   }
   if (!is_difference) return write_model();
-  if (bits_until_.back() - bits_until_[last] > dense_bits_) return write_dense_model();
+  if (bits_until_.back() - bits_until_[last] > bits_.dense) return write_dense_model();
   DownMessage missed{.form = DownForm::differences, .since = last, .parts = {}, .rounds = {}};
-  for (const auto& [round, bytes] : differences_) {
+  for (const auto& [round, bytes] : writing_.differences) {
     if (round <= last) continue;
     missed.parts.push_back(bytes);
     missed.rounds.push_back(round);
@@ -311,7 +246,7 @@ DownMessage Downlink<T>::write_dense_model() const {
   payload.num_sent = reference().size();
   payload.value.resize_discard(reference().size());
   std::ranges::copy(reference(), payload.value.begin());
-  const codec::Channel<T> channel{&payload, &change_scope_};
+  const codec::Channel<T> channel{&payload, &change_scope()};
   std::vector<std::byte> bytes;
   codec::encode<T>(std::span(&channel, 1), bytes);
   return {.form = DownForm::dense, .since = 0, .parts = {std::make_shared<const std::vector<std::byte>>(std::move(bytes))}, .rounds = {}};
@@ -321,8 +256,8 @@ DownMessage Downlink<T>::write_dense_model() const {
 template <class T>
 DownMessage Downlink<T>::write_model() {
   Workspace workspace;
-  if (is_exact_) static_cast<void>(compress(Exec{.workspace = &workspace}, round_, model_));
-  return {.form = DownForm::message, .since = 0, .parts = {bytes_of_message(model_)}, .rounds = {}};
+  if (is_exact_) static_cast<void>(compress(Exec{.workspace = &workspace}, writing_.round, writing_.model));
+  return {.form = DownForm::message, .since = 0, .parts = {bytes_of_message(writing_.model)}, .rounds = {}};
 }
 
 // message_, and the statistics of the model behind it.
@@ -332,7 +267,7 @@ std::shared_ptr<const std::vector<std::byte>> Downlink<T>::bytes_of_message(std:
   for (const Segment& statistic : channel_.scope.statistics)
     statistics.insert(statistics.end(), model.begin() + static_cast<std::ptrdiff_t>(statistic.begin),
                       model.begin() + static_cast<std::ptrdiff_t>(statistic.end));
-  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, known_};
+  const codec::Channel<T> channel{&message_.on_wire(), &channel_.scope, {}, writing_.known};
   std::vector<std::byte> bytes;
   codec::encode<T>(std::span(&channel, 1), bytes, std::span<const T>(statistics).first(sent_statistics_));
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
@@ -340,12 +275,12 @@ std::shared_ptr<const std::vector<std::byte>> Downlink<T>::bytes_of_message(std:
 
 template <class T>
 void Downlink<T>::keep_message(std::uint32_t round, std::span<const T> model) {
-  differences_.emplace_back(round, bytes_of_message(model));
+  writing_.differences.emplace_back(round, bytes_of_message(model));
   std::uint64_t bits = 0;
-  for (const auto& [kept, bytes] : differences_) bits += 8 * bytes->size();
-  while (bits > dense_bits_ && differences_.size() > 1) {
-    bits -= 8 * differences_.front().second->size();
-    differences_.pop_front();
+  for (const auto& [kept, bytes] : writing_.differences) bits += 8 * bytes->size();
+  while (bits > bits_.dense && writing_.differences.size() > 1) {
+    bits -= 8 * writing_.differences.front().second->size();
+    writing_.differences.pop_front();
   }
 }
 

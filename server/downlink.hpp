@@ -30,6 +30,7 @@
 #include "fl_core/message/down_message.hpp"
 #include "fl_core/message/ledger.hpp"
 #include "fl_core/state/shared_state.hpp"
+#include "server/change_log.hpp"
 
 namespace fl {
 
@@ -44,9 +45,9 @@ class Downlink final : public ModelWriter {
   void send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
             const SharedState<T>& shared, Ledger& ledger);
   // The same as bytes, for clients that are elsewhere. keeps_messages() comes before the first round; model_for() may be asked between two.
-  void keep_messages() { keeps_messages_ = true; }
+  void keep_messages() { writing_.keeps_messages = true; }
   [[nodiscard]] const DownMessage& model_for(std::uint32_t position) override;
-  [[nodiscard]] std::uint32_t held_by(std::uint32_t position) const override { return held_.at(position); }
+  [[nodiscard]] std::uint32_t held_by(std::uint32_t position) const override { return writing_.held.at(position); }
   // Bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
@@ -55,8 +56,7 @@ class Downlink final : public ModelWriter {
     archive.section("downlink");
     archive.array(reference_.span());
     archive.list(bits_until_);
-    archive.list(num_changed_);
-    archive.array(std::span(last_change_));
+    changes_.persist(archive);
     archive.array(std::span(last_round_));
     if (archive.is_reading()) require_known_rounds();
   }
@@ -67,9 +67,20 @@ class Downlink final : public ModelWriter {
 
   // The message of what changed after round `last`, for a client that held w then: a list over change_scope(). Null where w is cheaper.
   [[nodiscard]] const Payload<T>* changes_since(std::uint32_t last);
-  [[nodiscard]] const Scope& change_scope() const { return change_scope_; }
+  [[nodiscard]] const Scope& change_scope() const { return changes_.scope(); }
 
  private:
+  // What clients elsewhere are sent in this round, as bytes.
+  struct Writing {
+    bool keeps_messages = false;
+    std::uint32_t round = 0;
+    std::span<const T> model;                       // x [P]
+    MessageLevels known;                            // what the receiver of message_ knows of its levels
+    std::vector<std::uint32_t> held;                // [M] last round in which each member of the cohort held w, before this one
+    std::map<std::uint32_t, DownMessage> messages;  // by that round
+    // Compressed differences of the last rounds: as many as are shorter than w together.
+    std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences;
+  };
   // Both return the bits of the message; compress() leaves it in message_.
   std::uint64_t move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model);
   std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
@@ -78,10 +89,7 @@ class Downlink final : public ModelWriter {
   // Throws ArchiveError where clients or coordinates refer to rounds that the lists do not have.
   void require_known_rounds() const;
   void note_changes(std::uint32_t round, std::span<const T> w);
-  [[nodiscard]] std::size_t count_changes(std::uint32_t last) const;
   [[nodiscard]] WireValue change_values() const;
-  std::uint64_t list_changes(std::uint32_t last, std::size_t n);
-  [[nodiscard]] std::uint64_t change_bits(std::uint32_t last);
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
   [[nodiscard]] DownMessage write_since(std::uint32_t last);
   [[nodiscard]] DownMessage write_dense_model() const;
@@ -94,6 +102,13 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] std::uint64_t missed_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const;
 
+  // Lengths of this round's messages.
+  struct Bits {
+    std::uint64_t present = 0;  // to those who held w of the round before
+    std::uint64_t dense = 0;    // of w in the run's precision
+    std::uint64_t model = 0;    // of w as the operator sends it; 0 = none was sent yet
+  };
+
   ExchangeChannel<T> channel_;
   DownSends sends_;
   std::size_t sent_statistics_;  // S, or 0 where they stay with the clients
@@ -101,25 +116,13 @@ class Downlink final : public ModelWriter {
   bool is_exact_;                // w = x, bit for bit
   std::span<const T> shared_;    // the server's model as w; empty: reference_ is
   Buffer<T> reference_, next_;   // w [P]; of the last round where changes are sent
-  Payload<T> message_, changes_;
-  Scope change_scope_;
-  std::vector<std::uint64_t> bits_until_;               // [rounds+1] sum of message bits of rounds 1 .. r
-  std::vector<std::uint32_t> num_changed_;              // [rounds+1] coordinates that changed in each round, where changes are sent
-  std::vector<std::uint32_t> last_change_;              // [P] round of each coordinate's last change, where changes are sent; 0 = never
-  std::vector<std::uint32_t> last_round_;               // [N] last round in which the client held w; 0 = never
-  std::map<std::uint32_t, std::uint64_t> since_;        // bits of this round's messages, by the last round of their receivers
-  std::map<std::size_t, std::uint64_t> bits_of_count_;  // the same, by the number of coordinates that changed since
-  bool keeps_messages_ = false;
-  std::vector<std::uint32_t> held_;               // [M] last round in which each member of the cohort held w, before this one
-  std::map<std::uint32_t, DownMessage> written_;  // this round's, by that round
-  // Compressed differences of the last rounds: as many as are shorter than w together.
-  std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences_;
-  MessageLevels known_;             // what the receiver of message_ knows of its levels
-  std::span<const T> model_;        // x [P] of this round
-  std::uint32_t round_ = 0;         // that was sent last
-  std::uint64_t present_bits_ = 0;  // of this round's message to those who held w of the round before
-  std::uint64_t dense_bits_ = 0;    // of w in the run's precision
-  std::uint64_t model_bits_ = 0;    // of w as the operator sends it; 0 = none was sent yet
+  Payload<T> message_;
+  ChangeLog<T> changes_;                          // where changes are sent
+  std::vector<std::uint64_t> bits_until_;         // [rounds+1] sum of message bits of rounds 1 .. r
+  std::vector<std::uint32_t> last_round_;         // [N] last round in which the client held w; 0 = never
+  std::map<std::uint32_t, std::uint64_t> since_;  // bits of this round's messages, by the last round of their receivers
+  Bits bits_;
+  Writing writing_;
 };
 
 extern template class Downlink<float>;

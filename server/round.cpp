@@ -17,19 +17,16 @@ Round<T>::Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model)
       aggregator_(parts.pool),
       absence_(settings_.absence, parts.run.num_clients, parts.run.P),
       estimate_(model.size(), settings_.sums),
-      sums_(parts.exchange.channels.size()),
-      state_sums_(parts.exchange.channels.size()),
-      aggregates_(parts.exchange.channels.size()),
-      arrived_(parts.exchange.channels.size()) {
-  for (auto* sums : {&sums_, &state_sums_})
-    for (Buffer<double>& one : *sums) one = Buffer<double>(0, settings_.sums);
+      aggregates_(parts.exchange.channels.size()) {
+  for (std::size_t c = 0; c < aggregates_.size(); ++c)
+    channels_.push_back({Buffer<double>(0, settings_.sums), Buffer<double>(0, settings_.sums)});
   parts_.optimizer.open(model.size());
 }
 
 template <class T>
 void Round<T>::play(std::uint32_t round, bool measure) {
   sample(round);
-  if (plan_.cohort.empty()) {
+  if (cohorts_.now.cohort.empty()) {
     std::fill(estimate_.begin(), estimate_.end(), 0.0);
     delivery_.skip();
     parts_.runner.skip_round(round);
@@ -44,21 +41,21 @@ void Round<T>::play(std::uint32_t round, bool measure) {
   RoundView<T> closed = view();
   closed.reference = {};  // the step may have moved it
   parts_.runner.close_round(closed, delivered());
-  absence_.receive(round, plan_.cohort, delivered());
-  absence_.learn(plan_.cohort, parts_.runner, parts_.state, ledger_);
+  absence_.receive(round, cohorts_.now.cohort, delivered());
+  absence_.learn(cohorts_.now.cohort, parts_.runner, parts_.state, ledger_);
   ledger_.close_round();
 }
 
 // Who takes part, and for how much each counts.
 template <class T>
 void Round<T>::sample(std::uint32_t round) {
-  if (next_round_ == round)
-    std::swap(plan_, next_plan_);
+  if (cohorts_.next_round == round)
+    std::swap(cohorts_.now, cohorts_.next);
   else
-    draw(round, plan_);
-  next_round_ = 0;
-  if (parts_.runner.reads_ahead()) draw(next_round_ = round + 1, next_plan_);
-  residual_age_ = absence_.residual_age(round, plan_.cohort);
+    draw(round, cohorts_.now);
+  cohorts_.next_round = 0;
+  if (parts_.runner.reads_ahead()) draw(cohorts_.next_round = round + 1, cohorts_.next);
+  cohorts_.residual_age = absence_.residual_age(round, cohorts_.now.cohort);
   ledger_.open_round();
 }
 
@@ -74,16 +71,17 @@ template <class T>
 void Round<T>::receive() {
   if (!sums_are_estimates()) {
     std::vector<ArrivedMessages<T>> arrived;
-    for (std::size_t c = 0; c < arrived_.size(); ++c) arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), arrived_[c]});
-    parts_.feedback.receive({view(), plan_.cohort_weight, plan_.population_weight, arrived, parts_.state, parts_.shared}, aggregates_,
-                            estimate_.span());
+    for (std::size_t c = 0; c < channels_.size(); ++c)
+      arrived.push_back({parts_.exchange.channels[c].phase_scope.back(), channels_[c].arrived});
+    parts_.feedback.receive({view(), cohorts_.now.cohort_weight, cohorts_.now.population_weight, arrived, parts_.state, parts_.shared},
+                            aggregates_, estimate_.span());
   }
   if (!parts_.run.normalises()) return;
   double work = 0, sum = 0;
-  for (std::size_t i = 0; i < work_.size(); ++i) {
+  for (std::size_t i = 0; i < reports_.work.size(); ++i) {
     if (delivered()[i] == 0) continue;
-    work += plan_.cohort_weight[i] * work_[i];
-    sum += plan_.cohort_weight[i];
+    work += cohorts_.now.cohort_weight[i] * reports_.work[i];
+    sum += cohorts_.now.cohort_weight[i];
   }
   if (sum > 0)
     for (double& e : estimate_) e *= work / sum;
@@ -100,9 +98,9 @@ void Round<T>::step() {
     });
   });
   if (parts_.run.local_statistics) return keep_statistics();
-  if (statistics_.empty()) return;
-  std::vector<T> rounded(statistics_.size());
-  std::ranges::transform(statistics_, rounded.begin(), [](double s) { return static_cast<T>(s); });
+  if (reports_.statistics.empty()) return;
+  std::vector<T> rounded(reports_.statistics.size());
+  std::ranges::transform(reports_.statistics, rounded.begin(), [](double s) { return static_cast<T>(s); });
   scatter_statistics(parts_.run.statistics, rounded.data(), model_.data());
 }
 
@@ -151,20 +149,20 @@ void Round<T>::require_nothing_after(std::uint32_t round) const {
 
 template <class T>
 void Round<T>::open(std::uint32_t round, bool measure) {
-  absence_.charge_returning(round, plan_.cohort, ledger_);
-  parts_.downlink.send(parts_.pool.exec(0), round, model_, plan_.cohort, parts_.shared, ledger_);
-  delivery_.open(plan_.cohort.size());
+  absence_.charge_returning(round, cohorts_.now.cohort, ledger_);
+  parts_.downlink.send(parts_.pool.exec(0), round, model_, cohorts_.now.cohort, parts_.shared, ledger_);
+  delivery_.open(cohorts_.now.cohort.size());
   const double step_size = settings_.step_size * settings_.schedule.factor(round, settings_.rounds);
   order_ = {.round = round,
             .step_size = step_size,
             .server_step = parts_.optimizer.plain_rate().value_or(0) * step_of(step_size),
             .coin = parts_.feedback.toss(parts_.run, round),
             .measure = measure,
-            .cohort = plan_.cohort};
+            .cohort = cohorts_.now.cohort};
   parts_.feedback.derive(view(), parts_.shared);
   const std::vector<T> replacement = absence_.replacement(parts_.state);
   RoundOpening<T> opening{.replacement = replacement, .model = &parts_.downlink};
-  if (next_round_ != 0) opening.next_cohort = next_plan_.cohort;
+  if (cohorts_.next_round != 0) opening.next_cohort = cohorts_.next.cohort;
   parts_.runner.open_round(view(), opening);
 }
 
@@ -181,9 +179,9 @@ void Round<T>::collect(int phase) {
   }
   for (const ClientMessage<T>& message : reader_.messages())
     ledger_.count_message(message.client, message.bits, message.channel_bits, message.statistics_bits);
-  delivery_.take(reader_.messages(), plan_.cohort_weight);
-  work_.clear();
-  for (const ClientMessage<T>& message : messages) work_.push_back(message.work);
+  delivery_.take(reader_.messages(), cohorts_.now.cohort_weight);
+  reports_.work.clear();
+  for (const ClientMessage<T>& message : messages) reports_.work.push_back(message.work);
   for (std::size_t c = 0; c < parts_.exchange.channels.size(); ++c)
     if (phase < parts_.exchange.channels[c].num_phases()) aggregate(phase, c);
 }
@@ -191,16 +189,16 @@ void Round<T>::collect(int phase) {
 // The mean of the clients' statistics by the cohort's weights, over the messages that arrived and hold them; none where nobody told any.
 template <class T>
 void Round<T>::average_statistics() {
-  statistics_.assign(num_statistics(parts_.run.statistics), 0.0);
+  reports_.statistics.assign(num_statistics(parts_.run.statistics), 0.0);
   double sum = 0;
-  for (std::uint32_t i = 0; i < delivered().size() && !statistics_.empty(); ++i) {
+  for (std::uint32_t i = 0; i < delivered().size() && !reports_.statistics.empty(); ++i) {
     const std::span<const T> told = delivered()[i] != 0 ? reader_.statistics(i) : std::span<const T>();
-    const double weight = plan_.cohort_weight[i];
+    const double weight = cohorts_.now.cohort_weight[i];
     if (!told.empty()) sum += weight;
-    for (std::size_t s = 0; s < told.size(); ++s) statistics_[s] += weight * static_cast<double>(told[s]);
+    for (std::size_t s = 0; s < told.size(); ++s) reports_.statistics[s] += weight * static_cast<double>(told[s]);
   }
-  if (!(sum > 0)) statistics_.clear();
-  for (double& s : statistics_) s /= sum;
+  if (!(sum > 0)) reports_.statistics.clear();
+  for (double& s : reports_.statistics) s /= sum;
 }
 
 template <class T>
@@ -208,40 +206,42 @@ void Round<T>::aggregate(int phase, std::size_t c) {
   const ScopedTimer timer(seconds_in(settings_.times, &RoundTimes::aggregate_s));
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
   const Scope& scope = channel.phase_scope[static_cast<std::size_t>(phase)];
-  std::vector<const Payload<T>*>& arrived = arrived_[c];
-  arrived.resize(plan_.cohort.size());
+  std::vector<const Payload<T>*>& arrived = channels_[c].arrived;
+  arrived.resize(cohorts_.now.cohort.size());
   for (std::uint32_t i = 0; i < arrived.size(); ++i) arrived[i] = delivered()[i] != 0 ? reader_.payload(c, i) : nullptr;
-  Buffer<double>& sums = sums_are_estimates() ? estimate_ : sums_[c];
+  Buffer<double>& sums = sums_are_estimates() ? estimate_ : channels_[c].cohort;
   sums.resize_discard(scope.P);
-  aggregator_.sum(arrived, plan_.cohort_weight, scope, sums.span());
+  aggregator_.sum(arrived, cohorts_.now.cohort_weight, scope, sums.span());
   aggregates_[c] = {sums.span(), sums.span()};
   if (channel.num_phases() > 1) return absorb_mean(phase, c);
 
-  const bool same = std::equal(plan_.cohort_weight.begin(), plan_.cohort_weight.end(), plan_.population_weight.begin());
+  const bool same =
+      std::equal(cohorts_.now.cohort_weight.begin(), cohorts_.now.cohort_weight.end(), cohorts_.now.population_weight.begin());
   if (same || !parts_.plan.needs_population) return;
-  state_sums_[c].resize_discard(scope.P);
-  aggregator_.sum(arrived, plan_.population_weight, scope, state_sums_[c].span());
-  aggregates_[c].population = state_sums_[c].span();
+  Buffer<double>& population = channels_[c].population;
+  population.resize_discard(scope.P);
+  aggregator_.sum(arrived, cohorts_.now.population_weight, scope, population.span());
+  aggregates_[c].population = population.span();
 }
 
 // Everyone learns the mean of the phase and moves the operator's shared state by it; the last one is the mean of the messages.
 template <class T>
 void Round<T>::absorb_mean(int phase, std::size_t c) {
   const ExchangeChannel<T>& channel = parts_.exchange.channels[c];
-  Buffer<double>& sums = sums_[c];
-  phase_mean_.resize_discard(sums.size());
-  phase_estimate_.resize_discard(model_.size());
-  std::copy(sums.begin(), sums.end(), phase_mean_.begin());
+  Buffer<double>& sums = channels_[c].cohort;
+  phase_mean_.message.resize_discard(sums.size());
+  phase_mean_.estimate.resize_discard(model_.size());
+  std::copy(sums.begin(), sums.end(), phase_mean_.message.begin());
   const std::span<T> shared = parts_.shared.slot(channel.shared_slot);
-  channel.compressor->absorb_mean(phase, channel.scope, phase_mean_.span(), shared.data(), phase_estimate_.data());
-  clear_statistics(parts_.run.statistics, phase_estimate_.data());
+  channel.compressor->absorb_mean(phase, channel.scope, phase_mean_.message.span(), shared.data(), phase_mean_.estimate.data());
+  clear_statistics(parts_.run.statistics, phase_mean_.estimate.data());
   if (phase + 1 < channel.num_phases()) {
-    parts_.downlink.charge_phase(sums.size(), plan_.cohort, ledger_);
-    parts_.runner.learn_mean(c, phase, phase_mean_.span());
+    parts_.downlink.charge_phase(sums.size(), cohorts_.now.cohort, ledger_);
+    parts_.runner.learn_mean(c, phase, phase_mean_.message.span());
     return;
   }
   sums.resize_discard(model_.size());
-  std::copy(phase_estimate_.begin(), phase_estimate_.end(), sums.begin());
+  std::copy(phase_mean_.estimate.begin(), phase_mean_.estimate.end(), sums.begin());
   aggregates_[c] = {sums.span(), sums.span()};
 }
 

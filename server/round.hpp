@@ -67,14 +67,14 @@ class Round {
   void require_nothing_after(std::uint32_t round) const;
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
-  [[nodiscard]] const RoundPlan& plan() const { return plan_; }
+  [[nodiscard]] const RoundPlan& plan() const { return cohorts_.now; }
   // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivery_.delivered(); }
   [[nodiscard]] std::size_t refused() const { return delivery_.refused(); }
   // Returns sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
   // Of the last round's cohort, before it (AbsentMemory::residual_age).
-  [[nodiscard]] double residual_age() const { return residual_age_; }
+  [[nodiscard]] double residual_age() const { return cohorts_.residual_age; }
   // Estimate of the last round: [P].
   [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
 
@@ -97,25 +97,42 @@ class Round {
   void average_statistics();
   void keep_statistics();
 
+  // Who takes part in this round, and in the next one where clients read ahead.
+  struct Cohorts {
+    RoundPlan now, next;
+    std::uint32_t next_round = 0;  // that `next` is of; 0 = none
+    double residual_age = 0;       // of this round's cohort, before it
+  };
+  // What a channel's messages add up to.
+  struct ChannelSums {
+    Buffer<double> cohort, population;         // [L] by the weights of either
+    std::vector<const Payload<T>*> arrived{};  // [M] of the last phase
+  };
+  // What arrived messages say beside their payloads.
+  struct Reports {
+    std::vector<double> work;        // [M] of each message
+    std::vector<double> statistics;  // [S] of the model after this round
+  };
+  // The mean of a phase, and what an operator makes of it.
+  struct PhaseMean {
+    Buffer<T> message, estimate;
+  };
+
   RoundParts<T> parts_;
   RoundSettings settings_;
   std::span<T> model_;  // x [P]
   Ledger ledger_;
   MessageReader<T> reader_;
   Aggregator<T> aggregator_;
-  RoundPlan plan_, next_plan_;
-  std::uint32_t next_round_ = 0;  // that next_plan_ is of; 0 = none
+  Cohorts cohorts_;
   RoundOrder order_;
   AbsentMemory<T> absence_;
-  double residual_age_ = 0;
-  std::vector<double> work_;                       // [M] of each message
-  Buffer<double> estimate_;                        // [P]
-  std::vector<Buffer<double>> sums_, state_sums_;  // per channel: [L]
-  std::vector<Aggregate> aggregates_;
-  std::vector<std::vector<const Payload<T>*>> arrived_;  // by channel: [M] of its last phase
+  Buffer<double> estimate_;  // [P]
+  std::vector<ChannelSums> channels_;
+  std::vector<Aggregate> aggregates_;  // by channel
   Delivery delivery_;
-  std::vector<double> statistics_;  // [S] of the model after this round
-  Buffer<T> phase_mean_, phase_estimate_;
+  Reports reports_;
+  PhaseMean phase_mean_;
 };
 
 extern template class Round<float>;

@@ -59,7 +59,7 @@ int report(const ReportArguments& arguments) {
     studies.push_back(read_study(store, arguments.study));
   else
     studies = read_studies(store, arguments.study);
-  const int code = tell_damaged(studies.front().source, studies.front().damaged);
+  const int code = tell_damaged(studies.front().store.file, studies.front().damaged);
   if (arguments.text) print_report(studies.front(), arguments.report, std::cout);
   return arguments.out.empty() ? code : std::max(code, write_page(studies, arguments));
 }

@@ -34,7 +34,7 @@ std::string share_text(const Study& study, const EqualBitsComparison& c) {
   const std::string value = is_known ? short_text(c.value.value.mean) : "-";
   if (c.value.num_at_start > 0) return value + " initial model";
   if (is_known && c.value.num_evaluations < kLeastEvaluations) return value + " (" + std::to_string(c.value.num_evaluations) + ")";
-  if (!study.is_alternative(c.method)) return value + (c.method == study.baseline ? " baseline" : " reference");
+  if (!study.is_alternative(c.method)) return value + (c.method == study.references.baseline ? " baseline" : " reference");
   return value + " " + (is_known ? verdict_and_reason(c) : c.why);
 }
 
@@ -48,14 +48,14 @@ std::string ratio_text(double value) {
 void begin_row(Table& table, const Study& study, std::size_t panel, std::size_t method, std::size_t& last_panel) {
   if (!table.rows.empty() && panel != last_panel) table.rows.emplace_back();
   const bool is_new = table.rows.empty() || panel != last_panel;
-  table.rows.push_back({is_new ? one_line(study.panels[panel].title(study.level_key)) : "", one_line(study.methods[method])});
+  table.rows.push_back({is_new ? one_line(study.panels[panel].title(study.axes.level)) : "", one_line(study.methods[method])});
   last_panel = panel;
 }
 
 Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons) {
   Table table;
   table.columns = {{"level", Align::left},
-                   {one_line(study.method_key), Align::left},
+                   {one_line(study.axes.method), Align::left},
                    {"pairs"},
                    {"at bits"},
                    {"value"},
@@ -86,7 +86,7 @@ Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison
 // A row per level, method and share of the baseline's bits; references and the baseline have values alone.
 Table shares_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons) {
   Table table;
-  table.columns = {{"level", Align::left}, {one_line(study.method_key), Align::left}};
+  table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}};
   for (const double share : kShares) table.columns.push_back({"at " + std::to_string(std::lround(100 * share)) + "%", Align::left});
   std::size_t last_panel = 0;
   for (const Panel& panel : study.panels)
@@ -101,7 +101,7 @@ Table shares_table(const Study& study, const std::vector<EqualBitsComparison>& c
 
 Table target_table(const Study& study, const std::vector<BitsToTarget>& targets) {
   Table table;
-  table.columns = {{"level", Align::left}, {one_line(study.method_key), Align::left}, {"reached it"}, {"median bits"}, {"95%"}};
+  table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}, {"reached it"}, {"median bits"}, {"95%"}};
   std::size_t panel = 0;
   for (const BitsToTarget& to : targets) {
     begin_row(table, study, to.panel, to.method, panel);
@@ -116,25 +116,28 @@ Table target_table(const Study& study, const std::vector<BitsToTarget>& targets)
 void print_equal_bits(const Study& study, std::size_t measure, Against against, std::ostream& out) {
   const std::vector<EqualBitsComparison> comparisons = compare_at_equal_bits(study, measure, against);
   const auto family = std::ranges::count_if(comparisons, [](const EqualBitsComparison& c) { return c.seeds.size() > 1; });
-  out << study.measures[measure] << " at equal " << to_string(against) << ", compared with " << one_line(study.methods[study.baseline])
-      << " (family of " << family << " comparisons, Holm)\nvalues are means over the last " << std::lround(100 * study.window)
+  out << study.measures[measure] << " at equal " << to_string(against) << ", compared with "
+      << one_line(study.methods[study.references.baseline]) << " (family of " << family
+      << " comparisons, Holm)\nvalues are means over the last " << std::lround(100 * study.rules.window)
       << "% of the bits; var ratio is var(difference) / (var(value) + var(baseline)), below 1 where pairing helps\n\n";
   print(equal_bits_table(study, comparisons), out);
   out << '\n';
 }
 
 void print_shares(const Study& study, std::size_t measure, Against against, std::ostream& out) {
-  out << study.measures[measure] << " at 25, 50 and 100% of the " << to_string(against) << " of " << one_line(study.methods[study.baseline])
-      << " (one family, Holm)\nin brackets: evaluations in the last " << std::lround(100 * study.window) << "% of the bits, fewer than the "
-      << kLeastEvaluations << " that a claim needs; methods that lose nothing are references\n\n";
+  out << study.measures[measure] << " at 25, 50 and 100% of the " << to_string(against) << " of "
+      << one_line(study.methods[study.references.baseline]) << " (one family, Holm)\nin brackets: evaluations in the last "
+      << std::lround(100 * study.rules.window) << "% of the bits, fewer than the " << kLeastEvaluations
+      << " that a claim needs; methods that lose nothing are references\n\n";
   print(shares_table(study, compare_at_shares(study, measure, against)), out);
   out << '\n';
 }
 
 void print_studies(const Study& study, std::ostream& out) {
-  if (study.in_store.size() < 2) return;
-  out << "this store holds " << study.in_store.size() << " studies, which are not compared with each other; --study NAME chooses one\n";
-  for (const Study::Entry& entry : study.in_store)
+  if (study.store.studies.size() < 2) return;
+  out << "this store holds " << study.store.studies.size()
+      << " studies, which are not compared with each other; --study NAME chooses one\n";
+  for (const Study::Entry& entry : study.store.studies)
     out << (entry.name == study.name ? "  * " : "    ") << one_line(entry.name) << " (" << entry.num_runs
         << (entry.num_runs == 1 ? " run" : " runs") << ")\n";
   out << "* marks the study that is shown below\n\n";

@@ -106,51 +106,46 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   return result.record;
 }
 
-int run_study(RunArguments arguments, JsonLog& log) {
-  const Device device = choose_device(arguments.device);
-  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  const DataCatalog catalog(arguments.data);
-  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
-  if (arguments.out.empty()) arguments.out = default_folder(cells).string();
-  const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  catch_signals();
-  const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
-  // A scenario that is refused makes no folder, which tuning would.
-  const auto check_all = [&cells](CellRunner& runner) {
-    std::vector<const Cell*> all;
-    for (const Cell& cell : cells) all.push_back(&cell);
-    static_cast<void>(runner.check(all));
-  };
-  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
-    CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
-    check_all(untuned);
-  }
-  tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
-  if (caught_signal() != 0) return exit_code_of(caught_signal());
-  RoundTimes times;
-  CellRunner runner(DataCatalog(arguments.data), {.threads = threads,
-                                                  .block = arguments.block,
-                                                  .materialise = arguments.materialise,
-                                                  .device = device,
-                                                  .paging = paging,
-                                                  .models = arguments.models,
-                                                  .samples = arguments.samples,
-                                                  .times = arguments.verbose > 0 ? &times : nullptr});
-  check_all(runner);
+// A scenario that is refused makes no folder, which tuning would: all cells are checked before.
+void check_all(CellRunner& runner, const std::vector<Cell>& cells) {
+  std::vector<const Cell*> all;
+  for (const Cell& cell : cells) all.push_back(&cell);
+  static_cast<void>(runner.check(all));
+}
 
+// Opens the store, and makes sure before the first round that results can be written there.
+RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cells) {
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(store);
   store.probe_writable();
   if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, arguments.out);
   remove_leftover_pages(checkpoint_folder(arguments.out), pages_folder(arguments, checkpoint_folder(arguments.out)));
+  return store;
+}
+
+// Prints how several runs compare, and what a reader has to know about them.
+void print_comparison(const std::vector<RunRecord>& records, const RunArguments& arguments, bool all_done) {
+  if (arguments.verbose > 0 || !all_done) std::cout << '\n';
+  print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
+  std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
+}
+
+// Runs all cells with the machine's options, and stores each run. Returns the exit code.
+int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, const std::vector<Plugin>& plugins, MachineOptions machine,
+              JsonLog& log) {
+  RoundTimes times;
+  if (arguments.verbose > 0) machine.times = &times;
+  CellRunner runner(DataCatalog(arguments.data), machine);
+  check_all(runner, cells);
+  RunStore store = open_store(arguments, cells);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
   for (std::size_t i = 0; i < cells.size() && caught_signal() == 0; ++i) {
     try {
       times = {};
-      records.push_back(
-          run_cell(cells[i], title_of(cells[i], i + 1, cells.size()), arguments, plugins, runner, device, times, store, progress, log));
+      const std::string title = title_of(cells[i], i + 1, cells.size());
+      records.push_back(run_cell(cells[i], title, arguments, plugins, runner, machine.device, times, store, progress, log));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -160,16 +155,38 @@ int run_study(RunArguments arguments, JsonLog& log) {
       std::cout << closing_line(records.back(), hashes_of(arguments)) << std::endl;
     all_done = all_done && is_good;
   }
-  if (!arguments.quiet && records.size() > 1) {
-    if (arguments.verbose > 0 || !all_done) std::cout << '\n';
-    print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);
-    std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
-  }
+  if (!arguments.quiet && records.size() > 1) print_comparison(records, arguments, all_done);
   if (caught_signal() != 0) {
     spdlog::warn("interrupted: finished runs are stored in {}; --resume continues from there", arguments.out);
     return exit_code_of(caught_signal());
   }
   return all_done ? 0 : 1;
+}
+
+int run_study(RunArguments arguments, JsonLog& log) {
+  const Device device = choose_device(arguments.device);
+  const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  const DataCatalog catalog(arguments.data);
+  std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
+  if (arguments.out.empty()) arguments.out = default_folder(cells).string();
+  const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  catch_signals();
+  const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
+  if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
+    CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
+    check_all(untuned, cells);
+  }
+  tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
+  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  return run_cells(cells, arguments, plugins,
+                   {.threads = threads,
+                    .block = arguments.block,
+                    .materialise = arguments.materialise,
+                    .device = device,
+                    .paging = paging,
+                    .models = arguments.models,
+                    .samples = arguments.samples},
+                   log);
 }
 
 int run(const RunArguments& arguments) {

@@ -23,7 +23,7 @@ __global__ void gather(DeviceRows<T> data, const std::uint32_t* row, std::size_t
   for (std::size_t place = thread_index() / kWarp; place < places; place += num_threads() / kWarp) {
     const std::size_t r = row[place];
     T* to = out + place * D;
-    if (r == kNoRow || data.row_begin != nullptr) {
+    if (r == kNoRow || data.sparse.row_begin != nullptr) {
       for (std::size_t j = lane; j < D; j += kWarp) to[j] = T(0);
       if (r == kNoRow) continue;
     }
@@ -38,8 +38,8 @@ __global__ void gather(DeviceRows<T> data, const std::uint32_t* row, std::size_t
       for (std::size_t j = lane; j < D; j += kWarp) to[j] = data.dense[r * data.stride + j];
     } else {
       __syncwarp();  // the zeros are written
-      for (std::size_t i = data.row_begin[r] + lane; i < data.row_begin[r + 1]; i += kWarp)
-        to[data.column[i]] = data.value == nullptr ? T(1) : data.value[i];
+      for (std::size_t i = data.sparse.row_begin[r] + lane; i < data.sparse.row_begin[r + 1]; i += kWarp)
+        to[data.sparse.column[i]] = data.sparse.value == nullptr ? T(1) : data.sparse.value[i];
     }
   }
 }

@@ -17,6 +17,14 @@ namespace fl::cuda {
 
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
+// Sparse rows on the GPU, as in SparseRows.
+template <class T>
+struct DeviceSparseRows {
+  const std::uint64_t* row_begin = nullptr;
+  const std::uint32_t* column = nullptr;
+  const T* value = nullptr;  // null: all ones
+};
+
 // A data set on the GPU; one kind of rows is there.
 template <class T>
 struct DeviceRows {
@@ -25,9 +33,7 @@ struct DeviceRows {
   const std::uint8_t* pixels = nullptr;
   const T *scale = nullptr, *shift = nullptr;  // of a channel's pixels
   std::size_t plane = 0;                       // pixels of a channel
-  const std::uint64_t* row_begin = nullptr;
-  const std::uint32_t* column = nullptr;
-  const T* value = nullptr;  // null: all ones
+  DeviceSparseRows<T> sparse;
   const std::int32_t* token = nullptr;
   const std::int32_t* label = nullptr;  // null: only targets
   const double* target = nullptr;       // null: only labels
@@ -58,27 +64,27 @@ class DeviceData {
       const std::size_t channels = data.shape.size() == 3 ? data.shape[0] : 1;
       std::vector<T> scale, shift;
       for (std::size_t c = 0; c < channels; ++c) {
-        const double mean = data.pixel_mean.empty() ? 0 : data.pixel_mean[c];
-        const double deviation = data.pixel_deviation.empty() ? 1 : data.pixel_deviation[c];
+        const double mean = data.images.mean.empty() ? 0 : data.images.mean[c];
+        const double deviation = data.images.deviation.empty() ? 1 : data.images.deviation[c];
         scale.push_back(static_cast<T>(1 / (255 * deviation)));
         shift.push_back(static_cast<T>(-mean / deviation));
       }
       rows_.plane = data.num_features / channels;
-      rows_.pixels = keep(pixels_, data.pixels.span());
+      rows_.pixels = keep(pixels_, data.images.pixels.span());
       rows_.scale = keep(scale_, std::span<const T>(scale));
       rows_.shift = keep(shift_, std::span<const T>(shift));
-      if (!data.augment.is_none()) {
-        rows_.augment = data.augment;
+      if (!data.images.augment.is_none()) {
+        rows_.augment = data.images.augment;
         rows_.height = data.shape[1];
         rows_.width = data.shape[2];
       }
-    } else if (data.vocabulary > 0) {
+    } else if (data.vocabulary.size > 0) {
       rows_.token = keep(token_, data.tokens.span());
       rows_.num_labels = data.labels_per_row();
     } else if (data.is_sparse) {
-      rows_.row_begin = keep(row_begin_, data.row_begin.span());
-      rows_.column = keep(column_, data.column.span());
-      if (!data.all_ones()) rows_.value = keep(value_, data.value.span());
+      rows_.sparse.row_begin = keep(row_begin_, data.sparse.row_begin.span());
+      rows_.sparse.column = keep(column_, data.sparse.column.span());
+      if (!data.all_ones()) rows_.sparse.value = keep(value_, data.sparse.value.span());
     } else {
       rows_.stride = data.dense_stride();
       rows_.dense = keep(dense_, data.dense.span());

@@ -164,65 +164,82 @@ __device__ void slopes_of_rows(const ClientScratch<T>& scratch, const DeviceRows
   }
 }
 
+// Takes the step of a parameter whose slopes by the rows of the minibatch add up to `sum`.
+template <class T>
+struct TakeStep {
+  const ClientScratch<T>& scratch;
+  const DescentStep<T>& step;
+  const Regulariser& regulariser;
+  T share;  // 1 / rows
+  T* v;
+  __device__ __forceinline__ void operator()(std::size_t at, T sum) const {
+    T g = sum * share;
+    T& y = scratch.y[at];
+    if (regulariser.l2 != 0 || regulariser.nonconvex != 0) g += static_cast<T>(regulariser.derivative(static_cast<double>(y)));
+    y = step.taken(at, g, y, v == nullptr ? nullptr : v + at);
+  }
+};
+
+// Adds up the slopes of `classes` outputs from `from` on by a thread's features, and takes their steps: first, first + kThreads, ...
+template <class T, unsigned kClasses, bool kPixels>
+__device__ __forceinline__ void move_features(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B,
+                                              std::uint32_t from, std::uint32_t classes, std::uint32_t first, const TakeStep<T>& take) {
+  constexpr unsigned kOwn = kFeaturesAtOnce<T>;
+  const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
+  using Row = Features<T, kPixels>;
+  const auto feature = [&](unsigned i) { return first + i * kThreads; };
+  const auto some = [&](unsigned i) { return feature(i) < D ? feature(i) : first; };
+  Shade<T, kPixels> shade[kOwn];
+  FL_UNROLL
+  for (unsigned i = 0; i < kOwn; ++i) shade[i] = Shade<T, kPixels>(data, some(i));
+  T g[kOwn][kClasses] = {};
+  typename Row::Entry next[kOwn];
+  const auto load = [&](std::uint32_t b) {
+    const Row row(data, scratch.row[b < B ? b : B - 1]);
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwn; ++i) next[i] = row.entry[some(i)];
+  };
+  if (B > 0) load(0);
+  for_classes<kClasses>(classes, [&](auto is_one) {
+    for (std::uint32_t b = 0; b < B; ++b) {
+      T x[kOwn];
+      FL_UNROLL
+      for (unsigned i = 0; i < kOwn; ++i) x[i] = shade[i].of(next[i]);
+      load(b + 1);
+      const T* d = scratch.d + std::size_t{b} * C + from;
+      FL_UNROLL
+      for (unsigned c = 0; c < kClasses; ++c)
+        if (is_one(c)) {
+          const T slope = d[c];
+          FL_UNROLL
+          for (unsigned i = 0; i < kOwn; ++i) g[i][c] = fma(slope, x[i], g[i][c]);
+        }
+    }
+  });
+  FL_NO_UNROLL
+  for (unsigned own = 0; own < kOwn && feature(own) < D; ++own) {
+    T found[kClasses] = {};
+    FL_UNROLL
+    for (unsigned i = 0; i < kOwn; ++i) FL_UNROLL
+    for (unsigned c = 0; c < kClasses; ++c)
+      if (i == own) found[c] = g[i][c];
+    FL_UNROLL
+    for (unsigned c = 0; c < kClasses; ++c)
+      if (c < classes) take(std::size_t{from + c} * D + feature(own), found[c]);
+  }
+}
+
 // Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU; a thread
 // has the columns of some features, kThreads apart.
 template <class T, unsigned kClasses, bool kPixels>
 __device__ void move(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
                      const Regulariser& regulariser, T* v) {
-  constexpr unsigned kOwn = kFeaturesAtOnce<T>;
   const auto D = static_cast<std::uint32_t>(scratch.form.inputs), C = static_cast<std::uint32_t>(scratch.form.outputs);
-  const T share = B > 0 ? T(1) / static_cast<T>(B) : T(0);
-  const auto take = [&](std::size_t at, T sum) {
-    T g = sum * share;
-    T& y = scratch.y[at];
-    if (regulariser.l2 != 0 || regulariser.nonconvex != 0) g += static_cast<T>(regulariser.derivative(static_cast<double>(y)));
-    y = step.taken(at, g, y, v == nullptr ? nullptr : v + at);
-  };
+  const TakeStep<T> take{scratch, step, regulariser, B > 0 ? T(1) / static_cast<T>(B) : T(0), v};
   for (std::uint32_t from = 0; from < C; from += kClasses) {
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
-    for (std::uint32_t first = threadIdx.x; first < D; first += kOwn * kThreads) {
-      using Row = Features<T, kPixels>;
-      const auto feature = [&](unsigned i) { return first + i * kThreads; };
-      const auto some = [&](unsigned i) { return feature(i) < D ? feature(i) : first; };
-      Shade<T, kPixels> shade[kOwn];
-      FL_UNROLL
-      for (unsigned i = 0; i < kOwn; ++i) shade[i] = Shade<T, kPixels>(data, some(i));
-      T g[kOwn][kClasses] = {};
-      typename Row::Entry next[kOwn];
-      const auto load = [&](std::uint32_t b) {
-        const Row row(data, scratch.row[b < B ? b : B - 1]);
-        FL_UNROLL
-        for (unsigned i = 0; i < kOwn; ++i) next[i] = row.entry[some(i)];
-      };
-      if (B > 0) load(0);
-      for_classes<kClasses>(classes, [&](auto is_one) {
-        for (std::uint32_t b = 0; b < B; ++b) {
-          T x[kOwn];
-          FL_UNROLL
-          for (unsigned i = 0; i < kOwn; ++i) x[i] = shade[i].of(next[i]);
-          load(b + 1);
-          const T* d = scratch.d + std::size_t{b} * C + from;
-          FL_UNROLL
-          for (unsigned c = 0; c < kClasses; ++c)
-            if (is_one(c)) {
-              const T slope = d[c];
-              FL_UNROLL
-              for (unsigned i = 0; i < kOwn; ++i) g[i][c] = fma(slope, x[i], g[i][c]);
-            }
-        }
-      });
-      FL_NO_UNROLL
-      for (unsigned own = 0; own < kOwn && feature(own) < D; ++own) {
-        T found[kClasses] = {};
-        FL_UNROLL
-        for (unsigned i = 0; i < kOwn; ++i) FL_UNROLL
-        for (unsigned c = 0; c < kClasses; ++c)
-          if (i == own) found[c] = g[i][c];
-        FL_UNROLL
-        for (unsigned c = 0; c < kClasses; ++c)
-          if (c < classes) take(std::size_t{from + c} * D + feature(own), found[c]);
-      }
-    }
+    for (std::uint32_t first = threadIdx.x; first < D; first += kFeaturesAtOnce<T> * kThreads)
+      move_features<T, kClasses, kPixels>(scratch, data, B, from, classes, first, take);
   }
   if (!scratch.form.bias) return;
   for (std::uint32_t c = threadIdx.x; c < C; c += kThreads) {

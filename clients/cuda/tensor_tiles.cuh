@@ -32,106 +32,120 @@ inline constexpr unsigned kTensorThreads = kRows* kTensorCols / (kWarpTile * kWa
 template <unsigned kRows>
 inline constexpr unsigned kTensorBlocks = kRows >= 64 ? 2 : 3;
 
+// A warp's kWarpTile x kWarpTile of a tile of kRows x kTensorCols, in the registers of its lanes.
+template <class How, unsigned kRows>
+struct WarpEntries {
+  using Stored = typename How::Stored;
+  using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, kFragment, kFragment, How::kDeep, float>;
+  template <class Layout>
+  using Left = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, kFragment, kFragment, How::kDeep, typename How::Number, Layout>;
+  template <class Layout>
+  using Right = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, kFragment, kFragment, How::kDeep, typename How::Number, Layout>;
+  static constexpr unsigned kPad = 32 / sizeof(Stored), kParts = kWarpTile / kFragment, kResultWidth = kWarpTile + 4;
+  using TileA = Stored[kDepth][kRows + kPad];
+  using TileB = Stored[kDepth][kTensorCols + kPad];
+  using Found = float[kWarpTile * kResultWidth];
+  Sum sum[kParts][kParts], total[kParts][kParts];
+  unsigned row, col;  // where they begin
+
+  __device__ __forceinline__ WarpEntries(unsigned own_row, unsigned own_col) : row(own_row), col(own_col) {
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) {
+      nvcuda::wmma::fill_fragment(sum[i][j], 0.0f);
+      nvcuda::wmma::fill_fragment(total[i][j], 0.0f);
+    }
+  }
+  __device__ __forceinline__ void add_products(const TileA& a, const TileB& b) {
+    FL_UNROLL
+    for (unsigned e = 0; e < kDepth; e += How::kDeep) {
+      Left<nvcuda::wmma::col_major> left[kParts];
+      Right<nvcuda::wmma::row_major> right[kParts];
+      FL_UNROLL
+      for (unsigned i = 0; i < kParts; ++i) nvcuda::wmma::load_matrix_sync(left[i], &a[e][row + i * kFragment], kRows + kPad);
+      FL_UNROLL
+      for (unsigned j = 0; j < kParts; ++j) nvcuda::wmma::load_matrix_sync(right[j], &b[e][col + j * kFragment], kTensorCols + kPad);
+      FL_UNROLL
+      for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+      for (unsigned j = 0; j < kParts; ++j) nvcuda::wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
+    }
+  }
+  __device__ __forceinline__ void add_up(unsigned i, unsigned j) {
+    FL_UNROLL
+    for (int t = 0; t < Sum::num_elements; ++t) total[i][j].x[t] += sum[i][j].x[t];
+  }
+  __device__ __forceinline__ void end_part() {
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) {
+      add_up(i, j);
+      nvcuda::wmma::fill_fragment(sum[i][j], 0.0f);
+    }
+  }
+  // Brings the totals to shared memory, row by row.
+  __device__ __forceinline__ void put(Found& found) {
+    FL_UNROLL
+    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
+    for (unsigned j = 0; j < kParts; ++j) {
+      add_up(i, j);
+      nvcuda::wmma::store_matrix_sync(&found[i * kFragment * kResultWidth + j * kFragment], total[i][j], kResultWidth,
+                                      nvcuda::wmma::mem_row_major);
+    }
+    __syncwarp();
+  }
+  // A lane stores a column of what put() has brought there.
+  template <class Store>
+  __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape, const Found& found,
+                                           unsigned lane) const {
+    constexpr unsigned kStored = Store::kReads ? 8 : 4;  // rows at a time, as registers allow
+    const std::uint32_t c = place.col + col + lane;
+    FL_NO_UNROLL
+    for (unsigned first = 0; first < kWarpTile; first += kStored) {
+      const std::uint32_t r = place.row + row + first;
+      typename Store::Before before[kStored];
+      FL_UNROLL
+      for (unsigned s = 0; s < kStored; ++s)
+        if (r + s < shape.m && c < shape.n) before[s] = store.before(place.k, r + s, c);
+      FL_UNROLL
+      for (unsigned s = 0; s < kStored; ++s)
+        if (r + s < shape.m && c < shape.n) store(place.k, r + s, c, found[(first + s) * kResultWidth + lane], before[s]);
+    }
+  }
+};
+
 template <class How, unsigned kRows, class A, class B, class Store>
 __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
     multiply_on_tensor_cores(ProductShape shape, A a_operand, B b_operand, Store store) {
-  namespace wmma = nvcuda::wmma;
-  using Stored = typename How::Stored;
-  constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kPad = 32 / sizeof(Stored), kWarpsAcross = kTensorCols / kWarpTile;
-  constexpr unsigned kParts = kWarpTile / kFragment, kResultWidth = kWarpTile + 4;
+  constexpr unsigned kOwnThreads = kTensorThreads<kRows>, kWarpsAcross = kTensorCols / kWarpTile;
+  using Own = WarpEntries<How, kRows>;
   using CarryA = Carrier<float, A, kRows, kOwnThreads>;
   using CarryB = Carrier<float, B, kTensorCols, kOwnThreads>;
   // The tiles' room is that of what warps have found, when these are done.
   union Room {
     struct {
-      Stored a[kDepth][kRows + kPad], b[kDepth][kTensorCols + kPad];
+      typename Own::TileA a;
+      typename Own::TileB b;
     } tiles;
-    float found[kOwnThreads / kWarp][kWarpTile * kResultWidth];
+    typename Own::Found found[kOwnThreads / kWarp];
   };
   __shared__ __align__(32) Room room;
-  auto& a = room.tiles.a;
-  auto& b = room.tiles.b;
   __shared__ typename CarryA::Table table_a;
   __shared__ typename CarryB::Table table_b;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const unsigned own_row = warp / kWarpsAcross * kWarpTile, own_col = warp % kWarpsAcross * kWarpTile;
   const auto rounded = [](float x) { return How::rounded(x); };
   for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kTensorCols); number += gridDim.x) {
     const TilePosition place(shape, kRows, kTensorCols, number);
     CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
     CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
-    if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
-      carry_a.find_depths(place.begin);
-      carry_b.find_depths(place.begin);
-      __syncthreads();
-    }
-    using Sum = wmma::fragment<wmma::accumulator, kFragment, kFragment, How::kDeep, float>;
-    Sum sum[kParts][kParts], total[kParts][kParts];
-    FL_UNROLL
-    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kParts; ++j) {
-      wmma::fill_fragment(sum[i][j], 0.0f);
-      wmma::fill_fragment(total[i][j], 0.0f);
-    }
-    const auto add_up = [&](unsigned i, unsigned j) {
-      FL_UNROLL
-      for (int t = 0; t < Sum::num_elements; ++t) total[i][j].x[t] += sum[i][j].x[t];
-    };
-    carry_a.load(place.begin, place.end);
-    carry_b.load(place.begin, place.end);
-    for (std::uint32_t base = place.begin; base < place.end; base += kDepth) {
-      carry_a.put(a, rounded);
-      carry_b.put(b, rounded);
-      carry_a.find_depths(base + kDepth);
-      carry_b.find_depths(base + kDepth);
-      __syncthreads();
-      if (base + kDepth < place.end) {
-        carry_a.load(base + kDepth, place.end);
-        carry_b.load(base + kDepth, place.end);
-      }
+    Own own(warp / kWarpsAcross * kWarpTile, warp % kWarpsAcross * kWarpTile);
+    for_depths(place, carry_a, carry_b, room.tiles.a, room.tiles.b, rounded, [&](std::uint32_t base) {
       __syncwarp();  // lanes that loaded less are ahead, and a warp multiplies together
-      FL_UNROLL
-      for (unsigned e = 0; e < kDepth; e += How::kDeep) {
-        wmma::fragment<wmma::matrix_a, kFragment, kFragment, How::kDeep, typename How::Number, wmma::col_major> left[kParts];
-        wmma::fragment<wmma::matrix_b, kFragment, kFragment, How::kDeep, typename How::Number, wmma::row_major> right[kParts];
-        FL_UNROLL
-        for (unsigned i = 0; i < kParts; ++i) wmma::load_matrix_sync(left[i], &a[e][own_row + i * kFragment], kRows + kPad);
-        FL_UNROLL
-        for (unsigned j = 0; j < kParts; ++j) wmma::load_matrix_sync(right[j], &b[e][own_col + j * kFragment], kTensorCols + kPad);
-        FL_UNROLL
-        for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-        for (unsigned j = 0; j < kParts; ++j) wmma::mma_sync(sum[i][j], left[i], right[j], sum[i][j]);
-      }
+      own.add_products(room.tiles.a, room.tiles.b);
       __syncthreads();
-      if ((base + kDepth) % kPart != 0) continue;
-      FL_UNROLL
-      for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-      for (unsigned j = 0; j < kParts; ++j) {
-        add_up(i, j);
-        wmma::fill_fragment(sum[i][j], 0.0f);
-      }
-    }
-    FL_UNROLL
-    for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kParts; ++j) {
-      add_up(i, j);
-      wmma::store_matrix_sync(&room.found[warp][i * kFragment * kResultWidth + j * kFragment], total[i][j], kResultWidth,
-                              wmma::mem_row_major);
-    }
-    __syncwarp();
-    constexpr unsigned kStored = Store::kReads ? 8 : 4;  // rows at a time, as registers allow
-    const std::uint32_t c = place.col + own_col + lane;
-    FL_NO_UNROLL
-    for (unsigned first = 0; first < kWarpTile; first += kStored) {
-      const std::uint32_t row = place.row + own_row + first;
-      typename Store::Before before[kStored];
-      FL_UNROLL
-      for (unsigned s = 0; s < kStored; ++s)
-        if (row + s < shape.m && c < shape.n) before[s] = store.before(place.k, row + s, c);
-      FL_UNROLL
-      for (unsigned s = 0; s < kStored; ++s)
-        if (row + s < shape.m && c < shape.n) store(place.k, row + s, c, room.found[warp][(first + s) * kResultWidth + lane], before[s]);
-    }
+      if ((base + kDepth) % kPart == 0) own.end_part();
+    });
+    own.put(room.found[warp]);
+    own.store_to(store, place, shape, room.found[warp], lane);
     __syncthreads();
   }
 }

@@ -121,62 +121,37 @@ inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 3
                                           : kRows >= 64               ? 4
                                                                       : 5;
 
-// A tile of kRows x kCols; each thread has kRows / kDown rows that lie side by side and kCols / kAcross columns.
-template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
-  constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
+// A thread's entries of a tile of kRows x kCols: kRows / kDown rows that lie side by side and kCols / kAcross columns.
+template <class T, unsigned kRows, unsigned kCols>
+struct OwnEntries {
+  static constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
   // Columns of a thread that lie side by side. One: neighbouring threads write neighbours. Two, where threads have so few rows that they
   // would wait for shared memory: it is read in pairs.
-  constexpr unsigned kRun = kRows >= 64 ? 1 : 2;
-  using CarryA = Carrier<T, A, kRows, kThreads>;
-  using CarryB = Carrier<T, B, kCols, kThreads>;
-  __shared__ __align__(16) T a[kDepth][kRows + kPad], b[kDepth][kCols + kPad];
-  __shared__ typename CarryA::Table table_a;
-  __shared__ typename CarryB::Table table_b;
-  const unsigned x = threadIdx.x % kAcross, y = threadIdx.x / kAcross;
-  const auto own_row = [&](unsigned i) { return y * kOwnRows + i; };
-  const auto own_col = [&](unsigned j) { return j / kRun * kAcross * kRun + x * kRun + j % kRun; };
-  const auto as_it_is = [](T number) { return number; };
-  for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
-    const TilePosition place(shape, kRows, kCols, number);
-    CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
-    CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
-    if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
-      carry_a.find_depths(place.begin);
-      carry_b.find_depths(place.begin);
-      __syncthreads();
-    }
-    T total[kOwnRows][kOwnCols] = {}, sum[kOwnRows][kOwnCols] = {};
-    carry_a.load(place.begin, place.end);
-    carry_b.load(place.begin, place.end);
-    for (std::uint32_t base = place.begin; base < place.end; base += kDepth) {
-      carry_a.put(a, as_it_is);
-      carry_b.put(b, as_it_is);
-      carry_a.find_depths(base + kDepth);
-      carry_b.find_depths(base + kDepth);
-      __syncthreads();
-      if (base + kDepth < place.end) {
-        carry_a.load(base + kDepth, place.end);
-        carry_b.load(base + kDepth, place.end);
-      }
-      FL_UNROLL
-      for (unsigned e = 0; e < kDepth; ++e) {
-        FL_UNROLL
-        for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-        for (unsigned j = 0; j < kOwnCols; ++j) sum[i][j] = fma(a[e][own_row(i)], b[e][own_col(j)], sum[i][j]);
-      }
-      __syncthreads();
-      if ((base + kDepth) % kPart != 0) continue;
+  static constexpr unsigned kRun = kRows >= 64 ? 1 : 2;
+  using TileA = T[kDepth][kRows + kPad];
+  using TileB = T[kDepth][kCols + kPad];
+  T total[kOwnRows][kOwnCols] = {}, sum[kOwnRows][kOwnCols] = {};
+
+  [[nodiscard]] static __device__ unsigned row(unsigned i) { return threadIdx.x / kAcross * kOwnRows + i; }
+  [[nodiscard]] static __device__ unsigned col(unsigned j) { return j / kRun * kAcross * kRun + threadIdx.x % kAcross * kRun + j % kRun; }
+  __device__ __forceinline__ void add_products(const TileA& a, const TileB& b) {
+    FL_UNROLL
+    for (unsigned e = 0; e < kDepth; ++e) {
       FL_UNROLL
       for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-      for (unsigned j = 0; j < kOwnCols; ++j) {
-        total[i][j] += sum[i][j];
-        sum[i][j] = T(0);
-      }
+      for (unsigned j = 0; j < kOwnCols; ++j) sum[i][j] = fma(a[e][row(i)], b[e][col(j)], sum[i][j]);
     }
+  }
+  __device__ __forceinline__ void end_part() {
     FL_UNROLL
     for (unsigned i = 0; i < kOwnRows; ++i) FL_UNROLL
-    for (unsigned j = 0; j < kOwnCols; ++j) total[i][j] += sum[i][j];
+    for (unsigned j = 0; j < kOwnCols; ++j) {
+      total[i][j] += sum[i][j];
+      sum[i][j] = T(0);
+    }
+  }
+  template <class Store>
+  __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape) const {
     constexpr unsigned kStored = Store::kReads && sizeof(T) < sizeof(double) ? 2 : 1;  // rows at a time, as registers allow
     FL_NO_UNROLL
     for (unsigned first = 0; first < kOwnRows; first += kStored) {
@@ -190,13 +165,65 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(Pr
         FL_UNROLL
         for (unsigned i = 0; i < kStored; ++i) FL_UNROLL
         for (unsigned j = 0; j < kOwnCols; ++j) {
-          const std::uint32_t r = place.row + own_row(first + i), c = place.col + own_col(j);
+          const std::uint32_t r = place.row + row(first + i), c = place.col + col(j);
           if (r < shape.m && c < shape.n) use(i, j, r, c);
         }
       };
       for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { before[i][j] = store.before(place.k, r, c); });
       for_own([&](unsigned i, unsigned j, std::uint32_t r, std::uint32_t c) { store(place.k, r, c, found[i][j], before[i][j]); });
     }
+  }
+};
+
+// The two carriers of a tile, which bring the depths of `place` to a and b in shared memory: use(base) is called when those from `base` on
+// are there, and the next ones are on their way.
+template <class CarryA, class CarryB, class TileA, class TileB, class Rounded, class Use>
+__device__ __forceinline__ void for_depths(const TilePosition& place, CarryA& carry_a, CarryB& carry_b, TileA& a, TileB& b,
+                                           const Rounded& rounded, const Use& use) {
+  if constexpr (CarryA::kHasTable || CarryB::kHasTable) {
+    carry_a.find_depths(place.begin);
+    carry_b.find_depths(place.begin);
+    __syncthreads();
+  }
+  carry_a.load(place.begin, place.end);
+  carry_b.load(place.begin, place.end);
+  for (std::uint32_t base = place.begin; base < place.end; base += kDepth) {
+    carry_a.put(a, rounded);
+    carry_b.put(b, rounded);
+    carry_a.find_depths(base + kDepth);
+    carry_b.find_depths(base + kDepth);
+    __syncthreads();
+    if (base + kDepth < place.end) {
+      carry_a.load(base + kDepth, place.end);
+      carry_b.load(base + kDepth, place.end);
+    }
+    use(base);
+  }
+}
+
+// A tile of kRows x kCols.
+template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
+  using Own = OwnEntries<T, kRows, kCols>;
+  using CarryA = Carrier<T, A, kRows, kThreads>;
+  using CarryB = Carrier<T, B, kCols, kThreads>;
+  __shared__ __align__(16) typename Own::TileA a;
+  __shared__ __align__(16) typename Own::TileB b;
+  __shared__ typename CarryA::Table table_a;
+  __shared__ typename CarryB::Table table_b;
+  const auto as_it_is = [](T number) { return number; };
+  for (std::size_t number = blockIdx.x; number < shape.tiles(kRows, kCols); number += gridDim.x) {
+    const TilePosition place(shape, kRows, kCols, number);
+    CarryA carry_a(a_operand, place.client, place.row, shape.m, table_a);
+    CarryB carry_b(b_operand, place.client, place.col, shape.n, table_b);
+    Own own;
+    for_depths(place, carry_a, carry_b, a, b, as_it_is, [&](std::uint32_t base) {
+      own.add_products(a, b);
+      __syncthreads();
+      if ((base + kDepth) % kPart == 0) own.end_part();
+    });
+    own.end_part();
+    own.store_to(store, place, shape);
   }
 }
 

@@ -163,9 +163,9 @@ class Training final : public DeviceTraining<T> {
     if (form_.takes_whole_minibatches) check_entries(batches.largest());
     Workspace::Frame frame(*exec.workspace);
     TrainingBlock there{&round, &block, &batches};
-    std::vector<T> ordered(rate_.empty() ? 0 : round.P());
-    if (!rate_.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), round.reference.data(), ordered.data());
-    there.w = upload(exec, std::span<const T>(rate_.empty() ? round.reference.data() : ordered.data(), round.P()), frame);
+    std::vector<T> ordered(places_.rate.empty() ? 0 : round.P());
+    if (!places_.rate.empty()) put_in_order_of_layers<T>(form_.statistics, round.P(), round.reference.data(), ordered.data());
+    there.w = upload(exec, std::span<const T>(places_.rate.empty() ? round.reference.data() : ordered.data(), round.P()), frame);
     const T gamma = static_cast<T>(round.order.step_size);
     there.gamma = upload(exec, std::span<const T>(&gamma, 1), frame);
     there.place = upload(exec, std::span<const std::uint32_t>(batches.place), frame);
@@ -180,7 +180,7 @@ class Training final : public DeviceTraining<T> {
     ::fl::copy_bytes(refused.data(), Device::cpu, there.refused, Device::cuda, block.K, exec.stream);
   }
 
-  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + rate_.size() * sizeof(T); }
+  [[nodiscard]] std::size_t size_bytes() const override { return examples_.size_bytes() + places_.rate.size() * sizeof(T); }
   [[nodiscard]] std::size_t room_bytes(std::size_t clients) const override {
     const std::size_t each = bytes_per_client(most_rows(oracle_));
     const std::size_t examples = std::min(most_rows(oracle_), piece_rows_) * examples_.per_row();
@@ -188,6 +188,12 @@ class Training final : public DeviceTraining<T> {
   }
 
  private:
+  // Of running statistics; empty where there are none.
+  struct StatisticPlaces {
+    Buffer<T> rate;                                // [P] Layer::statistic_rate of each parameter, in the layers' order
+    Buffer<std::uint32_t> statistic_at, place_of;  // [S], [P] of PlacedStatistics
+  };
+
   void place_statistics() {
     std::vector<T> rate(form_.size);
     std::vector<std::uint32_t> at, place_of(form_.size), layers(form_.size);
@@ -200,13 +206,13 @@ class Training final : public DeviceTraining<T> {
     std::vector<std::uint32_t> first(form_.size);
     put_weights_first<std::uint32_t>(form_.statistics, form_.size, layers.data(), first.data());
     for (std::uint32_t place = 0; place < first.size(); ++place) place_of[first[place]] = place;
-    keep(rate_, std::span<const T>(rate));
-    keep(statistic_at_, std::span<const std::uint32_t>(at));
-    keep(place_of_, std::span<const std::uint32_t>(place_of));
+    keep(places_.rate, std::span<const T>(rate));
+    keep(places_.statistic_at, std::span<const std::uint32_t>(at));
+    keep(places_.place_of, std::span<const std::uint32_t>(place_of));
   }
   [[nodiscard]] PlacedStatistics<T> statistics() const {
-    if (rate_.empty()) return {};
-    return {statistic_at_.data(), place_of_.data(), rate_.data(), statistic_at_.size()};
+    if (places_.rate.empty()) return {};
+    return {places_.statistic_at.data(), places_.place_of.data(), places_.rate.data(), places_.statistic_at.size()};
   }
   void check_entries(std::size_t rows) const {
     if (rows * examples_.per_row() * network_.widest() < kMostEntries) return;
@@ -440,7 +446,7 @@ class Training final : public DeviceTraining<T> {
     network_.backward(pass, y, tape, by_weights);
   }
 
-  [[nodiscard]] const T* rate() const { return rate_.empty() ? nullptr : rate_.data(); }
+  [[nodiscard]] const T* rate() const { return places_.rate.empty() ? nullptr : places_.rate.data(); }
 
   Descent descent_;
   NetworkForm form_;
@@ -449,8 +455,7 @@ class Training final : public DeviceTraining<T> {
   const GradientOracle<T>& oracle_;
   MatrixProducts products_;
   std::size_t piece_rows_;  // of a client in one piece; longer minibatches are added up
-  Buffer<T> rate_;          // [P] Layer::statistic_rate of each parameter, in the layers' order; empty where there are none
-  Buffer<std::uint32_t> statistic_at_, place_of_;  // [S], [P] of PlacedStatistics
+  StatisticPlaces places_;
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};

@@ -41,7 +41,7 @@ class LinearModel : public Model<T>, public SecondOrder {
     if (data.num_rows == 0 || data.num_features == 0) throw ConfigError("data set \"" + data.name + "\" has no rows or no features");
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
-    data_ = &data;
+    this->data_ = &data;
   }
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;
@@ -51,8 +51,7 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   void initial(std::uint64_t, T* x) const override { std::fill_n(x, shape_.size(), T{}); }
   [[nodiscard]] const SecondOrder* second_order() const override { return this; }
-  [[nodiscard]] const Dataset<T>* training_data() const override { return data_; }
-  [[nodiscard]] bool loss_is_convex() const override { return true; }
+  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = true}; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                 double* loss) const override {
@@ -100,8 +99,8 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   template <class F>
   auto with_rows(const F& f) const {
-    return self().with_link(*data_,
-                            [&](const auto& link) { return with_source(*data_, [&](const auto& source) { return f(source, link); }); });
+    return self().with_link(
+        *this->data_, [&](const auto& link) { return with_source(*this->data_, [&](const auto& source) { return f(source, link); }); });
   }
   template <class Source>
   [[nodiscard]] double* block(Workspace::Frame& frame, const Source&) const {
@@ -121,7 +120,6 @@ class LinearModel : public Model<T>, public SecondOrder {
   template <class Source>
   [[nodiscard]] Extremes gram_extremes(const Source& source, RowSet set) const;
 
-  const Dataset<T>* data_ = nullptr;
   LinearShape shape_;
 };
 

@@ -31,9 +31,9 @@ class SparseRows {
     [[nodiscard]] std::uint32_t length(int r) const { return offset[r + 1] - offset[r]; }
   };
   explicit SparseRows(const Dataset<V>& data)
-      : begin_(data.row_begin.data()),
-        column_(data.column.data()),
-        value_(data.value.empty() ? nullptr : data.value.data()),
+      : begin_(data.sparse.row_begin.data()),
+        column_(data.sparse.column.data()),
+        value_(data.sparse.value.empty() ? nullptr : data.sparse.value.data()),
         D_(data.num_features) {}
 
   // Rows that come next are of no interest here: the processor foresees short rows by itself.

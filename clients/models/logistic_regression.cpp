@@ -56,10 +56,10 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
  private:
   [[nodiscard]] double norm_sq_of(std::uint32_t row) const {
     const Dataset<T>& data = *this->training_data();
-    const std::size_t begin = data.is_sparse ? data.row_begin.data()[row] : 0;
-    const std::size_t count = data.is_sparse ? data.row_begin.data()[row + 1] - begin : data.num_features;
-    if (data.is_sparse && data.value.empty()) return static_cast<double>(count);
-    const T* entries = data.is_sparse ? data.value.data() + begin : data.dense_row(row);
+    const std::size_t begin = data.is_sparse ? data.sparse.row_begin.data()[row] : 0;
+    const std::size_t count = data.is_sparse ? data.sparse.row_begin.data()[row + 1] - begin : data.num_features;
+    if (data.is_sparse && data.sparse.value.empty()) return static_cast<double>(count);
+    const T* entries = data.is_sparse ? data.sparse.value.data() + begin : data.dense_row(row);
     double sum = 0;
     for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(entries[j]) * static_cast<double>(entries[j]);
     return sum;

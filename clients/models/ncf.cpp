@@ -38,16 +38,18 @@ template <class T>
 class Ncf final : public nn::NeuralModel<T> {
  public:
   explicit Ncf(const NcfOptions& o)
-      : nn::NeuralModel<T>(layers_of(o), nn::Loss::logistic), negatives_(static_cast<std::size_t>(o.negatives)) {}
+      : nn::NeuralModel<T>(layers_of(o), nn::Loss::logistic), negatives_(static_cast<std::size_t>(o.negatives)) {
+    this->set_examples_per_row(1 + negatives_);
+  }
 
   void bind(const Dataset<T>& data) override {
-    if (data.num_users == 0 || data.num_features != 2)
+    if (data.vocabulary.num_users == 0 || data.num_features != 2)
       throw key_error("model.kind", "ncf learns from ratings of items by users; data set \"" + data.name + "\" has none");
     if (data.target.empty())
       throw key_error("model.kind", "ncf takes every rating as one observation: set data.labels = \"target\", classes are not predicted");
-    met_ = Interactions(data.num_users, data.num_items());
+    met_ = Interactions(data.vocabulary.num_users, data.num_items());
     met_.add(data);
-    for (std::size_t user = 0; user < data.num_users; ++user)
+    for (std::size_t user = 0; user < data.vocabulary.num_users; ++user)
       if (met_.num_unmet(user) < 2)
         throw ConfigError("data set \"" + data.name + "\": user " + std::to_string(user) +
                           " has met all items but one or none; ncf needs others to draw from");
@@ -64,8 +66,6 @@ class Ncf final : public nn::NeuralModel<T> {
   }
 
  protected:
-  [[nodiscard]] std::size_t examples_per_row() const override { return 1 + negatives_; }
-
   void make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random, std::size_t first, T* in,
                      double* target) const override {
     for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -40,7 +40,7 @@ class QuadraticModel final : public Model<T>, public SecondOrder, public Bounded
   }
   [[nodiscard]] LayerTable layers() const override { return {{{"x", 0, d_, 1}}}; }
   void initial(std::uint64_t, T* x) const override { std::fill_n(x, d_, T{}); }
-  [[nodiscard]] bool loss_is_convex() const override { return convex_; }
+  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = convex_}; }
   [[nodiscard]] const SecondOrder* second_order() const override { return this; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,

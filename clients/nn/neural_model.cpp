@@ -31,8 +31,8 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
     if (number > 0) names[word] = static_cast<std::int64_t>(number);
   };
   name("classes", data.num_classes);
-  name("vocabulary", data.vocabulary);
-  name("users", data.num_users);
+  name("vocabulary", data.vocabulary.size);
+  name("users", data.vocabulary.num_users);
   name("items", data.num_items());
   if (loss_ == Loss::softmax_cross_entropy && data.num_classes < 2)
     refuse("has " + std::to_string(data.num_classes) + " classes; softmax cross-entropy needs at least two");
@@ -40,7 +40,7 @@ void NeuralModel<T>::bind(const Dataset<T>& data) {
   if (loss_ != Loss::softmax_cross_entropy && !has_targets) refuse("has no targets (data.labels = \"target\")");
   if (loss_ != Loss::softmax_cross_entropy && data.labels_per_row() > 1)
     refuse("has a label at every position, which softmax cross-entropy alone takes");
-  if (data.vocabulary > 0 && data.num_users == 0 && reads_numbers(texts_))
+  if (data.vocabulary.size > 0 && data.vocabulary.num_users == 0 && reads_numbers(texts_))
     throw key_error(key_, "data set \"" + data.name + "\" is text, whose features are the numbers of characters or words; \"" +
                               texts_.front() +
                               "\" would take them for quantities: begin with \"embedding(vocabulary, 8)\", or use kind = \"char_lstm\"");
@@ -93,7 +93,7 @@ void NeuralModel<T>::initial(std::uint64_t seed, T* x) const {
 
 template <class T>
 std::size_t NeuralModel<T>::piece_size() const {
-  return std::clamp(kPieceEntries / (network_.largest() * examples_per_row()), kLeastPiece, kLargestPiece);
+  return std::clamp(kPieceEntries / (network_.largest() * examples_per_row_), kLeastPiece, kLargestPiece);
 }
 
 template <class T>
@@ -103,13 +103,14 @@ std::size_t NeuralModel<T>::gradient_piece(std::size_t rows, bool is_full) const
 
 template <class T>
 std::size_t NeuralModel<T>::least_rows() const {
-  const std::size_t E = examples_per_row();
+  const std::size_t E = examples_per_row_;
   return (network_.least_examples() + E - 1) / E;
 }
 
 template <class T>
-std::uint64_t NeuralModel<T>::gradient_bytes(std::size_t rows) const {
-  return std::uint64_t{network_.room_size(gradient_piece(rows, false) * examples_per_row())} * sizeof(T);
+MinibatchNeeds NeuralModel<T>::minibatch_needs(std::size_t rows) const {
+  const std::size_t examples = gradient_piece(rows, false) * examples_per_row_;
+  return {least_rows(), takes_whole_minibatches(), std::uint64_t{network_.room_size(examples)} * sizeof(T)};
 }
 
 template <class T>
@@ -133,14 +134,14 @@ void NeuralModel<T>::make_examples(const Dataset<T>& data, std::span<const std::
 
 template <class T>
 double* NeuralModel<T>::room_for_targets(Workspace::Frame& frame, std::size_t rows) const {
-  return loss_ == Loss::softmax_cross_entropy ? nullptr : frame.take<double>(rows * examples_per_row());
+  return loss_ == Loss::softmax_cross_entropy ? nullptr : frame.take<double>(rows * examples_per_row_);
 }
 
 template <class T>
 double NeuralModel<T>::loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target,
                                const T* z, double scale, T* d_z, std::uint64_t* correct) const {
   if (loss_ != Loss::softmax_cross_entropy) {
-    const std::size_t E = examples_per_row(), B = rows.size() * E;
+    const std::size_t E = examples_per_row_, B = rows.size() * E;
     const double share = 1 / static_cast<double>(E);
     return share * (loss_ == Loss::squared_error ? squared_error(B, network_.output().size(), z, target, scale * share, d_z)
                                                  : logistic(B, z, target, scale * share, d_z, correct));
@@ -158,7 +159,7 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
   check_rows(rows.size());
   Workspace::Frame frame(*exec.workspace);
   const std::size_t most = gradient_piece(rows.size(), random == nullptr);
-  const std::size_t E = examples_per_row();
+  const std::size_t E = examples_per_row_;
   const Tape<T> tape = network_.open(frame, most * E);
   const double scale = rows.empty() ? 0 : 1 / static_cast<double>(rows.size());
   double total = 0;
@@ -243,7 +244,7 @@ double NeuralModel<T>::loss_sum(const Exec& exec, const T* x, const Dataset<T>& 
                                 std::uint64_t* correct) const {
   if (correct != nullptr) *correct = 0;
   double total = 0;
-  const std::size_t E = examples_per_row();
+  const std::size_t E = examples_per_row_;
   Workspace::Frame outer(*exec.workspace);
   const T* w = in_order_of_layers(outer, x);
   for_each_piece(exec, data, rows, E, [&](Workspace::Frame& frame, std::size_t, std::span<const std::uint32_t> piece, const Tape<T>& tape) {

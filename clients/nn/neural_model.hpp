@@ -35,15 +35,9 @@ class FL_API NeuralModel : public Model<T> {
   void bind(const Dataset<T>& data) override;
   [[nodiscard]] LayerTable layers() const override { return weights_first(network_.tensors()); }
   void initial(std::uint64_t seed, T* x) const override;
-  [[nodiscard]] bool starts_at_random() const override { return true; }
-  [[nodiscard]] const Dataset<T>* training_data() const override { return data_; }
-  [[nodiscard]] std::optional<NetworkForm> as_form() const override { return examples_per_row() == 1 ? form_of_layers() : std::nullopt; }
-  [[nodiscard]] std::size_t least_rows() const override;
-  [[nodiscard]] bool takes_whole_minibatches() const override { return !statistics_.empty(); }
-  [[nodiscard]] std::uint64_t gradient_bytes(std::size_t rows) const override;
-  [[nodiscard]] bool takes_pixels() const override { return true; }
-  [[nodiscard]] bool takes_tokens() const override { return true; }
-  [[nodiscard]] bool loss_is_convex() const override { return false; }
+  [[nodiscard]] ModelTraits traits() const override { return {.starts_at_random = true, .takes_pixels = true, .takes_tokens = true}; }
+  [[nodiscard]] std::optional<NetworkForm> as_form() const override { return examples_per_row_ == 1 ? form_of_layers() : std::nullopt; }
+  [[nodiscard]] MinibatchNeeds minibatch_needs(std::size_t rows) const override;
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                 double* loss) const override;
@@ -59,8 +53,8 @@ class FL_API NeuralModel : public Model<T> {
   [[nodiscard]] std::optional<NetworkForm> form_of_layers() const;
   // Other layers than those of the constructor, before NeuralModel::bind: where they depend on the data.
   void set_layers(std::vector<std::string> layers) { texts_ = std::move(layers); }
-  // How many examples stand for a row.
-  [[nodiscard]] virtual std::size_t examples_per_row() const { return 1; }
+  // How many examples stand for a row: 1 unless make_examples() makes others.
+  void set_examples_per_row(std::size_t examples) { examples_per_row_ = examples; }
   // The examples of `rows`: in [rows,examples,n] and, unless null, what the loss compares them with, target [rows,examples]. Without random
   // numbers they follow from the rows alone; with those of a minibatch, `first` is the place of rows[0] in it.
   virtual void make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random, std::size_t first,
@@ -85,13 +79,16 @@ class FL_API NeuralModel : public Model<T> {
   [[nodiscard]] std::size_t piece_size() const;
   // Rows of a gradient that are computed at once.
   [[nodiscard]] std::size_t gradient_piece(std::size_t rows, bool is_full) const;
+  [[nodiscard]] bool takes_whole_minibatches() const { return !statistics_.empty(); }
+  [[nodiscard]] std::size_t least_rows() const;
   void check_rows(std::size_t rows) const;
   [[nodiscard]] double* room_for_targets(Workspace::Frame& frame, std::size_t rows) const;
 
   std::vector<std::string> texts_;
   Loss loss_;
   std::string key_;
-  const Dataset<T>* data_ = nullptr;
+  using Model<T>::data_;
+  std::size_t examples_per_row_ = 1;
   Network<T> network_;
   std::vector<Statistic> statistics_;  // in the layers' order
 };

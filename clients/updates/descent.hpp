@@ -34,10 +34,7 @@ class StepwiseUpdate : public LocalUpdate<T> {
  public:
   explicit StepwiseUpdate(MethodOptions options) : options_(std::move(options)) {}
 
-  [[nodiscard]] const SamplingOptions& sampling() const final { return options_; }
-  [[nodiscard]] const Expression& learning_rate() const final { return options_.learning_rate; }
-  [[nodiscard]] const Schedule& schedule() const final { return options_.schedule; }
-  [[nodiscard]] const LocalWork* work() const final { return &options_.work; }
+  [[nodiscard]] StepSettings step_settings() const final { return {options_, options_.learning_rate, options_.schedule, &options_.work}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
 
  protected:

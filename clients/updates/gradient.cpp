@@ -25,16 +25,13 @@ class GradientUpdate final : public LocalUpdate<T> {
  public:
   explicit GradientUpdate(GradientOptions options) : options_(std::move(options)) {}
 
-  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
-  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
-  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
+  [[nodiscard]] StepSettings step_settings() const override { return {options_, options_.learning_rate, options_.schedule}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient, Unit::step}; }
   [[nodiscard]] std::vector<SlotSpec> slots() const override {
     if (!subtracts()) return {};
     return {{.name = "gradient_at_optimum", .owner = SlotOwner::client}};
   }
-  [[nodiscard]] bool needs_optimum() const override { return subtracts(); }
-  [[nodiscard]] bool computes_anywhere() const override { return true; }
+  [[nodiscard]] LocalTraits traits() const override { return {.computes_anywhere = true, .needs_optimum = subtracts()}; }
   [[nodiscard]] std::string host_walks() const override {
     return subtracts() ? "subtracts the gradient at the optimum from every gradient" : "";
   }

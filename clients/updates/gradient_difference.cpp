@@ -19,8 +19,7 @@ class GradientDifference final : public LocalUpdate<T> {
  public:
   explicit GradientDifference(GradientDifferenceOptions options) : options_(std::move(options)) {}
 
-  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
-  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
+  [[nodiscard]] StepSettings step_settings() const override { return {options_, options_.learning_rate}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"marina"}; }
 

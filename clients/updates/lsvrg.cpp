@@ -29,9 +29,7 @@ class LsvrgUpdate final : public LocalUpdate<T> {
  public:
   explicit LsvrgUpdate(LsvrgOptions options) : options_(std::move(options)) {}
 
-  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
-  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
-  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
+  [[nodiscard]] StepSettings step_settings() const override { return {options_, options_.learning_rate, options_.schedule}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient, Unit::step}; }
   [[nodiscard]] std::vector<SlotSpec> slots() const override {
     return {{.name = "reference_point", .owner = SlotOwner::client}, {.name = "reference_gradient", .owner = SlotOwner::client}};

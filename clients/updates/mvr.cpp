@@ -27,9 +27,7 @@ class MvrUpdate final : public LocalUpdate<T> {
  public:
   explicit MvrUpdate(MvrOptions options) : options_(std::move(options)) {}
 
-  [[nodiscard]] const SamplingOptions& sampling() const override { return options_; }
-  [[nodiscard]] const Expression& learning_rate() const override { return options_.learning_rate; }
-  [[nodiscard]] const Schedule& schedule() const override { return options_.schedule; }
+  [[nodiscard]] StepSettings step_settings() const override { return {options_, options_.learning_rate, options_.schedule}; }
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
   [[nodiscard]] std::vector<std::string> needs_feedback() const override { return {"dasha"}; }
 

@@ -24,8 +24,7 @@ class SgdUpdate final : public StepwiseUpdate<T, SgdOptions> {
  public:
   using StepwiseUpdate<T, SgdOptions>::StepwiseUpdate;
 
-  [[nodiscard]] bool computes_anywhere() const override { return true; }
-  [[nodiscard]] bool can_normalise() const override { return true; }
+  [[nodiscard]] LocalTraits traits() const override { return {.computes_anywhere = true, .can_normalise = true}; }
   [[nodiscard]] std::optional<Descent> descent() const override {
     const SgdOptions& o = this->options_;
     return Descent{.moves = true, .work = o.work, .weight_decay = o.weight_decay, .momentum = o.momentum, .proximal_mu = o.proximal_mu};

@@ -18,14 +18,15 @@ double TheoryFacts::largest_weight() const { return weights.empty() ? 1 : *std::
 namespace theory {
 
 std::string unmet_by_the_round(const TheoryFacts& facts) {
-  if (!facts.full_participation) return "the theorem needs every client in every round: use participation.kind = \"full\"";
-  if (!facts.constant_step) return "the theorem needs a constant step size: use local.schedule = \"constant\" and no warm-up";
-  if (!facts.averages_by_weight)
+  if (!facts.round.full_participation) return "the theorem needs every client in every round: use participation.kind = \"full\"";
+  if (!facts.round.constant_step) return "the theorem needs a constant step size: use local.schedule = \"constant\" and no warm-up";
+  if (!facts.round.averages_by_weight)
     return "the theorem needs a server that averages with the weights of f: use server.average = \"weighted\", or model.weights = "
            "\"uniform\"";
-  if (!facts.plain_server)
+  if (!facts.round.plain_server)
     return "the theorem needs plain steps of the server: use server.kind = \"sgd\" with learning_rate = 1 and no momentum or weight decay";
-  if (!facts.exact_downlink) return "the theorem needs clients that receive the model as it is: use compressor.down.kind = \"identity\"";
+  if (!facts.round.exact_downlink)
+    return "the theorem needs clients that receive the model as it is: use compressor.down.kind = \"identity\"";
   return "";
 }
 

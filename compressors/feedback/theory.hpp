@@ -17,6 +17,15 @@
 
 namespace fl {
 
+// A round as theorems see it.
+struct FL_API RoundFacts {
+  bool full_participation = true;
+  bool constant_step = true;       // no schedule
+  bool averages_by_weight = true;  // the server's weights are those of f
+  bool plain_server = true;        // x <- x - gamma estimate
+  bool exact_downlink = true;
+};
+
 // A problem and a run as theorems see them. Smoothness constants include the regularisers.
 struct FL_API TheoryFacts {
   double L = 0;                     // of f
@@ -33,11 +42,7 @@ struct FL_API TheoryFacts {
   std::int64_t batch = 0;        // rows per gradient; 0 = all of them
   // Whether a bound on the variance of a minibatch's gradient is known that holds everywhere (A3 with M = 0).
   bool has_bounded_noise = true;
-  bool full_participation = true;
-  bool constant_step = true;       // no schedule
-  bool averages_by_weight = true;  // the server's weights are those of f
-  bool plain_server = true;        // x <- x - gamma estimate
-  bool exact_downlink = true;
+  RoundFacts round;
 
   [[nodiscard]] double L_max() const;
   [[nodiscard]] double L_quadratic_mean() const;  // sqrt(sum_i w_i L_i^2)

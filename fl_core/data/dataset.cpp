@@ -14,8 +14,8 @@ template <class T>
 struct PixelMap {
   explicit PixelMap(const Dataset<T>& data) : plane(data.num_features / channels_of(data)) {
     for (std::size_t c = 0; c < channels_of(data); ++c) {
-      const double mean = data.pixel_mean.empty() ? 0 : data.pixel_mean[c];
-      const double deviation = data.pixel_deviation.empty() ? 1 : data.pixel_deviation[c];
+      const double mean = data.images.mean.empty() ? 0 : data.images.mean[c];
+      const double deviation = data.images.deviation.empty() ? 1 : data.images.deviation[c];
       scale.push_back(static_cast<T>(1 / (255 * deviation)));
       shift.push_back(static_cast<T>(-mean / deviation));
     }
@@ -47,12 +47,12 @@ template <class T>
 void Dataset<T>::gather(std::span<const std::uint32_t> rows, T* out) const {
   if (has_pixels()) {
     const PixelMap<T> map(*this);
-    for (std::size_t r = 0; r < rows.size(); ++r) map.expand(pixels.data() + rows[r] * num_features, out + r * num_features);
+    for (std::size_t r = 0; r < rows.size(); ++r) map.expand(images.pixels.data() + rows[r] * num_features, out + r * num_features);
     return;
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
     T* to = out + r * num_features;
-    if (vocabulary > 0) {
+    if (vocabulary.size > 0) {
       std::transform(&tokens[rows[r] * num_features], &tokens[rows[r] * num_features] + num_features, to,
                      [](std::int32_t token) { return static_cast<T>(token); });
       continue;
@@ -62,19 +62,20 @@ void Dataset<T>::gather(std::span<const std::uint32_t> rows, T* out) const {
       continue;
     }
     std::fill_n(to, num_features, T(0));
-    for (std::uint64_t e = row_begin[rows[r]]; e < row_begin[rows[r] + 1]; ++e) to[column[e]] = value.empty() ? T(1) : value[e];
+    for (std::uint64_t e = sparse.row_begin[rows[r]]; e < sparse.row_begin[rows[r] + 1]; ++e)
+      to[sparse.column[e]] = sparse.value.empty() ? T(1) : sparse.value[e];
   }
 }
 
 template <class T>
 void Dataset<T>::gather_changed(std::span<const std::uint32_t> rows, const RandomStream& random, std::size_t first, T* out) const {
-  if (!has_pixels() || augment.is_none()) return gather(rows, out);
+  if (!has_pixels() || images.augment.is_none()) return gather(rows, out);
   const PixelMap<T> map(*this);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const ImageChange change(augment.crop, augment.flip, random, static_cast<std::uint32_t>(first + r));
+    const ImageChange change(images.augment.crop, images.augment.flip, random, static_cast<std::uint32_t>(first + r));
     for (std::size_t c = 0; c < map.scale.size(); ++c) {
       const std::size_t offset = c * map.plane;
-      expand_changed(change, pixels.data() + rows[r] * num_features + offset, shape[1], shape[2], map.scale[c], map.shift[c],
+      expand_changed(change, images.pixels.data() + rows[r] * num_features + offset, shape[1], shape[2], map.scale[c], map.shift[c],
                      out + r * num_features + offset);
     }
   }
@@ -83,7 +84,7 @@ void Dataset<T>::gather_changed(std::span<const std::uint32_t> rows, const Rando
 template <class T>
 void Dataset<T>::gather_labels(std::span<const std::uint32_t> rows, std::int32_t* out) const {
   for (const std::uint32_t row : rows) {
-    if (next_token == NextToken::after_each) out = std::copy_n(&tokens[row * num_features] + 1, num_features - 1, out);
+    if (vocabulary.next_token == NextToken::after_each) out = std::copy_n(&tokens[row * num_features] + 1, num_features - 1, out);
     *out++ = label[row];
   }
 }
@@ -93,8 +94,8 @@ void Dataset<T>::expand_pixels() {
   if (!has_pixels()) return;
   allocate_dense();
   const PixelMap<T> map(*this);
-  for (std::size_t r = 0; r < num_rows; ++r) map.expand(pixels.data() + r * num_features, dense_row(r));
-  pixels = {};
+  for (std::size_t r = 0; r < num_rows; ++r) map.expand(images.pixels.data() + r * num_features, dense_row(r));
+  images.pixels = {};
 }
 
 template class Buffer<std::uint8_t>;  // clang++ 14 leaves its destructor out otherwise

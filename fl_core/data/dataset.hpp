@@ -34,6 +34,29 @@ enum class NextToken {
   after_each,  // after each of its tokens: the row's own ones from the second on, and then the row's label
 };
 
+// Rows that are the bytes of images.
+struct ImageRows {
+  Buffer<std::uint8_t> pixels;    // [m,D] channel after channel; empty: rows are something else
+  std::vector<double> mean;       // [channels], of byte/255; empty = 0
+  std::vector<double> deviation;  // [channels]; empty = 1
+  Augmentation augment;           // for gather_changed
+};
+
+// Rows that are compressed, one after another.
+template <class T>
+struct SparseRows {
+  Buffer<std::uint64_t> row_begin;  // [m+1]
+  Buffer<std::uint32_t> column;     // [nnz] ascending within a row
+  Buffer<T> value;                  // [nnz]; empty when every stored value is 1 (binary features)
+};
+
+// What tokens stand for.
+struct Vocabulary {
+  std::size_t size = 0;       // different tokens; 0 = features are no tokens
+  std::size_t num_users = 0;  // ratings: a row's tokens are user and num_users + item; 0 = no ratings
+  NextToken next_token = NextToken::none;
+};
+
 template <class T>
 struct Dataset {
   std::string name;              // as named by the scenario
@@ -44,18 +67,11 @@ struct Dataset {
 
   std::vector<std::size_t> shape;  // of a row: {channels, height, width} of images; empty = {D}
 
-  Buffer<T> dense;                      // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
-  Buffer<std::uint8_t> pixels;          // [m,D] (images only), channel after channel
-  std::vector<double> pixel_mean;       // [channels], of byte/255; empty = 0
-  std::vector<double> pixel_deviation;  // [channels]; empty = 1
-  Augmentation augment;                 // of images, for gather_changed
-  Buffer<std::int32_t> tokens;          // [m,D] (sequences only), numbers 0 .. vocabulary-1
-  std::size_t vocabulary = 0;           // different tokens; 0 = features are no tokens
-  NextToken next_token = NextToken::none;
-  std::size_t num_users = 0;             // ratings: a row's tokens are user and num_users + item; 0 = no ratings
-  Buffer<std::uint64_t> row_begin;       // [m+1] (sparse only)
-  Buffer<std::uint32_t> column;          // [nnz] ascending within a row (sparse only)
-  Buffer<T> value;                       // [nnz]; empty when every stored value is 1 (binary features)
+  Buffer<T> dense;  // [m,dense_stride()] row-major (dense only); long rows begin on cache lines
+  ImageRows images;
+  SparseRows<T> sparse;         // where is_sparse
+  Buffer<std::int32_t> tokens;  // [m,D] (sequences only), numbers 0 .. vocabulary.size-1
+  Vocabulary vocabulary;
   std::vector<std::int32_t> label;       // [m] class numbers (classification)
   std::vector<double> target;            // [m] (regression)
   std::vector<std::string> class_names;  // [C]
@@ -63,16 +79,16 @@ struct Dataset {
   // Data may come with its natural partition: rows client_begin[i] .. client_begin[i+1]-1 are client i's. Else empty.
   std::vector<std::size_t> client_begin;
 
-  [[nodiscard]] bool has_pixels() const { return !pixels.empty(); }
+  [[nodiscard]] bool has_pixels() const { return !images.pixels.empty(); }
   // out [rows,D] = the features of `rows`, whatever they are stored as.
   void gather(std::span<const std::uint32_t> rows, T* out) const;
-  // The same with images changed as `augment` says. Image r is drawn with the numbers 4*(first + r) .. 4*(first + r) + 3 of `random`.
+  // The same with images changed as images.augment says. Image r is drawn with the numbers 4*(first + r) .. 4*(first + r) + 3 of `random`.
   void gather_changed(std::span<const std::uint32_t> rows, const RandomStream& random, std::size_t first, T* out) const;
   // Labels that a row is compared with: one, or one for each position of a sequence.
-  [[nodiscard]] std::size_t labels_per_row() const { return next_token == NextToken::after_each ? num_features : 1; }
+  [[nodiscard]] std::size_t labels_per_row() const { return vocabulary.next_token == NextToken::after_each ? num_features : 1; }
   // out [rows,labels_per_row()]
   void gather_labels(std::span<const std::uint32_t> rows, std::int32_t* out) const;
-  [[nodiscard]] std::size_t num_items() const { return num_users > 0 ? vocabulary - num_users : 0; }
+  [[nodiscard]] std::size_t num_items() const { return vocabulary.num_users > 0 ? vocabulary.size - vocabulary.num_users : 0; }
   // Images as dense rows.
   void expand_pixels();
 
@@ -81,7 +97,7 @@ struct Dataset {
   [[nodiscard]] const T* dense_row(std::size_t row) const { return dense.data() + row * dense_stride(); }
   // Zeros for num_rows rows of num_features.
   void allocate_dense() { dense = Buffer<T>(num_rows * dense_stride()); }
-  [[nodiscard]] bool all_ones() const { return is_sparse && value.empty() && column.size() > 0; }
+  [[nodiscard]] bool all_ones() const { return is_sparse && sparse.value.empty() && sparse.column.size() > 0; }
 };
 
 extern template struct Dataset<float>;

@@ -74,21 +74,21 @@ struct Payload {
   }
   // Elements that were sent, excluded tensors included.
   [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size() + (rest != nullptr ? rest->elements() : 0); }
-  [[nodiscard]] const Payload& on_wire() const { return is_coded_ ? *code_ : *this; }
+  [[nodiscard]] const Payload& on_wire() const { return code_.is_used ? *code_.payload : *this; }
   // Another payload, cleared, that travels in the place of this one.
   [[nodiscard]] Payload& code() {
-    if (code_ == nullptr) code_ = std::make_unique<Payload>();
-    is_coded_ = true;
-    if (index.device() != Device::cpu) code_->place_on(index.device());
-    code_->clear(length);
-    return *code_;
+    if (code_.payload == nullptr) code_.payload = std::make_unique<Payload>();
+    code_.is_used = true;
+    if (index.device() != Device::cpu) code_.payload->place_on(index.device());
+    code_.payload->clear(length);
+    return *code_.payload;
   }
   // Where excluded values go: beside the entries and beside their code. Copied by `device`, which wrote them, in the order of its stream.
   void share_excluded(Device device, void* stream) {
-    if (!is_coded_) return;
-    code_->place_on(excluded.device());
-    code_->excluded.resize_discard(excluded.size());
-    copy_bytes(code_->excluded.data(), device, excluded.data(), device, excluded.size() * sizeof(T), stream);
+    if (!code_.is_used) return;
+    code_.payload->place_on(excluded.device());
+    code_.payload->excluded.resize_discard(excluded.size());
+    copy_bytes(code_.payload->excluded.data(), device, excluded.data(), device, excluded.size() * sizeof(T), stream);
   }
 
   // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's operations call it. Managed
@@ -106,7 +106,7 @@ struct Payload {
   // Ready for another message of the same shape; memory is kept.
   void clear(std::size_t new_length) {
     silent = false;
-    is_coded_ = false;
+    code_.is_used = false;
     length = new_length;
     num_sent = 0;
     counts.resize_discard(0);
@@ -119,8 +119,11 @@ struct Payload {
   }
 
  private:
-  std::unique_ptr<Payload> code_;  // its memory is kept
-  bool is_coded_ = false;
+  struct Code {
+    std::unique_ptr<Payload> payload;  // its memory is kept
+    bool is_used = false;
+  };
+  Code code_;
 };
 
 // Entry (i, j) of L R^T: the same order of the sum at sender, receiver and aggregator. L: [n,rank], R: [m,rank]

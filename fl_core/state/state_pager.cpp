@@ -21,12 +21,8 @@ struct StatePager::Ahead {
 };
 
 StatePager::StatePager(std::size_t num_clients, std::uint32_t num_frames, std::size_t record_bytes, const PageFileOptions& file,
-                       Device memory, PartsOf parts_of)
-    : memory_(memory),
-      parts_of_(std::move(parts_of)),
-      stream_(memory == Device::cpu ? Device::cpu : Device::cuda),
-      staged_(memory == Device::cpu ? 0 : record_bytes, memory == Device::cpu ? Device::cpu : Device::pinned),
-      record_(staged_.span()),
+                       Device memory, RecordMemory::PartsOf parts_of)
+    : memory_(record_bytes, memory, std::move(parts_of)),
       file_(file, record_bytes),
       frames_(num_frames, Frame{.client = kNone}),
       frame_of_client_(num_clients, kNone),
@@ -118,47 +114,13 @@ void StatePager::load(std::uint32_t client, std::uint32_t frame) {
   frame_of_client_[client] = frame;
 }
 
-void StatePager::fill_parts(std::uint32_t frame) {
-  parts_.clear();
-  parts_of_(frame, parts_);
-}
-
-// The memory that the host may read and write for this frame: its own, or the staged record, which fetch() fills and store() takes there.
-RecordParts StatePager::record_of(std::uint32_t frame) {
-  fill_parts(frame);
-  return is_staged() ? RecordParts(&record_, 1) : RecordParts(parts_);
-}
-
-RecordParts StatePager::fetch(std::uint32_t frame) {
-  const RecordParts record = record_of(frame);
-  if (!is_staged()) return record;
-  std::byte* to = staged_.data();
-  for (const std::span<std::byte> part : parts_) {
-    copy_bytes(to, Device::pinned, part.data(), memory_, part.size(), stream_.get());
-    to += part.size();
-  }
-  synchronise(Device::cuda, stream_.get());
-  return record;
-}
-
-void StatePager::store(std::uint32_t frame) {
-  if (!is_staged()) return;
-  fill_parts(frame);
-  const std::byte* from = staged_.data();
-  for (const std::span<std::byte> part : parts_) {
-    copy_bytes(part.data(), memory_, from, Device::pinned, part.size(), stream_.get());
-    from += part.size();
-  }
-  synchronise(Device::cuda, stream_.get());
-}
-
 void StatePager::write_out(std::uint32_t frame) {
   const std::uint32_t client = frames_[frame].client;
   if (place_[client] == committed_place_[client]) {
     place_[client] = file_.take_place();
     moved_.push_back(client);
   }
-  const RecordParts record = fetch(frame);
+  const RecordParts record = memory_.fetch(frame);
   checksum_[client] = file_.write(place_[client], record);
   frames_[frame].is_dirty = false;
 }
@@ -173,12 +135,12 @@ void StatePager::read_record(std::uint32_t client, RecordParts record) const {
 }
 
 void StatePager::read_in(std::uint32_t client, std::uint32_t frame) {
-  const RecordParts record = record_of(frame);
+  const RecordParts record = memory_.open(frame);
   if (place_[client] != kNone)
     read_record(client, record);
   else
     for (const std::span<std::byte> part : record) std::ranges::fill(part, std::byte{0});
-  store(frame);
+  memory_.store(frame);
 }
 
 bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part) {
@@ -192,12 +154,7 @@ bool StatePager::read_part(std::uint32_t client, std::size_t offset, std::span<s
     std::ranges::copy(record.subspan(offset, part.size()), part.begin());
     return true;
   }
-  fill_parts(frame);
-  std::size_t at = 0;
-  for (const std::span<std::byte> whole : parts_) {
-    if (at == offset) copy_bytes(part.data(), Device::cpu, whole.data(), memory_, part.size(), stream_.get());
-    at += whole.size();
-  }
+  memory_.read(frame, offset, part);
   return true;
 }
 
@@ -230,7 +187,7 @@ void StatePager::persist(Archive& archive) {
   moved_.clear();
   num_used_ = 0;
   std::vector<bool> taken(index.num_places(), false);
-  const RecordParts record = record_of(0);
+  const RecordParts record = memory_.open(0);
   for (std::size_t i = 0; i < index.clients.size(); ++i) {
     read_checked(file_, index, i, record);
     place_[index.clients[i]] = index.places[i];

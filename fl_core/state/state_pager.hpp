@@ -27,6 +27,7 @@
 #include "fl_core/state/archive.hpp"
 #include "fl_core/state/page_file.hpp"
 #include "fl_core/state/page_index.hpp"
+#include "fl_core/state/record_memory.hpp"
 
 namespace fl {
 
@@ -38,11 +39,8 @@ struct StatePaging {
 
 class FL_API StatePager {
  public:
-  // The memory of a frame, slot by slot; the sizes add up to `record_bytes`.
-  using PartsOf = std::function<void(std::uint32_t frame, std::vector<std::span<std::byte>>& parts)>;
-
   StatePager(std::size_t num_clients, std::uint32_t num_frames, std::size_t record_bytes, const PageFileOptions& file, Device memory,
-             PartsOf parts_of);
+             RecordMemory::PartsOf parts_of);
   ~StatePager();
 
   // Gives the cohort frames until the next round opens, and begins to bring in the next one, as far as there are frames.
@@ -78,18 +76,8 @@ class FL_API StatePager {
   void write_out(std::uint32_t frame);
   void read_in(std::uint32_t client, std::uint32_t frame);
   void read_record(std::uint32_t client, RecordParts record) const;
-  void fill_parts(std::uint32_t frame);
-  [[nodiscard]] bool is_staged() const { return memory_ != Device::cpu; }
-  [[nodiscard]] RecordParts record_of(std::uint32_t frame);
-  [[nodiscard]] RecordParts fetch(std::uint32_t frame);
-  void store(std::uint32_t frame);
 
-  Device memory_;  // of the frames
-  PartsOf parts_of_;
-  std::vector<std::span<std::byte>> parts_;
-  DeviceStream stream_;
-  Buffer<std::byte> staged_;     // one record, pinned, where frames are shared with a GPU
-  std::span<std::byte> record_;  // all of it
+  RecordMemory memory_;  // of the frames
   PageFile file_;
   std::vector<Frame> frames_;
   std::uint32_t num_used_ = 0;  // frames that were ever taken

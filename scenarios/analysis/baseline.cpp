@@ -40,9 +40,9 @@ double bits_of(const Study& study, const std::vector<RunRecord>& records, std::s
   double sum = 0;
   std::size_t panels = 0;
   for (const Panel& panel : study.panels) {
-    const bool has_alternatives =
-        std::ranges::any_of(panel.cells, [&](std::size_t cell) { return !study.is_reference[study.cells[cell].method]; });
-    if (!has_alternatives) continue;
+    const bool has_rivals =
+        std::ranges::any_of(panel.cells, [&](std::size_t cell) { return !study.references.is_reference[study.cells[cell].method]; });
+    if (!has_rivals) continue;
     const StudyCell* cell = study.find(panel, method);
     if (cell == nullptr) return kIncomplete;
     double bits = 0;
@@ -59,37 +59,37 @@ double bits_of(const Study& study, const std::vector<RunRecord>& records, std::s
 std::size_t method_of_few_bits(const Study& study, const std::vector<RunRecord>& records) {
   std::vector<double> bits;
   for (std::size_t m = 0; m < study.methods.size(); ++m)
-    bits.push_back(study.is_reference[m] ? std::numeric_limits<double>::infinity() : bits_of(study, records, m));
+    bits.push_back(study.references.is_reference[m] ? std::numeric_limits<double>::infinity() : bits_of(study, records, m));
   const double fewest = *std::ranges::min_element(bits);
   for (std::size_t m = 0; m < bits.size(); ++m)
-    if (!study.is_reference[m] && bits[m] <= kFewBits * fewest) return m;
+    if (!study.references.is_reference[m] && bits[m] <= kFewBits * fewest) return m;
   return 0;
 }
 
 }  // namespace
 
 void choose_baseline(Study& study, const std::vector<RunRecord>& records, const std::string& asked, Problems& problems) {
-  study.is_reference = methods_without_loss(study, records);
-  if (std::ranges::count(study.is_reference, false) < 2) study.is_reference.assign(study.methods.size(), false);
+  study.references.is_reference = methods_without_loss(study, records);
+  if (std::ranges::count(study.references.is_reference, false) < 2) study.references.is_reference.assign(study.methods.size(), false);
   const auto place_of = [&](const std::string& label) {
     return static_cast<std::size_t>(std::ranges::find(study.methods, label) - study.methods.begin());
   };
   if (!asked.empty()) {
-    study.baseline = place_of(asked);
-    if (study.baseline == study.methods.size())
+    study.references.baseline = place_of(asked);
+    if (study.references.baseline == study.methods.size())
       problems.push_back(
-          {"--baseline", "'" + asked + "' is no label of " + study.method_key + "; there are " + quoted_list(study.methods)});
+          {"--baseline", "'" + asked + "' is no label of " + study.axes.method + "; there are " + quoted_list(study.methods)});
     else
-      study.is_reference[study.baseline] = false;
+      study.references.is_reference[study.references.baseline] = false;
     return;
   }
-  if (std::ranges::count(study.is_reference, true) == 0 && place_of("none") < study.methods.size()) {
-    study.baseline = place_of("none");
+  if (std::ranges::count(study.references.is_reference, true) == 0 && place_of("none") < study.methods.size()) {
+    study.references.baseline = place_of("none");
     return;
   }
-  study.baseline = method_of_few_bits(study, records);
+  study.references.baseline = method_of_few_bits(study, records);
   if (study.methods.size() > 1)
-    study.notes.push_back("the methods are compared with '" + study.methods[study.baseline] +
+    study.notes.push_back("the methods are compared with '" + study.methods[study.references.baseline] +
                           "', the first of those that compress and send the fewest bits; --baseline compares with another");
 }
 

@@ -71,7 +71,8 @@ Pairs pair_up(EqualBitsComparison& comparison, const Study& study, const StudyCe
     if (other == baseline_runs.end()) continue;
     const RunTrace &trace = mine.run->traces[measure], &base_trace = other->second.run->traces[measure];
     const double budget = budget_of(trace, base_trace, against, comparison.share);
-    const EndPoint end = end_point(trace, against, budget, study.window), base_end = end_point(base_trace, against, budget, study.window);
+    const EndPoint end = end_point(trace, against, budget, study.rules.window),
+                   base_end = end_point(base_trace, against, budget, study.rules.window);
     const auto is_unmeasured = [](const EndPoint& one) { return std::isnan(one.value) && !one.diverges; };
     if (is_unmeasured(end) || is_unmeasured(base_end)) continue;
     ++comparison.num_seeds;
@@ -131,7 +132,7 @@ EqualBitsComparison compare(const Study& study, const StudyCell& cell, const Stu
   if (comparison.baseline_value.oscillates(distance)) add_remark(comparison.remarks, "baseline oscillates");
   if (refused > 0) add_remark(comparison.remarks, std::to_string(refused) + " updates refused");
   if (base_refused > 0) add_remark(comparison.remarks, "baseline: " + std::to_string(base_refused) + " updates refused");
-  if (refused + base_refused > 0 && !study.claims_despite_refused)
+  if (refused + base_refused > 0 && !study.rules.claims_despite_refused)
     comparison.why = std::to_string(refused + base_refused) + " updates were refused, not finite" + (refused == 0 ? " (baseline)" : "");
   return comparison;
 }
@@ -175,7 +176,7 @@ using CommonBudgets = std::map<std::pair<std::string, std::uint64_t>, double>;  
 CommonBudgets common_budgets(const Study& study, std::size_t measure, Against against, Budget budget) {
   CommonBudgets budgets;
   for (const StudyCell& cell : study.cells)
-    if (takes_part(study, cell, measure) && !study.is_reference[cell.method])
+    if (takes_part(study, cell, measure) && !study.references.is_reference[cell.method])
       for (const auto& [seed, run] : runs_by_seed(study, cell)) {
         const double end = run.run->traces[measure].end_of(against);
         const auto [common, is_new] = budgets.try_emplace({group_of(study, cell.panel, budget), seed}, end);
@@ -202,12 +203,12 @@ std::vector<EqualBitsComparison> compare_at_equal_bits(const Study& study, std::
   for (const Panel& panel : study.panels)
     for (const std::size_t cell : panel.cells)
       if (study.is_alternative(study.cells[cell].method))
-        comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.baseline), measure, against));
+        comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.references.baseline), measure, against));
   std::vector<PairedDifference*> family;
   for (EqualBitsComparison& comparison : comparisons)
     if (comparison.seeds.size() > 1) family.push_back(&comparison.paired);
   correct_family(family);
-  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.columns[measure]), study.window);
+  for (EqualBitsComparison& comparison : comparisons) judge(comparison, direction_of(study.columns[measure]), study.rules.window);
   return comparisons;
 }
 
@@ -217,16 +218,16 @@ std::vector<EqualBitsComparison> compare_at_shares(const Study& study, std::size
   for (const double share : shares)
     for (const Panel& panel : study.panels)
       for (const std::size_t cell : panel.cells)
-        comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.baseline), measure, against, share));
+        comparisons.push_back(compare(study, study.cells[cell], study.find(panel, study.references.baseline), measure, against, share));
   std::vector<PairedDifference*> family;
   for (EqualBitsComparison& comparison : comparisons)
     if (comparison.seeds.size() > 1 && study.is_alternative(comparison.method)) family.push_back(&comparison.paired);
   correct_family(family);
   for (EqualBitsComparison& comparison : comparisons) {
     if (!study.is_alternative(comparison.method))
-      comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.window) : comparison.why;
+      comparison.why = comparison.why.empty() ? why_of_ends(comparison.value, study.rules.window) : comparison.why;
     else
-      judge(comparison, direction_of(study.columns[measure]), study.window);
+      judge(comparison, direction_of(study.columns[measure]), study.rules.window);
   }
   return comparisons;
 }
@@ -246,7 +247,7 @@ std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t 
         const auto common = budgets.find({group_of(study, p, budget), run.record.seed});
         if (common == budgets.end()) continue;  // a reference alone has this seed
         bits.push_back(common->second);
-        ends.push_back(end_point(run.traces[measure], against, bits.back(), study.window));
+        ends.push_back(end_point(run.traces[measure], against, bits.back(), study.rules.window));
       }
       result.ends = summary_of(ends);
       result.budget_bits = estimate_mean(bits);
@@ -263,7 +264,7 @@ std::vector<AtCommonBits> values_at_own_end(const Study& study, std::size_t meas
     std::vector<double> bits;
     for (const RunTrace* trace : study.traces(cell, measure)) {
       bits.push_back(trace->end_of(against));
-      ends.push_back(end_point(*trace, against, bits.back(), study.window));
+      ends.push_back(end_point(*trace, against, bits.back(), study.rules.window));
     }
     results.push_back({.panel = cell.panel, .method = cell.method, .ends = summary_of(ends), .budget_bits = estimate_mean(bits)});
   }
@@ -293,9 +294,9 @@ double default_target(const Study& study, std::size_t measure) {
   for (const StudyCell& cell : study.cells)
     for (const std::size_t index : cell.runs) {
       const StudyRun& run = study.runs[index];
-      if (cell.method != study.baseline || !run.is_done() || run.traces[measure].value.empty()) continue;
+      if (cell.method != study.references.baseline || !run.is_done() || run.traces[measure].value.empty()) continue;
       const RunTrace& trace = run.traces[measure];
-      const double end = end_point(trace, Against::bits_up, trace.end_of(Against::bits_up), study.window).value;
+      const double end = end_point(trace, Against::bits_up, trace.end_of(Against::bits_up), study.rules.window).value;
       if (!std::isfinite(end)) continue;
       target = std::isnan(target) ? end : lower ? std::max(target, end) : std::min(target, end);
     }

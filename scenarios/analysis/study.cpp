@@ -43,9 +43,9 @@ GridPlace place_of(const Grid& grid, const GridCell& cell, const Study& study) {
   GridPlace place;
   for (std::size_t axis = 0; axis < grid.keys.size(); ++axis) {
     const std::string &key = grid.keys[axis], &label = cell.labels[axis];
-    if (key == study.method_key)
+    if (key == study.axes.method)
       place.method = label;
-    else if (key == study.level_key)
+    else if (key == study.axes.level)
       place.level = label;
     else
       place.rest += (place.rest.empty() ? "" : ", ") + key + "=" + label;
@@ -95,7 +95,7 @@ void note_replicates(Study& study) {
   for (const StudyCell& cell : study.cells) {
     const std::size_t distinct = cell.distinct().size();
     if (distinct == cell.runs.size() || ++count > kMostNamed) continue;
-    text += (text.empty() ? "" : "; ") + study.panels[cell.panel].title(study.level_key) + ", " + study.methods[cell.method] + ": " +
+    text += (text.empty() ? "" : "; ") + study.panels[cell.panel].title(study.axes.level) + ", " + study.methods[cell.method] + ": " +
             std::to_string(cell.runs.size()) + " seeds, " + std::to_string(distinct) + (distinct == 1 ? " distinct run" : " distinct runs");
   }
   if (count > kMostNamed) text += "; and " + std::to_string(count - kMostNamed) + " more cells";
@@ -119,7 +119,7 @@ void note_differing_inputs(Study& study) {
     if (const std::string text = differing_inputs(methods); !text.empty()) {
       study.notes.push_back(
           "methods that are compared differ in what they compress, so that their thresholds and errors are in different units: " + text +
-          " (" + panel.title(study.level_key) + ")");
+          " (" + panel.title(study.axes.level) + ")");
       return;
     }
   }
@@ -130,7 +130,7 @@ void note_broken_contracts(Study& study) {
   for (const StudyCell& cell : study.cells) {
     const std::string broken = study.broken(cell);
     if (broken.empty()) continue;
-    const std::string place = study.panels.size() < 2 ? "" : " (" + study.panels[cell.panel].title(study.level_key) + ")";
+    const std::string place = study.panels.size() < 2 ? "" : " (" + study.panels[cell.panel].title(study.axes.level) + ")";
     study.notes.push_back(study.methods[cell.method] + place + ": " + broken);
   }
 }
@@ -145,8 +145,8 @@ void note_refused(Study& study) {
   if (refused == 0) return;
   study.notes.push_back(std::to_string(refused) + " updates of clients in " + std::to_string(cells) + (cells == 1 ? " cell" : " cells") +
                         " were refused because they were not finite" +
-                        (study.claims_despite_refused ? "; claims about these cells were asked for (--claims-despite-refused)"
-                                                      : "; nothing is claimed about these cells (--claims-despite-refused does)"));
+                        (study.rules.claims_despite_refused ? "; claims about these cells were asked for (--claims-despite-refused)"
+                                                            : "; nothing is claimed about these cells (--claims-despite-refused does)"));
 }
 
 // ---- runs ----------------------------------------------------------------------------------------------------------------------
@@ -241,13 +241,14 @@ void choose_measures(Study& study, const std::vector<RunRecord>& records, const 
 void drop_unmeasured(Study& study, const StudyOptions& options) {
   for (std::size_t m = study.measures.size(); m-- > 0;) {
     if (std::ranges::any_of(study.runs, [m](const StudyRun& run) { return !run.traces[m].value.empty(); })) continue;
-    if (!options.measures.empty()) throw ConfigError("--measure: no run in " + study.source + " has measured '" + study.measures[m] + "'");
+    if (!options.measures.empty())
+      throw ConfigError("--measure: no run in " + study.store.file + " has measured '" + study.measures[m] + "'");
     study.measures.erase(study.measures.begin() + static_cast<std::ptrdiff_t>(m));
     study.columns.erase(study.columns.begin() + static_cast<std::ptrdiff_t>(m));
     for (StudyRun& run : study.runs) run.traces.erase(run.traces.begin() + static_cast<std::ptrdiff_t>(m));
   }
   if (study.measures.empty())
-    throw ConfigError("no run in " + study.source +
+    throw ConfigError("no run in " + study.store.file +
                       " has measured f_gap, test_accuracy, train_loss or another measure; name a column with --measure");
 }
 
@@ -283,8 +284,8 @@ std::size_t asked_study(const std::vector<ComparableRuns>& studies, const std::s
 Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t place, const StudyOptions& options) {
   const ComparableRuns& runs = stored.studies[place];
   const std::vector<RunRecord>& records = runs.records;
-  Study study{.source = store.file().string(), .name = runs.name};
-  for (const ComparableRuns& one : stored.studies) study.in_store.push_back({one.name, one.records.size()});
+  Study study{.store = {.file = store.file().string(), .studies = {}}, .name = runs.name};
+  for (const ComparableRuns& one : stored.studies) study.store.studies.push_back({one.name, one.records.size()});
   if (!stored.others.empty()) study.notes.push_back(stored.others);
   study.notes.insert(study.notes.end(), runs.notes.begin(), runs.notes.end());
   Grid grid = group_by_axes(records);
@@ -292,8 +293,8 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   choose_axes(study, grid, options, problems);
   choose_measures(study, records, options.measures, problems);
   if (!(options.window > 0 && options.window <= 1)) problems.push_back({"--window", "must be above 0 and at most 1"});
-  study.window = options.window;
-  study.claims_despite_refused = options.claims_despite_refused;
+  study.rules.window = options.window;
+  study.rules.claims_despite_refused = options.claims_despite_refused;
   if (!problems.empty()) throw ConfigError(std::move(problems));
 
   arrange(study, grid, records.data());

@@ -76,22 +76,37 @@ struct Panel {
 };
 
 struct Study {
-  std::string source{};  // the store's file
-  std::string name{};    // among the studies of the store (comparable.hpp)
   struct Entry {
     std::string name{};
     std::size_t num_runs = 0;
   };
-  std::vector<Entry> in_store{};     // the studies of the store, this one among them; the one that is shown unless asked first
+  // The store that the study was read from.
+  struct Source {
+    std::string file{};
+    std::vector<Entry> studies{};  // this one among them; the one that is shown unless asked first
+  };
+  struct Axes {
+    std::string method{}, level{};  // level is empty without a level axis
+  };
+  // What methods are compared with.
+  struct References {
+    std::size_t baseline = 0;          // into methods
+    std::vector<bool> is_reference{};  // [methods] loses nothing, so that it is a line to compare with and no alternative (baseline.hpp)
+  };
+  // What StudyOptions say of end points and claims.
+  struct Rules {
+    double window = kWindow;
+    bool claims_despite_refused = false;
+  };
+  Source store{};
+  std::string name{};                // among the studies of the store (comparable.hpp)
   std::vector<std::string> names{};  // of the scenarios
   std::vector<std::string> measures{};
-  std::vector<MeasureColumn> columns{};   // [measures] what each of them is
-  std::string method_key{}, level_key{};  // level_key is empty without a level axis
-  std::vector<std::string> methods{};     // labels, in the order of their first runs
-  std::size_t baseline = 0;               // into methods
-  std::vector<bool> is_reference{};       // [methods] loses nothing, so that it is a line to compare with and no alternative (baseline.hpp)
-  double window = kWindow;                // of StudyOptions
-  bool claims_despite_refused = false;
+  std::vector<MeasureColumn> columns{};  // [measures] what each of them is
+  Axes axes{};
+  std::vector<std::string> methods{};  // labels, in the order of their first runs
+  References references{};
+  Rules rules{};
   std::vector<Panel> panels{};
   std::vector<StudyCell> cells{};
   std::vector<StudyRun> runs{};       // in the order of the store
@@ -99,7 +114,7 @@ struct Study {
   std::vector<std::string> notes{};   // what a reader has to know: repeated runs, choices made for him
 
   // Returns true for a method that is compared with the baseline.
-  [[nodiscard]] bool is_alternative(std::size_t method) const { return method != baseline && !is_reference[method]; }
+  [[nodiscard]] bool is_alternative(std::size_t method) const { return method != references.baseline && !references.is_reference[method]; }
   // Returns true if all runs know this kind of bits.
   [[nodiscard]] FL_API bool knows(Against against) const;
   [[nodiscard]] FL_API bool all_done(const StudyCell& cell) const;

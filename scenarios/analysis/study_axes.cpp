@@ -115,19 +115,19 @@ void choose_axes(Study& study, Grid& grid, const StudyOptions& options, Problems
     asked_axis("--method", method, keys, problems);
     if (std::ranges::count(methods, method) > 1) problems.push_back({"--method", "'" + method + "' is named more than once"});
   }
-  study.level_key = asked_axis("--level", options.level_axis, keys, problems);
-  if (!study.level_key.empty() && std::ranges::find(methods, study.level_key) != methods.end())
-    problems.push_back({"--level", "'" + study.level_key + "' is the method already; choose another axis"});
+  study.axes.level = asked_axis("--level", options.level_axis, keys, problems);
+  if (!study.axes.level.empty() && std::ranges::find(methods, study.axes.level) != methods.end())
+    problems.push_back({"--level", "'" + study.axes.level + "' is the method already; choose another axis"});
   if (!problems.empty()) return;
-  if (methods[0].empty()) methods[0] = first_beginning(keys, {"compressor", "feedback"}, {study.level_key});
-  if (methods[0].empty()) methods[0] = keys.back() == study.level_key ? keys.front() : keys.back();
+  if (methods[0].empty()) methods[0] = first_beginning(keys, {"compressor", "feedback"}, {study.axes.level});
+  if (methods[0].empty()) methods[0] = keys.back() == study.axes.level ? keys.front() : keys.back();
   if (methods.size() == 1) methods = with_zipped(grid, methods[0], options.level_axis);
-  if (study.level_key.empty()) study.level_key = first_beginning(keys, {"partition", "data"}, methods);
+  if (study.axes.level.empty()) study.axes.level = first_beginning(keys, {"partition", "data"}, methods);
 
   std::vector<std::string> wanted = methods;
-  wanted.push_back(study.level_key);
+  wanted.push_back(study.axes.level);
   drop_twins(grid, wanted);
-  study.method_key = join_axes(grid, methods);
+  study.axes.method = join_axes(grid, methods);
 }
 
 }  // namespace fl

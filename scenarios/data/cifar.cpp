@@ -77,7 +77,7 @@ void append(const DataReader& reader, const CifarRecords& records, std::size_t c
       const std::byte* record = block.data() + r * records.bytes();
       const auto label = std::to_integer<std::size_t>(record[records.which]);
       require_labels(reader, records, record, first + r + 1);
-      std::memcpy(data.pixels.data() + data.label.size() * kPixels, record + records.num_labels, kPixels);
+      std::memcpy(data.images.pixels.data() + data.label.size() * kPixels, record + records.num_labels, kPixels);
       data.label.push_back(static_cast<std::int32_t>(label));
     }
   }
@@ -122,7 +122,7 @@ Dataset<T> read_cifar(std::vector<DataReader> files, const CifarRecords& records
   data.num_features = kPixels;
   data.num_classes = records.num_classes;
   data.shape = {kChannels, kSide, kSide};
-  data.pixels.resize_discard(data.num_rows * kPixels);
+  data.images.pixels.resize_discard(data.num_rows * kPixels);
   data.label.reserve(data.num_rows);
   for (std::size_t i = 0; i < files.size(); ++i) append(files[i], records, std::min(counts[i], data.num_rows - data.label.size()), data);
   return data;

@@ -15,7 +15,7 @@ void check(const Dataset<T>& data, std::span<const FeatureShift> shifts) {
   const bool turns = std::ranges::any_of(shifts, [](const FeatureShift& s) { return s.quarter_turns % 4 != 0; });
   if (turns && (data.shape.size() != 3 || data.shape[1] != data.shape[2]))
     throw key_error("partition.kind", who + "has no square images, which alone can be turned");
-  if (data.vocabulary > 0 || (data.label.empty() && data.target.empty()))
+  if (data.vocabulary.size > 0 || (data.label.empty() && data.target.empty()))
     throw key_error("partition.kind", who + "holds no features that could be noisy or turned");
   if (data.is_sparse) throw key_error("partition.kind", who + "is sparse, which noise and turns would fill; set data.storage = \"dense\"");
 }
@@ -59,9 +59,9 @@ Dataset<T> copy_of(const Dataset<T>& data) {
   copy.num_classes = data.num_classes;
   copy.shape = data.shape;
   copy.dense = copy_of(data.dense);
-  copy.pixels = copy_of(data.pixels);
-  copy.pixel_mean = data.pixel_mean;
-  copy.pixel_deviation = data.pixel_deviation;
+  copy.images.pixels = copy_of(data.images.pixels);
+  copy.images.mean = data.images.mean;
+  copy.images.deviation = data.images.deviation;
   copy.label = data.label;
   copy.target = data.target;
   copy.class_names = data.class_names;
@@ -92,7 +92,7 @@ Dataset<T> as_clients_see(const Dataset<T>& data, std::span<const Shard> shards,
     const FeatureShift& shift = shifts[i];
     for (const std::uint32_t row : shards[i]) {
       if (shift.quarter_turns % 4 != 0 && seen.has_pixels())
-        turn_row(seen.pixels.data() + row * seen.num_features, seen.shape, shift.quarter_turns, pixel_scratch);
+        turn_row(seen.images.pixels.data() + row * seen.num_features, seen.shape, shift.quarter_turns, pixel_scratch);
       else if (shift.quarter_turns % 4 != 0)
         turn_row(seen.dense_row(row), seen.shape, shift.quarter_turns, scratch);
       if (shift.noise_variance > 0) add_noise(seen, row, shift.noise_variance, key);

@@ -69,8 +69,8 @@ Dataset<T> read_idx(DataReader images, DataReader labels, const std::string& nam
   data.num_rows = rows_kept(rows, pictures.sizes[0], images_name);
   data.shape = {1, pictures.sizes[1], pictures.sizes[2]};
   data.num_features = pictures.sizes[1] * pictures.sizes[2];
-  data.pixels.resize_discard(data.num_rows * data.num_features);
-  pictures.read(data.pixels.span());
+  data.images.pixels.resize_discard(data.num_rows * data.num_features);
+  pictures.read(data.images.pixels.span());
   std::vector<std::uint8_t> label(classes.sizes[0]);
   classes.read(label);
   const std::size_t found = std::size_t{1} + *std::max_element(label.begin(), label.end());

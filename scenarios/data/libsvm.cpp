@@ -35,9 +35,9 @@ void copy_into(Buffer<U>& buffer, const std::vector<U>& values) {
 
 template <class T>
 void store_sparse(const LibsvmRows<T>& rows, Dataset<T>& data) {
-  copy_into(data.row_begin, rows.row_begin);
-  copy_into(data.column, rows.column);
-  copy_into(data.value, rows.value);
+  copy_into(data.sparse.row_begin, rows.row_begin);
+  copy_into(data.sparse.column, rows.column);
+  copy_into(data.sparse.value, rows.value);
 }
 
 template <class T>

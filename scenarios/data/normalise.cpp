@@ -40,7 +40,7 @@ PixelStatistics pixel_statistics(const Dataset<T>& images) {
   const std::size_t channels = images.shape[0], plane = images.num_features / channels;
   PixelStatistics statistics;
   for (std::size_t c = 0; c < channels; ++c) {
-    const Histogram counts = histogram_of(images.pixels.data() + c * plane, images.num_rows, images.num_features, plane);
+    const Histogram counts = histogram_of(images.images.pixels.data() + c * plane, images.num_rows, images.num_features, plane);
     const double total = static_cast<double>(images.num_rows * plane);
     double sum = 0, squares = 0;
     for (std::size_t v = 0; v < counts.size(); ++v) sum += static_cast<double>(counts[v]) * static_cast<double>(v) / 255;
@@ -62,20 +62,20 @@ void apply(const ImageOptions& options, LoadedData<T>& data) {
   Dataset<T>& train = data.train;
   if (!train.has_pixels()) return require_images(options, train.name);
   const std::size_t channels = train.shape[0];
-  if (options.normalise == Normalise::none) train.pixel_deviation.assign(channels, 1.0 / 255);
+  if (options.normalise == Normalise::none) train.images.deviation.assign(channels, 1.0 / 255);
   if (options.normalise == Normalise::standard) {
     PixelStatistics statistics{options.mean, options.deviation};
     if (statistics.mean.empty()) statistics = pixel_statistics(train);
     if (statistics.mean.size() != channels)
       throw key_error("data.mean", "with data.deviation: hold " + std::to_string(statistics.mean.size()) + " numbers, the images of \"" +
                                        train.name + "\" have " + std::to_string(channels) + " channels");
-    train.pixel_mean = std::move(statistics.mean);
-    train.pixel_deviation = std::move(statistics.deviation);
+    train.images.mean = std::move(statistics.mean);
+    train.images.deviation = std::move(statistics.deviation);
   }
-  train.augment = options.augment;
+  train.images.augment = options.augment;
   if (!data.test) return;
-  data.test->pixel_mean = train.pixel_mean;
-  data.test->pixel_deviation = train.pixel_deviation;
+  data.test->images.mean = train.images.mean;
+  data.test->images.deviation = train.images.deviation;
 }
 
 template PixelStatistics pixel_statistics<float>(const Dataset<float>&);

@@ -125,8 +125,8 @@ void read_features(const Array& array, Dataset<T>& data) {
   if (array.shape.size() == 3) data.shape = {1, array.shape[1], array.shape[2]};
   if (array.shape.size() > 3) data.shape.assign(array.shape.begin() + 1, array.shape.end());
   if (array.type == "|u1" && data.shape.size() == 3) {
-    data.pixels.resize_discard(data.num_rows * data.num_features);
-    return read_entries(array, 0, data.pixels.size(), data.pixels.data());
+    data.images.pixels.resize_discard(data.num_rows * data.num_features);
+    return read_entries(array, 0, data.images.pixels.size(), data.images.pixels.data());
   }
   require_memory(static_cast<double>(data.num_rows) * static_cast<double>(data.dense_stride()) * sizeof(T), data.name, "use fewer rows",
                  array.reader.memory());

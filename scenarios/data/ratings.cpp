@@ -101,8 +101,8 @@ Dataset<T> empty_rows(const Meaning& meaning, std::size_t most_rows, const std::
   Dataset<T> data;
   data.name = name;
   data.num_features = 2;
-  data.num_users = meaning.users.size();
-  data.vocabulary = meaning.users.size() + meaning.items.size();
+  data.vocabulary.num_users = meaning.users.size();
+  data.vocabulary.size = meaning.users.size() + meaning.items.size();
   data.tokens.resize_discard(2 * most_rows);
   data.client_begin = {0};
   if (kind == LabelKind::target) return data;

@@ -32,9 +32,9 @@ Dataset<T> cut_rows(std::span<const std::int32_t> tokens, std::span<const Stretc
   Dataset<T> data;
   data.name = name;
   data.num_features = length;
-  data.vocabulary = data.num_classes = names.size();
+  data.vocabulary.size = data.num_classes = names.size();
   data.class_names = names;
-  data.next_token = options.labels;
+  data.vocabulary.next_token = options.labels;
   data.client_begin = {0};
   for (const Stretch& stretch : stretches) data.client_begin.push_back(data.client_begin.back() + rows_in(stretch, options));
   data.num_rows = data.client_begin.back();

@@ -111,7 +111,7 @@ double Experiment<T>::seconds_of_rare_measures() {
     const std::uint64_t times = total / step + (total % step != 0 ? 1 : 0);
     all_s += one.seconds() * static_cast<double>(times);
   };
-  for (const auto& rare : measure_set_.rare()) add(rare.every, [&](RoundRow& row) { measures_->measure(row, rare.measure); });
+  for (const auto& rare : measuring_.set.rare()) add(rare.every, [&](RoundRow& row) { measuring_.run->measure(row, rare.measure); });
   return all_s;
 }
 
@@ -119,28 +119,28 @@ template <class T>
 Calibration Experiment<T>::calibrate(double seconds) {
   const auto total = static_cast<std::size_t>(scenario_.rounds);
   Calibration found{.total_rounds = total};
-  const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, schedule_.messages_every());
+  const std::array<KindOfRound, 4> kinds = kinds_of(total, scenario_.evaluate.every, measuring_.schedule.messages_every());
   const auto used = static_cast<double>(std::ranges::count_if(kinds, [](const KindOfRound& kind) { return kind.count > 0; }));
 
   const Stopwatch start;
   (void)row_of_start();
   found.once_s = start.seconds();
   std::vector<RoundBits> played;
-  const double first_s = seconds_per_round(measure_set_.due_with(false, false), 0, 1, played);
+  const double first_s = seconds_per_round(measuring_.set.due_with(false, false), 0, 1, played);
   double least_s = first_s;
   for (const KindOfRound& kind : kinds) {
     if (kind.count == 0) continue;
     const std::size_t most = std::min(total, played.size() + kind.count);
-    const DueMeasures due = measure_set_.due_with(kind.evaluated, kind.measured);
+    const DueMeasures due = measuring_.set.due_with(kind.evaluated, kind.measured);
     const double one_s = played.size() < most ? seconds_per_round(due, seconds / used, most, played) : first_s;
     found.rounds_s += static_cast<double>(kind.count) * one_s;
     least_s = std::min(least_s, one_s);
   }
   found.rounds_s += seconds_of_rare_measures();
   found.once_s += first_s - least_s;  // the first round touches its memory for the first time
-  if (std::isfinite(f_star_)) {
+  if (std::isfinite(path_.f_star)) {
     const Stopwatch end;
-    (void)measures_->zeta_sq_at_optimum();
+    (void)measuring_.run->zeta_sq_at_optimum();
     found.once_s += end.seconds();
   }
   found.rounds_played = played.size();
@@ -153,8 +153,8 @@ Calibration Experiment<T>::calibrate(double seconds) {
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
-  return simulated_->growth_bytes(static_cast<double>(total) * static_cast<double>(server_.round->plan().cohort.size())) +
-         3 * total * (sizeof(RoundRow) + measure_set_.columns().size() * sizeof(double));
+  return sides_.simulated->growth_bytes(static_cast<double>(total) * static_cast<double>(sides_.server.round->plan().cohort.size())) +
+         3 * total * (sizeof(RoundRow) + measuring_.set.columns().size() * sizeof(double));
 }
 
 // The members of this file; the others are instantiated in theirs.

@@ -16,7 +16,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   const std::size_t N = run.num_clients;
   state_ = std::make_unique<ClientState<T>>(N, cohort.most, run.P, place.paging, cohort.likely, place.memory);
   declare_slots<T>(method, run, {.clients = state_.get()});
-  SamplingOptions sampling = method.local->sampling();
+  SamplingOptions sampling = method.local->step_settings().sampling;
   sampling.sample_file = problem.find_input("local.sample_file", sampling.sample_file);
   about_key("local.kind", [&] {
     oracle_ = std::make_unique<GradientOracle<T>>(problem.model(), problem.shards(), sampling, run.seeds.sampling,
@@ -25,7 +25,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
   });
   static_assert(static_cast<int>(PublishedMetrics::ec_sgd) == static_cast<int>(EvaluateOptions::PublishedMetrics::ec_sgd));
   runner_ = std::make_unique<BlockRunner<T>>(
-      *method.local, *method.feedback, method.exchange, *oracle_, pool, *state_, shared, cohort.most,
+      BlockRunnerParts<T>{*method.local, *method.feedback, method.exchange, *oracle_, pool, *state_, shared}, cohort.most,
       BlockRunnerOptions{.block = place.block,
                          .materialise = place.materialise,
                          .published_metrics = static_cast<PublishedMetrics>(static_cast<int>(scenario.evaluate.published_metrics)),
@@ -44,7 +44,7 @@ ClientSide<T>::ClientSide(const Scenario& scenario, FederatedProblem<T>& problem
 
 template <class T>
 void ClientSide<T>::prepare(std::span<const double> x_star) {
-  if (!method_.local->needs_optimum()) return;
+  if (!method_.local->traits().needs_optimum) return;
   const std::vector<T> at(x_star.begin(), x_star.end());
   method_.local->prepare(pool_.exec(0), *oracle_, *state_, at.data());
 }

@@ -40,7 +40,7 @@ class ClientSide final : public RunClients<T> {
              const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
 
   [[nodiscard]] CohortRunner<T>& clients() override { return *host_; }
-  [[nodiscard]] ClientProbe<T>& probe() override { return *host_; }
+  [[nodiscard]] ClientProbe<T>& probe() override { return host_->probe(); }
   void prepare(std::span<const double> x_star) override;
   void record_into(SampleRecorder* samples) override { oracle_->record_into(samples); }
   [[nodiscard]] std::string page_file() override { return state_->page_file(); }

@@ -41,8 +41,7 @@ struct Evaluator<T>::OnDevice {
    public:
     explicit Gradients(const GradientOracle<T>&) {}
     [[nodiscard]] std::vector<Unit> units() const override { return {Unit::gradient}; }
-    [[nodiscard]] const SamplingOptions& sampling() const override { return all_; }
-    [[nodiscard]] const Expression& learning_rate() const override { return one_; }
+    [[nodiscard]] StepSettings step_settings() const override { return {all_, one_}; }
     [[nodiscard]] std::optional<Descent> descent() const override { return Descent{.work = {}, .draws = false}; }
     void run(const Exec&, const ClientRound<T>&, const GradientOracle<T>&, const ClientBlock<T>&) const override {}
 

@@ -19,24 +19,22 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
       problem_(problem),
       pool_(pool),
       machine_(machine),
-      schedule_(scenario_, problem.model().starts_at_random()),
-      measure_set_(scenario_, schedule_),
-      evaluator_(problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
+      measuring_(scenario_, problem, pool, machine.trains_on_cpu ? Device::cpu : machine.device),
       model_(problem.P(), machine.device == Device::cpu ? Device::cpu : Device::pinned) {
   method_ = make_method<T>(scenario_, problem_.layers(), machine_.device);
   ServerParts<T> parts = make_server_parts<T>(scenario_, problem_);
   run_ = run_settings(scenario_, method_, problem_);
-  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measure_set_, wants_gap(scenario_, problem_)});
+  check_parts(CheckedParts<T>{scenario_, problem_, method_, *parts.optimizer, measuring_.set, wants_gap(scenario_, problem_)});
   choose_memory();
   step_size_ = step_size_of(scenario_, problem_, method_);
   assemble(std::move(parts));
   start();
-  measures_ = std::make_unique<RunMeasures<T>>(
-      MeasuredRun<T>{scenario_, problem_, pool_, evaluator_, *server_.round, clients_->probe(), *method_.feedback, *method_.local,
-                     model_.span(), average_, f_star_, step_size_, method_.unit},
-      measure_set_);
+  measuring_.run = std::make_unique<RunMeasures<T>>(
+      MeasuredRun<T>{scenario_, problem_, pool_, measuring_.evaluator, *sides_.server.round, sides_.clients->probe(), *method_.feedback,
+                     *method_.local, model_.span(), path_.average, path_.f_star, step_size_, method_.unit},
+      measuring_.set);
   if (const ExchangeChannel<T>* channel = measured_channel(method_.exchange))
-    watch_.emplace(watch_of(*channel->compressor, channel->scope));
+    measuring_.watch.emplace(watch_of(*channel->compressor, channel->scope));
 }
 
 // Both sides of the run, which share the replica of this process.
@@ -44,37 +42,38 @@ template <class T>
 void Experiment<T>::assemble(ServerParts<T> parts) {
   const std::size_t N = run_.num_clients;
   // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
-  shared_ = std::make_unique<SharedState<T>>(run_.P, memory_ == Device::cuda ? Device::pinned : memory_);
-  declare_slots<T>(method_, run_, {.shared = shared_.get()});
+  sides_.shared = std::make_unique<SharedState<T>>(run_.P, memory_.device == Device::cuda ? Device::pinned : memory_.device);
+  declare_slots<T>(method_, run_, {.shared = sides_.shared.get()});
   const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N)};
   if (machine_.source != nullptr) {
-    clients_ = machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *shared_, measure_set_, cohort, pool_});
+    sides_.clients =
+        machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *sides_.shared, measuring_.set, cohort, pool_});
   } else {
     std::unique_ptr<ClientSide<T>> simulated = simulate_clients(cohort);
-    simulated_ = simulated.get();
-    clients_ = std::move(simulated);
+    sides_.simulated = simulated.get();
+    sides_.clients = std::move(simulated);
   }
-  server_ = make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *shared_,
-                                {clients_->clients(), &clients_->probe()},
-                                {.step_size = step_size_,
-                                 .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
-                                 .times = machine_.times,
-                                 .keeps_messages = machine_.source != nullptr},
-                                model_.span(), pool_);
+  sides_.server = make_server_side<T>(scenario_, problem_.layers(), std::move(parts), method_, run_, *sides_.shared,
+                                      {sides_.clients->clients(), &sides_.clients->probe()},
+                                      {.step_size = step_size_,
+                                       .sums = machine_.device == Device::cpu ? Device::cpu : Device::pinned,
+                                       .times = machine_.times,
+                                       .keeps_messages = machine_.source != nullptr},
+                                      model_.span(), pool_);
 }
 
 template <class T>
 std::unique_ptr<ClientSide<T>> Experiment<T>::simulate_clients(CohortSizes cohort) {
-  const bool gradients = measure_set_.ever_needs(&MeasureCost::gradients);
-  return std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *shared_, cohort,
+  const bool gradients = measuring_.set.ever_needs(&MeasureCost::gradients);
+  return std::make_unique<ClientSide<T>>(scenario_, problem_, method_, run_, *sides_.shared, cohort,
                                          ClientPlace{.block = machine_.block,
                                                      .materialise = machine_.materialise,
                                                      .device = machine_.device,
-                                                     .memory = memory_,
+                                                     .memory = memory_.device,
                                                      .trains_on_cpu = machine_.trains_on_cpu,
                                                      .paging = machine_.paging,
                                                      .device_bytes = machine_.device_bytes,
-                                                     .others_bytes = evaluator_.most_bytes_on_device(gradients),
+                                                     .others_bytes = measuring_.evaluator.most_bytes_on_device(gradients),
                                                      .measures_gradients = gradients,
                                                      .times = machine_.times},
                                          pool_);
@@ -83,19 +82,19 @@ std::unique_ptr<ClientSide<T>> Experiment<T>::simulate_clients(CohortSizes cohor
 template <class T>
 void Experiment<T>::start() {
   const Start start = start_model(scenario_, problem_, *method_.local, machine_.looks_for_errors, model_.span());
-  f_star_ = start.f_star;
-  start_statistics<T>(run_, model_.span(), *shared_, *server_.state);
+  path_.f_star = start.f_star;
+  start_statistics<T>(run_, model_.span(), *sides_.shared, *sides_.server.state);
   if (start.x_star == nullptr) return;
   if (scenario_.evaluate.average) start_average(*start.x_star);
-  clients_->prepare(*start.x_star);
+  sides_.clients->prepare(*start.x_star);
 }
 
 template <class T>
 void Experiment<T>::start_average(const std::vector<double>& x_star) {
-  client_convexity_ = problem_.least_convexity();
-  average_.emplace(problem_.P(), 1 - step_size_ * client_convexity_ / 2);
-  start_distance_sq_ = 0;
-  for (std::size_t j = 0; j < x_star.size(); ++j) start_distance_sq_ += std::pow(static_cast<double>(model_[j]) - x_star[j], 2);
+  path_.client_convexity = problem_.least_convexity();
+  path_.average.emplace(problem_.P(), 1 - step_size_ * path_.client_convexity / 2);
+  path_.start_distance_sq = 0;
+  for (std::size_t j = 0; j < x_star.size(); ++j) path_.start_distance_sq += std::pow(static_cast<double>(model_[j]) - x_star[j], 2);
 }
 
 template <class T>
@@ -103,12 +102,12 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   LayerTable layers = problem_.layers();
   bool is_double = std::is_same_v<T, double>;
   persist_layers(archive, layers, is_double);
-  server_.round->persist(archive);
-  if (average_) average_->persist(archive);
-  if (watch_) watch_->persist(archive);
-  measure_set_.persist(archive);
+  sides_.server.round->persist(archive);
+  if (path_.average) path_.average->persist(archive);
+  if (measuring_.watch) measuring_.watch->persist(archive);
+  measuring_.set.persist(archive);
   archive.section("rounds");
-  fl::persist(archive, rows, measure_set_.columns().size());
+  fl::persist(archive, rows, measuring_.set.columns().size());
 }
 
 // What a checkpoint holds is that of `round`: a row per round, and nothing of later ones.
@@ -120,8 +119,8 @@ void Experiment<T>::require_rounds_until(std::uint64_t round, const std::vector<
     throw ArchiveError("in 'rounds': it has " + std::to_string(rows.size()) + " rows until round " + std::to_string(round));
   for (std::size_t r = 0; r < rows.size(); ++r)
     if (rows[r].round != r) throw ArchiveError("in 'rounds': row " + std::to_string(r) + " is of round " + std::to_string(rows[r].round));
-  server_.round->require_nothing_after(static_cast<std::uint32_t>(round));
-  clients_->require_nothing_after(round);
+  sides_.server.round->require_nothing_after(static_cast<std::uint32_t>(round));
+  sides_.clients->require_nothing_after(round);
 }
 
 template <class T>
@@ -140,20 +139,20 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   const auto started = Clock::now();
   auto saved = started;
   const auto save = [&] {
-    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), clients_->page_file()},
+    save_checkpoint(plan, {at.run, result.rows.back().round, before + seconds_since(started), sides_.clients->page_file()},
                     [&](Archive& archive) { persist(archive, result.rows); });
-    clients_->commit_checkpoint();
+    sides_.clients->commit_checkpoint();
     saved = Clock::now();
   };
 
   std::optional<SampleRecorder> samples;
   if (!machine_.samples.empty()) samples.emplace(sample_file_of(machine_.samples, at.run), problem_.shards());
-  clients_->record_into(samples ? &*samples : nullptr);
+  sides_.clients->record_into(samples ? &*samples : nullptr);
   const auto tell = [&] { return !callback || callback(result.rows.back()); };
   if (!resumed) result.rows.push_back(row_of_start());
   RunStatus status = resumed || tell() ? RunStatus::done : RunStatus::interrupted;
   for (auto r = static_cast<std::uint32_t>(at.round) + 1; r <= scenario_.rounds && status == RunStatus::done; ++r) {
-    result.rows.push_back(play(r, measure_set_.due(r)));
+    result.rows.push_back(play(r, measuring_.set.due(r)));
     if (samples) samples->end_round();
     const bool ends = ends_here(result), goes_on = tell();
     if (ends) break;
@@ -163,7 +162,7 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   if (status == RunStatus::interrupted && !plan.file.empty()) save();
   if (status == RunStatus::done && result.record.message.empty()) result.record.message = why_diverged_at_the_end(scenario_, result.rows);
   if (!result.record.message.empty()) status = RunStatus::diverged;
-  clients_->record_into(nullptr);
+  sides_.clients->record_into(nullptr);
   if (samples && is_finished(status)) samples->finish();
   fill_record(played_run(), status, result);
   if (!machine_.models.folder.empty() && is_finished(status))
@@ -179,8 +178,8 @@ bool Experiment<T>::ends_here(RunResult& result) {
   RoundRow& row = result.rows.back();
   result.record.message = why_diverged(row);
   if (!result.record.message.empty()) return true;
-  if (!schedule_.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) || !should_stop(row)) return false;
-  if (row.round < static_cast<std::uint64_t>(scenario_.rounds)) measures_->measure(row, measure_set_.due_at_end());
+  if (!measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every) || !should_stop(row)) return false;
+  if (row.round < static_cast<std::uint64_t>(scenario_.rounds)) measuring_.run->measure(row, measuring_.set.due_at_end());
   return true;
 }
 
@@ -189,7 +188,7 @@ RoundRow Experiment<T>::row_of_start() {
   RoundRow row;
   row.clients = 0;
   row.bits_up_published = row.bits_up_entropy = 0;
-  measures_->measure(row, measure_set_.due(0));
+  measuring_.run->measure(row, measuring_.set.due(0));
   return row;
 }
 
@@ -201,35 +200,36 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   const ScopedTimer round_timer(seconds_in(times, &RoundTimes::total_s));
   RoundRow row;
   row.round = r;
-  if (average_) average_->add<T>(model_.span());
-  measure_set_.before_round(r, model_.span());
-  clients_->probe().keep_updates(measure_set_.needs(due, &MeasureCost::updates));
-  server_.round->play(r, measure_set_.needs(due, &MeasureCost::messages));
+  if (path_.average) path_.average->template add<T>(model_.span());
+  measuring_.set.before_round(r, model_.span());
+  sides_.clients->probe().keep_updates(measuring_.set.needs(due, &MeasureCost::updates));
+  sides_.server.round->play(r, measuring_.set.needs(due, &MeasureCost::messages));
   const ScopedTimer timer(seconds_in(times, &RoundTimes::evaluate_s));
-  if (measure_set_.is_due("messages", due)) watch_contract(r);
-  measures_->measure(row, due);
+  if (measuring_.set.is_due("messages", due)) watch_contract(r);
+  measuring_.run->measure(row, due);
   return row;
 }
 
 // Holds the round's messages that arrived to the operator's contract.
 template <class T>
 void Experiment<T>::watch_contract(std::uint32_t round) {
-  if (!watch_) return;
-  const std::span<const std::uint8_t> delivered = server_.round->delivered();
+  if (!measuring_.watch) return;
+  const std::span<const std::uint8_t> delivered = sides_.server.round->delivered();
   std::vector<OperatorError> arrived;
   for (std::size_t i = 0; i < delivered.size(); ++i)
-    if (delivered[i] != 0) arrived.push_back(clients_->probe().operator_errors()[i]);
-  const double gamma = step_size_ * method_.local->schedule().factor(round, static_cast<std::uint32_t>(scenario_.rounds));
-  watch_->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
+    if (delivered[i] != 0) arrived.push_back(sides_.clients->probe().operator_errors()[i]);
+  const double gamma = step_size_ * method_.local->step_settings().schedule.factor(round, static_cast<std::uint32_t>(scenario_.rounds));
+  measuring_.watch->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
 }
 
 // Returns why the run cannot go on after this round, or "".
 template <class T>
 std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   const std::string where = " in round " + std::to_string(row.round);
-  const bool evaluated = scenario_.evaluate.train_loss && schedule_.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
+  const bool evaluated =
+      scenario_.evaluate.train_loss && measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
   if (row.clients > 0 && row.refused == row.clients) return "no client of the cohort sent a finite update" + where;
-  if (!is_finite(pool_, server_.round->estimate())) return "the server's estimate is not finite" + where;
+  if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;
   if (evaluated && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
   return {};
 }
@@ -237,10 +237,10 @@ std::string Experiment<T>::why_diverged(const RoundRow& row) const {
 template <class T>
 bool Experiment<T>::should_stop(const RoundRow& row) const {
   const StopOptions& stop = scenario_.stop;
-  const Ledger& ledger = server_.round->ledger();
+  const Ledger& ledger = sides_.server.round->ledger();
   const auto is_met = [&](const std::string& text) {
     const std::optional<StopCondition> condition = parse_stop_condition(text);
-    const std::size_t place = condition ? place_of(measure_set_.columns(), condition->column) : row.more.size();
+    const std::size_t place = condition ? place_of(measuring_.set.columns(), condition->column) : row.more.size();
     return place < row.more.size() && condition->is_met(row.more[place]);
   };
   return std::ranges::any_of(stop.measures, is_met) || (stop.accuracy && row.test_accuracy >= *stop.accuracy) ||
@@ -251,8 +251,20 @@ bool Experiment<T>::should_stop(const RoundRow& row) const {
 
 template <class T>
 PlayedRun<T> Experiment<T>::played_run() {
-  return {cell_,         problem_, method_,    server_.round->ledger(), measure_set_,      *measures_,         watch_, average_,
-          model_.span(), f_star_,  step_size_, start_distance_sq_,      client_convexity_, pool_.num_threads()};
+  return {cell_,
+          problem_,
+          method_,
+          sides_.server.round->ledger(),
+          measuring_.set,
+          *measuring_.run,
+          measuring_.watch,
+          path_.average,
+          model_.span(),
+          path_.f_star,
+          step_size_,
+          path_.start_distance_sq,
+          path_.client_convexity,
+          pool_.num_threads()};
 }
 
 template class Experiment<float>;

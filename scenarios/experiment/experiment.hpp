@@ -74,18 +74,18 @@ class Experiment {
   [[nodiscard]] Calibration calibrate(double seconds);
 
   // For tests and tools: the pieces of a run whose clients are simulated.
-  [[nodiscard]] ClientState<T>& clients() { return simulated_->state(); }
-  [[nodiscard]] SharedState<T>& shared() { return *shared_; }
-  [[nodiscard]] ServerState<T>& state() { return *server_.state; }
-  [[nodiscard]] BlockRunner<T>& runner() { return simulated_->runner(); }
-  [[nodiscard]] ClientHost<T>& host() { return simulated_->host(); }
-  [[nodiscard]] Round<T>& round() { return *server_.round; }
-  [[nodiscard]] const Downlink<T>& downlink() const { return *server_.downlink; }
+  [[nodiscard]] ClientState<T>& clients() { return sides_.simulated->state(); }
+  [[nodiscard]] SharedState<T>& shared() { return *sides_.shared; }
+  [[nodiscard]] ServerState<T>& state() { return *sides_.server.state; }
+  [[nodiscard]] BlockRunner<T>& runner() { return sides_.simulated->runner(); }
+  [[nodiscard]] ClientHost<T>& host() { return sides_.simulated->host(); }
+  [[nodiscard]] Round<T>& round() { return *sides_.server.round; }
+  [[nodiscard]] const Downlink<T>& downlink() const { return *sides_.server.downlink; }
   [[nodiscard]] const Exchange<T>& exchange() const { return method_.exchange; }
   [[nodiscard]] const Feedback<T>& feedback() const { return *method_.feedback; }
   [[nodiscard]] std::span<T> model() { return model_.span(); }
   [[nodiscard]] double step_size() const { return step_size_; }
-  [[nodiscard]] Evaluator<T>& evaluator() { return evaluator_; }
+  [[nodiscard]] Evaluator<T>& evaluator() { return measuring_.evaluator; }
   [[nodiscard]] std::size_t size_bytes() const;  // of the host, or where a GPU is used, of its memory
   // What size_bytes() counts of gradients whose rows are computed at once: on the host, one for each thread.
   [[nodiscard]] WholeMinibatch whole_minibatch() const;
@@ -112,30 +112,48 @@ class Experiment {
   [[nodiscard]] bool ends_here(RunResult& result);
   [[nodiscard]] PlayedRun<T> played_run();
 
+  // What is measured, when and by whom.
+  struct Measuring {
+    Measuring(const Scenario& scenario, FederatedProblem<T>& problem, ThreadPool& pool, Device device)
+        : schedule(scenario, problem.model().traits().starts_at_random), set(scenario, schedule), evaluator(problem, pool, device) {}
+    MeasureSchedule schedule;
+    MeasureSet<T> set;
+    Evaluator<T> evaluator;
+    std::unique_ptr<RunMeasures<T>> run{};
+    std::optional<ContractWatch> watch{};  // where messages are measured
+  };
+  // Where vectors, state and messages lie, and why the host shares them with a GPU.
+  struct Memory {
+    Device device = Device::cpu;
+    std::vector<std::string> host_needs{};
+  };
+  // Both sides of the run, and the replica of the shared state of this process, which both have.
+  struct Sides {
+    std::unique_ptr<SharedState<T>> shared;
+    std::unique_ptr<RunClients<T>> clients;
+    ClientSide<T>* simulated = nullptr;  // the same, where they are simulated in this process
+    ServerSide<T> server;
+  };
+  // What is known of the way from x_0 to x*.
+  struct Path {
+    double f_star = kNotMeasured;
+    std::optional<ModelAverage> average;                                       // where it is measured
+    double start_distance_sq = kNotMeasured, client_convexity = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
+  };
+
   const Cell& cell_;
   const Scenario& scenario_;
   FederatedProblem<T>& problem_;
   ThreadPool& pool_;
   MachineOptions machine_;
-  MeasureSchedule schedule_;
-  MeasureSet<T> measure_set_;
-  Evaluator<T> evaluator_;
-
+  Measuring measuring_;
   RunMethod<T> method_;
   RunSettings run_;
-  std::vector<std::string> host_needs_;  // why the host shares vectors, state and messages with a GPU
-  Device memory_ = Device::cpu;          // of these
+  Memory memory_;
   double step_size_ = 1;
-  std::unique_ptr<SharedState<T>> shared_;  // the replica of this process, which both sides have
-  std::unique_ptr<RunClients<T>> clients_;
-  ClientSide<T>* simulated_ = nullptr;  // the same, where they are simulated in this process
-  ServerSide<T> server_;
+  Sides sides_;
   Buffer<T> model_;  // x [P]
-  double f_star_ = kNotMeasured;
-  std::optional<ModelAverage> average_;                                        // where it is measured
-  double start_distance_sq_ = kNotMeasured, client_convexity_ = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
-  std::unique_ptr<RunMeasures<T>> measures_;
-  std::optional<ContractWatch> watch_;  // where messages are measured
+  Path path_;
 };
 
 extern template class Experiment<float>;

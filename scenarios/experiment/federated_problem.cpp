@@ -54,7 +54,7 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
     options.folder = folder;
     data = load_data<T>(options, catalog);
     // Text that repeats itself may well go on alike everywhere; a table of one class is a mistake.
-    if (scenario.data.labels == LabelKind::classes && data.train.vocabulary == 0) validate_for_classification(data.train);
+    if (scenario.data.labels == LabelKind::classes && data.train.vocabulary.size == 0) validate_for_classification(data.train);
   } else {
     data.train =
         make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);
@@ -95,7 +95,7 @@ std::shared_ptr<const LoadedData<T>> ProblemCache::data(const Scenario& scenario
   if (kept.size() == kKeptData) kept.erase(kept.begin());
   auto loaded = std::make_shared<LoadedData<T>>(load<T>(scenario, catalog_, folder));
   if (!as_pixels) {
-    if (!loaded->train.augment.is_none())
+    if (!loaded->train.images.augment.is_none())
       throw key_error("data.augment", "model.kind = \"" + scenario.model.part.kind + "\" takes images as plain rows; a neural network can");
     loaded->train.expand_pixels();
     if (loaded->test) loaded->test->expand_pixels();
@@ -123,16 +123,16 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario, const
 template <class T>
 FederatedProblem<T>::FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder)
     : pool_(pool),
-      folder_(std::move(folder)),
-      data_folders_(cache.catalog().folders()),
+      folders_{std::move(folder), cache.catalog().folders()},
       model_kind_(scenario.model.part.kind),
       model_(about_key("model.kind",
                        [&] {
                          return make_part<Model<T>>("model", scenario.model.part.kind, scenario.model.part.options, Device::cpu,
                                                     kPrecisionOf<T>);
                        })),
-      data_(about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->takes_pixels(), folder_); })),
-      facts_(cache.facts(scenario, folder_)),
+      data_(
+          about_key(key_of_data(scenario.data), [&] { return cache.data<T>(scenario, model_->traits().takes_pixels, folders_.scenario); })),
+      facts_(cache.facts(scenario, folders_.scenario)),
       weighs_rows_(scenario.model.weights == ModelSpec::Weights::rows) {
   hold_out(scenario.data.test_fraction, test_seed_of(scenario));
   about_key("partition.kind", [&] { split(scenario); });
@@ -152,21 +152,21 @@ void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
   if (held_out > 0 && !data_->is_held_out) {
     if (data_->test)
       throw key_error("data.test_fraction", "there is a test set already (" + data_->test_where + "): set data.test = \"none\"");
-    test_rows_ = held_out_rows(data_->train.num_rows, fraction, seed);
+    rows_.test = held_out_rows(data_->train.num_rows, fraction, seed);
     Shard others;
-    std::set_difference(rows.begin(), rows.end(), test_rows_.begin(), test_rows_.end(), std::back_inserter(others));
+    std::set_difference(rows.begin(), rows.end(), rows_.test.begin(), rows_.test.end(), std::back_inserter(others));
     rows = std::move(others);
-    test_is_held_out_ = true;
+    rows_.test_is_held_out = true;
   } else if (data_->test) {
-    test_rows_.resize(data_->test->num_rows);
-    std::iota(test_rows_.begin(), test_rows_.end(), 0u);
+    rows_.test.resize(data_->test->num_rows);
+    std::iota(rows_.test.begin(), rows_.test.end(), 0u);
   }
-  train_rows_ = std::move(rows);
+  rows_.train = std::move(rows);
 }
 
 template <class T>
 const Dataset<T>* FederatedProblem<T>::test() const {
-  if (test_is_held_out_) return &train();
+  if (rows_.test_is_held_out) return &train();
   return data_->test ? &*data_->test : nullptr;
 }
 
@@ -178,13 +178,13 @@ std::vector<Shard> FederatedProblem<T>::test_shards() const {
   const std::vector<std::size_t>&begin = data_->train.client_begin, &test_begin = data_->test->client_begin;
   constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> owner(begin.size() - 1, kNobody);
-  for (std::size_t i = 0; i < shards_.size(); ++i)
-    for (const std::uint32_t row : shards_[i]) {
+  for (std::size_t i = 0; i < split_.shards.size(); ++i)
+    for (const std::uint32_t row : split_.shards[i]) {
       std::size_t& whose = owner[static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1)];
       if (whose != kNobody && whose != i) return {};
       whose = i;
     }
-  std::vector<Shard> shards(shards_.size());
+  std::vector<Shard> shards(split_.shards.size());
   for (std::size_t c = 0; c < std::min(owner.size(), test_begin.size() - 1); ++c)
     for (std::size_t row = test_begin[c]; owner[c] != kNobody && row < test_begin[c + 1]; ++row)
       shards[owner[c]].push_back(static_cast<std::uint32_t>(row));
@@ -203,8 +203,8 @@ const ClientRows<T>& FederatedProblem<T>::client_rows() const {
   }
   own.shards = std::move(with_rows);
   if (own.shards.empty()) {
-    own = {.data = &train(), .shards = shards_, .are_test_rows = false};
-    own.clients.resize(shards_.size());
+    own = {.data = &train(), .shards = split_.shards, .are_test_rows = false};
+    own.clients.resize(split_.shards.size());
     std::iota(own.clients.begin(), own.clients.end(), 0u);
   }
   return client_rows_.emplace(std::move(own));
@@ -220,13 +220,13 @@ std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) cons
   if (feature == 0) {
     const auto& begin = data.client_begin;
     if (begin.size() < 2) return group;
-    for (const std::uint32_t row : train_rows_)
+    for (const std::uint32_t row : rows_.train)
       group.push_back(static_cast<std::uint32_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1));
     return group;
   }
   std::map<T, std::uint32_t> number_of;  // in the order of first appearance
   std::vector<T> features(data.num_features);
-  for (const std::uint32_t row : train_rows_) {
+  for (const std::uint32_t row : rows_.train) {
     data.gather(std::span(&row, 1), features.data());
     const auto next = static_cast<std::uint32_t>(number_of.size());
     group.push_back(number_of.try_emplace(features[feature - 1], next).first->second);
@@ -243,61 +243,61 @@ void FederatedProblem<T>::split(const Scenario& scenario) {
   const std::vector<std::uint32_t> group = groups(partitioner->group_feature());
   std::vector<std::int32_t> labels;
   if (!data_->train.label.empty())
-    for (const std::uint32_t row : train_rows_) labels.push_back(data_->train.label[row]);
-  offered_rows_ = train_rows_;
+    for (const std::uint32_t row : rows_.train) labels.push_back(data_->train.label[row]);
+  rows_.offered = rows_.train;
   Hash64 hash;
-  hash.add_value(std::uint64_t{train_rows_.size()}).add_values(std::span<const std::int32_t>(labels));
+  hash.add_value(std::uint64_t{rows_.train.size()}).add_values(std::span<const std::int32_t>(labels));
   if (!data_->train.target.empty())
-    for (const std::uint32_t row : train_rows_) hash.add_value(data_->train.target[row]);
-  data_hash_ = hash.value();
+    for (const std::uint32_t row : rows_.train) hash.add_value(data_->train.target[row]);
+  split_.data_hash = hash.value();
   const PartitionRequest request{
-      .num_rows = train_rows_.size(),
+      .num_rows = rows_.train.size(),
       .num_classes = data_->train.num_classes,
       .label = labels,
-      .natural_begin = test_is_held_out_ ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_->train.client_begin),
+      .natural_begin = rows_.test_is_held_out ? std::span<const std::size_t>{} : std::span<const std::size_t>(data_->train.client_begin),
       .num_clients = static_cast<std::size_t>(scenario.partition.clients),
       .seed = scenario.seeds.data,
       .group = group,
-      .data_hash = data_hash_};
-  shards_ = partitioner->split(request);
-  split_note_ = partitioner->note(request);
+      .data_hash = split_.data_hash};
+  split_.shards = partitioner->split(request);
+  split_.note = partitioner->note(request);
   std::size_t held = 0;
-  for (Shard& shard : shards_) {
-    for (std::uint32_t& row : shard) row = train_rows_[row];
+  for (Shard& shard : split_.shards) {
+    for (std::uint32_t& row : shard) row = rows_.train[row];
     held += shard.size();
   }
-  split_hash_ = hash_of(shards_);
-  if (held < train_rows_.size()) leave_out_unheld();
-  const std::vector<FeatureShift> shifts = partitioner->feature_shifts(shards_.size());
+  split_.hash = hash_of(split_.shards);
+  if (held < rows_.train.size()) leave_out_unheld();
+  const std::vector<FeatureShift> shifts = partitioner->feature_shifts(split_.shards.size());
   if (shifts.empty()) return;
-  seen_ = as_clients_see<T>(data_->train, shards_, shifts, scenario.seeds.data);
+  seen_ = as_clients_see<T>(data_->train, split_.shards, shifts, scenario.seeds.data);
   facts_ = std::make_shared<GlobalFacts>();  // f depends on who holds which row
 }
 
 // Rows that no client holds take no part in f.
 template <class T>
 void FederatedProblem<T>::leave_out_unheld() {
-  train_rows_.clear();
-  for (const Shard& shard : shards_) train_rows_.insert(train_rows_.end(), shard.begin(), shard.end());
-  std::sort(train_rows_.begin(), train_rows_.end());
+  rows_.train.clear();
+  for (const Shard& shard : split_.shards) rows_.train.insert(rows_.train.end(), shard.begin(), shard.end());
+  std::sort(rows_.train.begin(), rows_.train.end());
   facts_ = std::make_shared<GlobalFacts>();
 }
 
 template <class T>
 SplitFile FederatedProblem<T>::split_file() const {
   if (seen_) throw key_error("partition.kind", "clients see their rows changed by this partitioner, which a split file does not hold");
-  SplitFile file{.data = data_->train.name, .client_of = {}, .num_clients = shards_.size(), .data_hash = data_hash_};
+  SplitFile file{.data = data_->train.name, .client_of = {}, .num_clients = split_.shards.size(), .data_hash = split_.data_hash};
   std::vector<std::uint32_t> owner(data_->train.num_rows, kNoClient);
-  for (std::size_t i = 0; i < shards_.size(); ++i)
-    for (const std::uint32_t row : shards_[i]) owner[row] = static_cast<std::uint32_t>(i);
-  for (const std::uint32_t row : offered_rows_) file.client_of.push_back(owner[row]);
+  for (std::size_t i = 0; i < split_.shards.size(); ++i)
+    for (const std::uint32_t row : split_.shards[i]) owner[row] = static_cast<std::uint32_t>(i);
+  for (const std::uint32_t row : rows_.offered) file.client_of.push_back(owner[row]);
   return file;
 }
 
 template <class T>
 void FederatedProblem<T>::bind(const Scenario& scenario) {
   const ModelSpec& spec = scenario.model;
-  if (train().vocabulary > 0 && !model_->takes_tokens())
+  if (train().vocabulary.size > 0 && !model_->traits().takes_tokens)
     throw key_error("model.kind", spec.part.kind + " cannot read data set \"" + train().name +
                                       "\", whose features are tokens; a neural network with an embedding can");
   model_->bind(train());
@@ -306,18 +306,18 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
                  "a run of a model with " + std::to_string(P()) + " parameters", "smaller layers need less");
 
-  const auto m = static_cast<double>(train_rows_.size()), n = static_cast<double>(shards_.size());
-  for (const Shard& shard : shards_)
+  const auto m = static_cast<double>(rows_.train.size()), n = static_cast<double>(split_.shards.size());
+  for (const Shard& shard : split_.shards)
     weights_.push_back(spec.weights == ModelSpec::Weights::uniform ? 1 / n : static_cast<double>(shard.size()) / m);
-  names_ = {{"n", n}, {"m", m}, {"d", static_cast<double>(P())}};
+  constants_.names = {{"n", n}, {"m", m}, {"d", static_cast<double>(P())}};
   const double l2 = resolve(spec.l2, "model.l2"), nonconvex = resolve(spec.nonconvex, "model.nonconvex");
   if (l2 < 0 || nonconvex < 0)
     throw key_error(l2 < 0 ? "model.l2" : "model.nonconvex",
                     "must be >= 0, model.l2 and model.nonconvex are " + std::to_string(l2) + " and " + std::to_string(nonconvex));
   model_->set_regulariser(l2, nonconvex);
-  has_regulariser_ = true;
-  names_["l2"] = l2;
-  if (names_.contains("L")) add_curvature();  // mu, which the rules of the regularisers cannot know
+  constants_.has_regulariser = true;
+  constants_.names["l2"] = l2;
+  if (constants_.names.contains("L")) add_curvature();  // mu, which the rules of the regularisers cannot know
 }
 
 template <class T>
@@ -332,17 +332,17 @@ void FederatedProblem<T>::add_curvature() {
   const std::lock_guard lock(facts_->mutex);
   if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
   const SecondOrder::Curvature& bounds = *facts_->curvature;
-  names_["L"] = std::max(bounds.largest, -bounds.least);
-  if (has_regulariser_) names_["mu"] = std::max(0.0, bounds.least + model_->regulariser().least_curvature());
+  constants_.names["L"] = std::max(bounds.largest, -bounds.least);
+  if (constants_.has_regulariser) constants_.names["mu"] = std::max(0.0, bounds.least + model_->regulariser().least_curvature());
 }
 
 template <class T>
 const std::vector<double>& FederatedProblem<T>::client_smoothness() {
-  if (!client_smoothness_.empty()) return client_smoothness_;
-  client_smoothness_.resize(shards_.size());
-  pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()),
-                     [&](std::uint32_t i, const Exec&) { client_smoothness_[i] = model_->smoothness(shards_[i]); });
-  return client_smoothness_;
+  if (!constants_.client_smoothness.empty()) return constants_.client_smoothness;
+  constants_.client_smoothness.resize(split_.shards.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()),
+                     [&](std::uint32_t i, const Exec&) { constants_.client_smoothness[i] = model_->smoothness(split_.shards[i]); });
+  return constants_.client_smoothness;
 }
 
 // Computes only what a rule names: L_max needs an eigenvalue per client.
@@ -355,17 +355,17 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
     if (model_->second_order() == nullptr) throw key_error(key, needs_smoothness_text(rule, key, model_kind_));
     add_curvature();
   }
-  if (is_theory || names("L_max")) names_["L_max"] = std::ranges::max(client_smoothness());
-  if (names("nonconvex") && has_regulariser_) names_["nonconvex"] = model_->regulariser().nonconvex;
-  return names_;
+  if (is_theory || names("L_max")) constants_.names["L_max"] = std::ranges::max(client_smoothness());
+  if (names("nonconvex") && constants_.has_regulariser) constants_.names["nonconvex"] = model_->regulariser().nonconvex;
+  return constants_.names;
 }
 
 template <class T>
 double FederatedProblem<T>::least_convexity() const {
   static constexpr double kOne = 1;
-  std::vector<double> least(shards_.size());
-  pool_.parallel_for(static_cast<std::uint32_t>(shards_.size()), [&](std::uint32_t i, const Exec&) {
-    least[i] = Objective::of(*model_, std::span(&shards_[i], 1), std::span(&kOne, 1)).loss_curvature().least;
+  std::vector<double> least(split_.shards.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()), [&](std::uint32_t i, const Exec&) {
+    least[i] = Objective::of(*model_, std::span(&split_.shards[i], 1), std::span(&kOne, 1)).loss_curvature().least;
   });
   return std::max(0.0, *std::min_element(least.begin(), least.end()) + model_->regulariser().least_curvature());
 }
@@ -378,7 +378,7 @@ bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
 // f as one sum over all rows where it does not depend on the split, so that cells with other splits find the same numbers.
 template <class T>
 std::span<const Shard> FederatedProblem<T>::whole() const {
-  return weighs_rows_ ? std::span<const Shard>(&train_rows_, 1) : std::span<const Shard>(shards_);
+  return weighs_rows_ ? std::span<const Shard>(&rows_.train, 1) : std::span<const Shard>(split_.shards);
 }
 template <class T>
 std::span<const double> FederatedProblem<T>::whole_weights() const {
@@ -405,7 +405,7 @@ const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
 
 template <class T>
 std::string FederatedProblem<T>::find_input(const std::string& key, const std::string& path) const {
-  return fl::find_input(key, path, folder_, data_folders_);
+  return fl::find_input(key, path, folders_.scenario, folders_.data);
 }
 
 template class FederatedProblem<float>;

@@ -89,19 +89,19 @@ class FederatedProblem {
   [[nodiscard]] const Model<T>& model() const { return *model_; }
   // As clients see it: with the feature shifts of the partition.
   [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
-  [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  [[nodiscard]] const std::vector<Shard>& shards() const { return split_.shards; }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
   [[nodiscard]] const LayerTable& layers() const { return layers_; }
-  [[nodiscard]] std::uint64_t split_hash() const { return split_hash_; }
-  [[nodiscard]] const std::string& split_note() const { return split_note_; }  // Partitioner::note
+  [[nodiscard]] std::uint64_t split_hash() const { return split_.hash; }
+  [[nodiscard]] const std::string& split_note() const { return split_.note; }  // Partitioner::note
   [[nodiscard]] const std::string& where() const { return data_->train_where; }
   // The split as a file holds it. Throws ConfigError where clients also see their rows changed, which the file does not say.
   [[nodiscard]] SplitFile split_file() const;
 
   // The test set and its rows; null when there is none.
   [[nodiscard]] const Dataset<T>* test() const;
-  [[nodiscard]] const Shard& test_rows() const { return test_rows_; }
+  [[nodiscard]] const Shard& test_rows() const { return rows_.test; }
 
   // Computed when first asked for; not for several threads at once.
   [[nodiscard]] const ClientRows<T>& client_rows() const;
@@ -120,7 +120,7 @@ class FederatedProblem {
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
   // Returns where a file lies that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
   [[nodiscard]] std::string find_input(const std::string& key, const std::string& path) const;
-  [[nodiscard]] const std::map<std::string, double>& resolved() const { return names_; }
+  [[nodiscard]] const std::map<std::string, double>& resolved() const { return constants_.names; }
   [[nodiscard]] std::size_t num_dropped_roles() const { return data_->num_dropped_roles; }
   [[nodiscard]] std::size_t num_dropped_rows() const { return data_->num_dropped_rows; }
   [[nodiscard]] std::size_t num_dropped_test_rows() const { return data_->num_dropped_test_rows; }
@@ -136,29 +136,43 @@ class FederatedProblem {
   [[nodiscard]] std::span<const Shard> whole() const;
   [[nodiscard]] std::span<const double> whole_weights() const;
 
+  // Where files are looked for.
+  struct Folders {
+    std::filesystem::path scenario;  // of its file
+    std::vector<std::filesystem::path> data;
+  };
+  struct Rows {
+    Shard offered;  // that were there to be split
+    Shard train;    // that clients hold: all that were offered, unless a file leaves some out
+    Shard test;
+    bool test_is_held_out = false;
+  };
+  struct Split {
+    std::vector<Shard> shards;
+    std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the rows that were offered
+    std::string note;
+  };
+  // Numbers that rules name.
+  struct Constants {
+    std::map<std::string, double> names;
+    bool has_regulariser = false;           // whether that of the model is resolved
+    std::vector<double> client_smoothness;  // [n], empty until asked for
+  };
+
   ThreadPool& pool_;
-  std::filesystem::path folder_;
-  std::vector<std::filesystem::path> data_folders_;
+  Folders folders_;
   std::string model_kind_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
   std::optional<Dataset<T>> seen_;  // where the partition shifts features
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
-  Shard offered_rows_;  // that were there to be split
-  Shard train_rows_;    // that clients hold: all that were offered, unless a file leaves some out
-  Shard test_rows_;
-  std::uint64_t data_hash_ = 0;
-  bool test_is_held_out_ = false;
-  std::vector<Shard> shards_;
-  std::uint64_t split_hash_ = 0;
-  std::string split_note_;
+  Rows rows_;
+  Split split_;
   mutable std::optional<ClientRows<T>> client_rows_;
   std::vector<double> weights_;
   LayerTable layers_;
-  std::map<std::string, double> names_;
-  bool has_regulariser_ = false;           // whether that of the model is resolved
-  std::vector<double> client_smoothness_;  // [n], empty until asked for
+  Constants constants_;
 };
 
 extern template class FederatedProblem<float>;

@@ -9,12 +9,12 @@ namespace fl {
 // A GPU's own memory, unless the host has to reach what lies there.
 template <class T>
 void Experiment<T>::choose_memory() {
-  host_needs_ = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
-  if (machine_.keeps_managed) host_needs_.emplace_back("MachineOptions::keeps_managed: a test asks for it");
-  memory_ = machine_.device == Device::cpu ? Device::cpu : host_needs_.empty() ? Device::cuda : Device::managed;
-  if (memory_ != Device::managed || shares_managed_memory()) return;
+  memory_.host_needs = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
+  if (machine_.keeps_managed) memory_.host_needs.emplace_back("MachineOptions::keeps_managed: a test asks for it");
+  memory_.device = machine_.device == Device::cpu ? Device::cpu : memory_.host_needs.empty() ? Device::cuda : Device::managed;
+  if (memory_.device != Device::managed || shares_managed_memory()) return;
   std::string needs;
-  for (const std::string& need : host_needs_) needs += (needs.empty() ? "" : "; ") + need;
+  for (const std::string& need : memory_.host_needs) needs += (needs.empty() ? "" : "; ") + need;
   throw DeviceError(
       "--device cuda: this GPU cannot share managed memory with a host that runs at the same time (concurrentManagedAccess "
       "is 0), and this study needs that. " +
@@ -23,7 +23,8 @@ void Experiment<T>::choose_memory() {
 
 template <class T>
 std::uint64_t Experiment<T>::round_bytes_on_device() const {
-  return simulated_->most_bytes_on_device() + evaluator_.most_bytes_on_device(measure_set_.ever_needs(&MeasureCost::gradients));
+  return sides_.simulated->most_bytes_on_device() +
+         measuring_.evaluator.most_bytes_on_device(measuring_.set.ever_needs(&MeasureCost::gradients));
 }
 
 template <class T>
@@ -33,13 +34,14 @@ DeviceNeed Experiment<T>::device_need() const {
   need.data = train;
   need.data_bytes = device_data_bytes(*train);
   if (test != nullptr && test != train) need.data_bytes += device_data_bytes(*test);
-  need.round_bytes = round_bytes_on_device() + shared_->size_bytes();
-  need.state_bytes = simulated_->state().whole_bytes();
-  need.least_state_bytes = simulated_->state().least_bytes();
+  need.round_bytes = round_bytes_on_device() + sides_.shared->size_bytes();
+  need.state_bytes = sides_.simulated->state().whole_bytes();
+  need.least_state_bytes = sides_.simulated->state().least_bytes();
   // Counts of messages, and the server's sums of them by both kinds of weights.
-  need.pinned_bytes = simulated_->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
-  need.needs_managed = host_needs_;
-  if (host_needs_.empty()) need.pinned_bytes += shared_->size_bytes();  // kernels are given copies, which count among those of rounds
+  need.pinned_bytes = sides_.simulated->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
+  need.needs_managed = memory_.host_needs;
+  if (memory_.host_needs.empty())
+    need.pinned_bytes += sides_.shared->size_bytes();  // kernels are given copies, which count among those of rounds
   return need;
 }
 
@@ -47,13 +49,13 @@ template <class T>
 std::size_t Experiment<T>::size_bytes() const {
   const std::size_t gradients = static_cast<std::size_t>(pool_.num_threads()) * whole_minibatch().bytes;
   const std::size_t working = machine_.device == Device::cpu ? gradients : round_bytes_on_device();
-  const std::size_t of_clients = simulated_ == nullptr ? 0 : simulated_->size_bytes();
-  return of_clients + shared_->size_bytes() + server_.state->size_bytes() + working;
+  const std::size_t of_clients = sides_.simulated == nullptr ? 0 : sides_.simulated->size_bytes();
+  return of_clients + sides_.shared->size_bytes() + sides_.server.state->size_bytes() + working;
 }
 
 template <class T>
 WholeMinibatch Experiment<T>::whole_minibatch() const {
-  return simulated_ == nullptr ? WholeMinibatch{} : simulated_->whole_minibatch();
+  return sides_.simulated == nullptr ? WholeMinibatch{} : sides_.simulated->whole_minibatch();
 }
 
 // The members of this file; the others are instantiated in theirs.

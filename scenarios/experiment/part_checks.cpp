@@ -91,8 +91,8 @@ FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackN
                                   .contracts = {},
                                   .operators = {},
                                   .num_phases = parts.method.exchange.num_phases(),
-                                  .computes_anywhere = parts.method.local->computes_anywhere(),
-                                  .subtracts_optimum = parts.method.local->needs_optimum(),
+                                  .computes_anywhere = parts.method.local->traits().computes_anywhere,
+                                  .subtracts_optimum = parts.method.local->traits().needs_optimum,
                                   .downlink = parts.scenario.down.part.kind,
                                   .downlink_contract = down.compressor->contract(down.scope),
                                   .server = parts.scenario.server.part.kind,
@@ -114,7 +114,7 @@ void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, 
   if (parts.scenario.participation.absent != AbsentState::keep && parts.method.plan.error_slot.empty())
     problems.push_back({"participation.absent", "feedback '" + parts.scenario.feedback_up.kind +
                                                     "' has no error memory that could change while a client is absent; use \"keep\""});
-  if (parts.scenario.server.average == Average::normalised && !parts.method.local->can_normalise())
+  if (parts.scenario.server.average == Average::normalised && !parts.method.local->traits().can_normalise)
     problems.push_back(
         {"server.average", "\"normalised\" needs local steps: local kind \"sgd\", is \"" + parts.scenario.local.kind + "\""});
   if (parts.scenario.server.statistics && statistics_of(parts.problem.layers()).empty())

@@ -127,7 +127,7 @@ void add_theory(const PlayedRun<T>& run, RunResult& result) {
   const bool has_gradients = measures_every_gradient(result.rows);
   if (!std::isfinite(run.f_star) || !(has_gradients || run.average) || run.problem.model().second_order() == nullptr || !has_theory(parts))
     return;
-  const std::optional<GradientNoise> noise = gradient_noise(run.problem, run.method.local->sampling());
+  const std::optional<GradientNoise> noise = gradient_noise(run.problem, run.method.local->step_settings().sampling);
   if (!noise) return;
   const double curvature = run.problem.model().regulariser().largest_curvature();
   const TheoryNumbers numbers{.L = run.problem.names_for(Expression("L"), "theory").at("L") + curvature,

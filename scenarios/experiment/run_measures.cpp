@@ -36,7 +36,7 @@ void RunMeasures<T>::describe_round(MeasureView<T>& view, const DueMeasures& due
   if (measures_.needs(due, &MeasureCost::messages)) view.messages = run_.probe.measures().first(plan.cohort.size());
   if (!measures_.needs(due, &MeasureCost::updates)) return;
   view.updates = run_.probe.updates(plan.cohort.size(), run_.problem.P());
-  const double gamma = run_.step_size * run_.local.schedule().factor(view.round, view.num_rounds);
+  const double gamma = run_.step_size * run_.local.step_settings().schedule.factor(view.round, view.num_rounds);
   view.update_step = run_.unit == Unit::update ? 1 : gamma;
 }
 

@@ -38,7 +38,7 @@ ServerSide<T> make_server_side(const Scenario& scenario, const LayerTable& layer
       std::make_unique<Round<T>>(RoundParts<T>{*side.parts.participation, *method.feedback, method.plan, method.exchange, clients.runner,
                                                clients.probe, *side.parts.optimizer, *side.downlink, run, shared, *side.state, pool},
                                  RoundSettings{.step_size = place.step_size,
-                                               .schedule = method.local->schedule(),
+                                               .schedule = method.local->step_settings().schedule,
                                                .rounds = static_cast<std::uint32_t>(scenario.rounds),
                                                .absence = absence,
                                                .times = place.times,

@@ -18,9 +18,11 @@ using Kind = StartOptions::Kind;
 
 template <class T>
 Start find_optimum(const Scenario& scenario, FederatedProblem<T>& problem, const LocalUpdate<T>& local) {
-  const bool is_needed = local.needs_optimum() || scenario.start.kind == Kind::optimum;
+  const bool is_needed = local.traits().needs_optimum || scenario.start.kind == Kind::optimum;
   if (!is_needed && !wants_gap(scenario, problem)) return {};
-  const std::string key = scenario.start.kind == Kind::optimum ? "start.kind" : local.needs_optimum() ? "local.kind" : "evaluate.optimum";
+  const std::string key = scenario.start.kind == Kind::optimum ? "start.kind"
+                          : local.traits().needs_optimum       ? "local.kind"
+                                                               : "evaluate.optimum";
   const auto& optimum = about_key(key, [&]() -> const Minimum& { return problem.optimum(scenario.evaluate.optimum); });
   return {&optimum.x, optimum.value};
 }
@@ -43,7 +45,7 @@ Start start_model(const Scenario& scenario, FederatedProblem<T>& problem, const 
   };
   switch (scenario.start.kind) {
     case Kind::automatic:
-      if (problem.model().starts_at_random()) problem.model().initial(scenario.seeds.init, model.data());
+      if (problem.model().traits().starts_at_random) problem.model().initial(scenario.seeds.init, model.data());
       break;
     case Kind::zero: break;
     case Kind::random: problem.model().initial(scenario.seeds.init, model.data()); break;
@@ -56,7 +58,7 @@ Start start_model(const Scenario& scenario, FederatedProblem<T>& problem, const 
 
 template <class T>
 double step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method) {
-  const Expression& rule = method.local->learning_rate();
+  const Expression& rule = method.local->step_settings().learning_rate;
   std::map<std::string, double> names = problem.names_for(rule, "local.learning_rate");
   if (std::ranges::count(names_of(rule), "theory") > 0)
     names["theory"] = theory_step_size(*method.feedback, scenario.feedback_up.kind,

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 bool sends_one_gradient(const LocalUpdate<T>& local) {
   const std::optional<Descent> descent = local.descent();
-  if (!descent) return local.needs_optimum();
+  if (!descent) return local.traits().needs_optimum;
   if (!descent->moves) return true;
   return descent->work.epochs == 0 && descent->work.steps == 1 && descent->momentum == 0 && descent->proximal_mu == 0 &&
          descent->weight_decay == 0;
@@ -33,14 +33,14 @@ TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& probl
   facts.sends_one_gradient = sends_one_gradient(parts.local);
   if (const std::optional<Descent> descent = parts.local.descent(); descent && descent->moves)
     facts.local_steps = descent->work.epochs > 0 ? 0 : descent->work.steps;
-  const SamplingOptions& sampling = parts.local.sampling();
+  const SamplingOptions& sampling = parts.local.step_settings().sampling;
   facts.batch = sampling.sample_file.empty() ? sampling.batch : 1;
   facts.has_bounded_noise = gradient_noise(problem, sampling).has_value();
-  facts.full_participation = has_everyone(parts.scenario);
-  facts.constant_step = has_constant_step(parts.local.schedule());
-  facts.averages_by_weight = averages_by_weight(parts.scenario);
-  facts.plain_server = steps_plainly(parts.scenario.server.part);
-  facts.exact_downlink = sends_models_exactly(parts.scenario);
+  facts.round.full_participation = has_everyone(parts.scenario);
+  facts.round.constant_step = has_constant_step(parts.local.step_settings().schedule);
+  facts.round.averages_by_weight = averages_by_weight(parts.scenario);
+  facts.round.plain_server = steps_plainly(parts.scenario.server.part);
+  facts.round.exact_downlink = sends_models_exactly(parts.scenario);
   return facts;
 }
 

@@ -149,15 +149,15 @@ SuitedWork suited_work_of(const std::string& feedback, const FeedbackNeeds& need
       combination.local_update = kind;
       combination.unit = unit;
       combination.channels = update->vectors();
-      combination.computes_anywhere = update->computes_anywhere();
-      combination.subtracts_optimum = update->needs_optimum() || needs.subtracts_optimum;
+      combination.computes_anywhere = update->traits().computes_anywhere;
+      combination.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
       const bool suits = suits_local_work(needs, combination);
       if (suits) add_once(work.units, to_string(unit));
       is_suited = is_suited || suits;
     }
     if (!is_suited) continue;
     if (work.vectors.empty()) work.vectors = update->vectors();
-    const bool subtracts = update->needs_optimum() || (needs.subtracts_optimum && kind == "gradient");
+    const bool subtracts = update->traits().needs_optimum || (needs.subtracts_optimum && kind == "gradient");
     work.kinds.push_back(kind + (subtracts ? " with subtract = \"optimum\"" : ""));
   }
   return work;

@@ -4,23 +4,18 @@
 namespace fl {
 namespace {
 
+// Returns a column of whole numbers that every row has.
+MeasureColumn count(const char* name, const char* unit, const char* definition) {
+  return {.name = name, .unit = unit, .definition = definition, .empty = "never", .type = MeasureColumn::Type::count, .is_compared = false};
+}
+
 template <class T>
 class Costs final : public Measure<T> {
  public:
   explicit Costs(const NoOptions&) {}
   [[nodiscard]] std::vector<MeasureColumn> columns() const override {
-    return {{.name = "clients",
-             .unit = "clients",
-             .definition = "size of the cohort",
-             .empty = "never",
-             .type = MeasureColumn::Type::count,
-             .is_compared = false},
-            {.name = "elements_up",
-             .unit = "entries",
-             .definition = "values that all clients sent",
-             .empty = "never",
-             .type = MeasureColumn::Type::count,
-             .is_compared = false},
+    return {count("clients", "clients", "size of the cohort"),
+            count("elements_up", "entries", "values that all clients sent"),
             {.name = "bits_up_published",
              .unit = "bits",
              .definition = "what the clients sent as the method's publication counts it",
@@ -31,18 +26,8 @@ class Costs final : public Measure<T> {
              .definition = "a lower bound of what an ideal code would need for the same messages",
              .empty = "the operator has no such bound",
              .is_compared = false},
-            {.name = "bits_up",
-             .unit = "bits",
-             .definition = "exact length of the encoded messages of all clients, headers included",
-             .empty = "never",
-             .type = MeasureColumn::Type::count,
-             .is_compared = false},
-            {.name = "bits_down",
-             .unit = "bits",
-             .definition = "exact length of what the server sent to all clients, including the catch-up of absent ones",
-             .empty = "never",
-             .type = MeasureColumn::Type::count,
-             .is_compared = false},
+            count("bits_up", "bits", "exact length of the encoded messages of all clients, headers included"),
+            count("bits_down", "bits", "exact length of what the server sent to all clients, including the catch-up of absent ones"),
             {.name = "density",
              .unit = "share",
              .definition = "`elements_up` / (`clients` x parameters)",
@@ -53,12 +38,7 @@ class Costs final : public Measure<T> {
              .definition = "rounds since a client's last delivered message, mean over the clients of the cohort that have one",
              .empty = "no client of the cohort has one",
              .is_compared = false},
-            {.name = "refused",
-             .unit = "clients",
-             .definition = "clients whose vectors were not finite: they sent nothing",
-             .empty = "never",
-             .type = MeasureColumn::Type::count,
-             .is_compared = false}};
+            count("refused", "clients", "clients whose vectors were not finite: they sent nothing")};
   }
 
   void measure(const MeasureView<T>& view, MeasureRow& row) override {

@@ -58,7 +58,7 @@ class Losses final : public Measure<T> {
     const Accuracy test = view.evaluation.test(view.model);
     row.set("test_accuracy", test.accuracy);
     row.set("test_loss", test.loss);
-    if (view.problem.train.next_token != NextToken::none) row.set("perplexity", std::exp(test.loss));
+    if (view.problem.train.vocabulary.next_token != NextToken::none) row.set("perplexity", std::exp(test.loss));
   }
 
  private:

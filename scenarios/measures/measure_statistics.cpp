@@ -61,9 +61,10 @@ RankingQuality quality_of(std::span<const std::size_t> ranks) {
 
 template <class T>
 RankingTask<T>::RankingTask(const Dataset<T>& train, const Dataset<T>& test, std::uint64_t seed) : begin_{0} {
-  if (train.num_users == 0 || test.num_users != train.num_users || test.vocabulary != train.vocabulary)
+  if (train.vocabulary.num_users == 0 || test.vocabulary.num_users != train.vocabulary.num_users ||
+      test.vocabulary.size != train.vocabulary.size)
     throw key_error("evaluate.ranking_every", "data set \"" + train.name + "\" holds no ratings of items by users");
-  Interactions met(train.num_users, train.num_items());
+  Interactions met(train.vocabulary.num_users, train.num_items());
   met.add(train);
   met.add(test);
   std::vector<std::int32_t> tokens;
@@ -74,14 +75,14 @@ RankingTask<T>::RankingTask(const Dataset<T>& train, const Dataset<T>& test, std
     RandomSequence random(seed, Purpose::ranking, row);
     const std::size_t unmet = met.num_unmet(static_cast<std::size_t>(user));
     for (const std::size_t k : sample_below(unmet, std::min(unmet, kRankingNegatives), random))
-      add(user, static_cast<std::int32_t>(train.num_users) + met.unmet(static_cast<std::size_t>(user), k));
+      add(user, static_cast<std::int32_t>(train.vocabulary.num_users) + met.unmet(static_cast<std::size_t>(user), k));
     begin_.push_back(tokens.size() / 2);
   }
   candidates_.name = test.name;
   candidates_.num_rows = begin_.back();
   candidates_.num_features = 2;
-  candidates_.num_users = train.num_users;
-  candidates_.vocabulary = train.vocabulary;
+  candidates_.vocabulary.num_users = train.vocabulary.num_users;
+  candidates_.vocabulary.size = train.vocabulary.size;
   candidates_.tokens.resize_discard(tokens.size());
   std::ranges::copy(tokens, candidates_.tokens.begin());
 }

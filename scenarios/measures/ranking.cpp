@@ -25,7 +25,7 @@ class Ranking final : public Measure<T> {
   }
   [[nodiscard]] MeasureCost cost() const override { return {.rows = true}; }
   [[nodiscard]] std::string refusal(const MeasureProblem<T>& problem) const override {
-    if (problem.train.num_users > 0 && problem.test != nullptr && problem.model.num_outputs() == 1) return "";
+    if (problem.train.vocabulary.num_users > 0 && problem.test != nullptr && problem.model.num_outputs() == 1) return "";
     return "needs ratings with a test set (data.leave_one_out = true) and a model with one score for a row (kind = \"ncf\")";
   }
 

@@ -221,7 +221,7 @@ Json runs_data(const Study& study) {
 Json panels_data(const Study& study) {
   Json all = Json::array();
   for (const Panel& panel : study.panels)
-    all.push_back({{"title", panel.title(study.level_key)}, {"level", panel.level}, {"rest", panel.rest}});
+    all.push_back({{"title", panel.title(study.axes.level)}, {"level", panel.level}, {"rest", panel.rest}});
   return all;
 }
 
@@ -230,24 +230,24 @@ Json panels_data(const Study& study) {
 std::string report_data(const Study& study, const ReportOptions& options) {
   const std::size_t points = points_per_curve(study, options.most_numbers);
   Json data = {{"names", study.names},
-               {"source", study.source},
+               {"source", study.store.file},
                {"version", FL_VERSION},
-               {"methodKey", study.method_key},
-               {"levelKey", study.level_key},
+               {"methodKey", study.axes.method},
+               {"levelKey", study.axes.level},
                {"methods", study.methods},
-               {"baseline", study.baseline},
+               {"baseline", study.references.baseline},
                {"notes", notes_data(study)},
                {"panels", panels_data(study)},
                {"resamples", kResamples},
                {"runs", runs_data(study)},
                {"measures", Json::array()},
                {"cells", Json::array()},
-               {"window", study.window},
+               {"window", study.rules.window},
                {"leastEvaluations", kLeastEvaluations},
                {"name", study.name},
-               {"isReference", study.is_reference},
+               {"isReference", study.references.is_reference},
                {"shares", kShares}};
-  for (const Study::Entry& entry : study.in_store) data["inStore"].push_back({entry.name, entry.num_runs});
+  for (const Study::Entry& entry : study.store.studies) data["inStore"].push_back({entry.name, entry.num_runs});
   for (std::size_t measure = 0; measure < study.measures.size(); ++measure)
     data["measures"].push_back(measure_data(study, measure, options, points));
   for (const StudyCell& cell : study.cells) data["cells"].push_back(cell_data(study, cell));

@@ -58,7 +58,7 @@ class ClientHalf {
     side_ = std::make_unique<ClientSide<T>>(scenario, problem, method_, run_, shared_, CohortSizes{max_cohort, max_cohort},
                                             ClientPlace{.materialise = true, .paging = paging}, pool_);
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast || slot.sync == SlotSync::initial; });
-    if (method_.local->needs_optimum()) side_->prepare(problem.optimum(scenario.evaluate.optimum).x);
+    if (method_.local->traits().needs_optimum) side_->prepare(problem.optimum(scenario.evaluate.optimum).x);
   }
 
   // The order, the model and the shared slots that travel when a round opens.

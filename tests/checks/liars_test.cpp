@@ -203,7 +203,7 @@ template <class T, Fault kFault>
 class Mean : public Model<T> {
  public:
   explicit Mean(const NoOptions&) {}
-  void bind(const Dataset<T>& data) override { data_ = &data; }
+  void bind(const Dataset<T>& data) override { this->data_ = &data; }
   [[nodiscard]] LayerTable layers() const override {
     LayerTable table;
     table.layers.push_back({"x", 0, 3, 1});
@@ -218,7 +218,8 @@ class Mean : public Model<T> {
       for (std::size_t j = 0; j < x.P; ++j) {
         double sum = 0;
         const auto at = static_cast<double>(x.row(k)[j]);
-        for (const std::uint32_t row : rows[k]) sum += at - data_->target[row], total += 0.5 * std::pow(at - data_->target[row], 2);
+        for (const std::uint32_t row : rows[k])
+          sum += at - this->data_->target[row], total += 0.5 * std::pow(at - this->data_->target[row], 2);
         const double slip = kFault == Fault::gradient ? 1.01 : kFault == Fault::block && x.K > 1 ? 1 + 1e-6 : 1;
         gradient.row(k)[j] = static_cast<T>(slip * scale * sum + this->regulariser_.derivative(at));
         if (kFault == Fault::nan) gradient.row(k)[j] = std::numeric_limits<T>::quiet_NaN();
@@ -234,10 +235,7 @@ class Mean : public Model<T> {
     if (correct != nullptr) *correct = 0;
     return kFault == Fault::loss ? sum / static_cast<double>(rows.size()) : sum;
   }
-  [[nodiscard]] bool loss_is_convex() const override { return true; }
-
- private:
-  const Dataset<T>* data_ = nullptr;
+  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = true}; }
 };
 template <class T>
 using MeanModel = Mean<T, Fault::none>;

@@ -12,16 +12,15 @@ namespace {
 using Vector = std::vector<double>;
 
 // An operator of two phases: clients send half of p, and after the server's mean p times what everybody holds. It notes how it is driven.
-class TwoPhases final : public Compressor<double> {
+class TwoPhases final : public Compressor<double>, public Phases<double> {
  public:
   [[nodiscard]] Contract contract(const Scope&) const override { return {}; }
-  [[nodiscard]] int num_phases() const override { return 2; }
-  [[nodiscard]] std::size_t message_length(int phase, const Scope& scope) const override { return phase == 0 ? 2 : scope.P; }
-  [[nodiscard]] std::size_t cohort_state_size(const Scope&) const override { return 2; }
-  void init_cohort_state(std::uint64_t key, const Scope&, double* shared) const override {
-    shared[0] = shared[1] = static_cast<double>(key);
-  }
-  void absorb_mean(int phase, const Scope& scope, std::span<const double> mean, double* shared, double* estimate) const override {
+  [[nodiscard]] const Phases<double>* phases() const override { return this; }
+  [[nodiscard]] int count() const override { return 2; }
+  [[nodiscard]] std::size_t length(int phase, const Scope& scope) const override { return phase == 0 ? 2 : scope.P; }
+  [[nodiscard]] std::size_t state_size(const Scope&) const override { return 2; }
+  void init_state(std::uint64_t key, const Scope&, double* shared) const override { shared[0] = shared[1] = static_cast<double>(key); }
+  void absorb(int phase, const Scope& scope, std::span<const double> mean, double* shared, double* estimate) const override {
     if (phase == 0) std::copy_n(mean.begin(), 2, shared);
     if (phase == 1) std::copy_n(mean.begin(), scope.P, estimate);
   }
@@ -31,7 +30,7 @@ class TwoPhases final : public Compressor<double> {
       Payload<double>& message = *messages[k];
       shared_seen.push_back(context.shared[0]);
       wrote_state = wrote_state || (context.phase == 0 && state.rule != StateRule::none);
-      message.num_sent = message_length(context.phase, scope);
+      message.num_sent = length(context.phase, scope);
       message.value.resize_discard(message.num_sent);
       for (std::size_t j = 0; j < message.num_sent; ++j)
         message.value.data()[j] = context.phase == 0 ? input.at(k, j) / 2 : input.at(k, j) * context.shared[0];

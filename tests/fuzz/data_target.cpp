@@ -42,11 +42,11 @@ void check(const fl::Dataset<T>& data) {
   holds(data.class_names.empty() || data.class_names.size() == data.num_classes);
   for (const std::int32_t label : data.label) holds(label >= 0 && static_cast<std::size_t>(label) < data.num_classes);
   for (const double target : data.target) holds(std::isfinite(target));
-  if (data.has_pixels()) holds(data.pixels.size() == data.num_rows * data.num_features);
-  if (data.vocabulary > 0) {
+  if (data.has_pixels()) holds(data.images.pixels.size() == data.num_rows * data.num_features);
+  if (data.vocabulary.size > 0) {
     holds(data.tokens.size() >= data.num_rows * data.num_features);
     for (std::size_t i = 0; i < data.num_rows * data.num_features; ++i)
-      holds(data.tokens[i] >= 0 && static_cast<std::size_t>(data.tokens[i]) < data.vocabulary);
+      holds(data.tokens[i] >= 0 && static_cast<std::size_t>(data.tokens[i]) < data.vocabulary.size);
   }
   if (data.dense.empty()) return;
   for (std::size_t row = 0; row < data.num_rows; ++row)

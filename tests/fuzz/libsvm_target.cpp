@@ -19,9 +19,9 @@ void read_libsvm(const std::string& text, const fl::LibsvmFormat& format) {
   holds(format.labels == fl::LabelKind::target ? data.target.size() == data.num_rows : data.label.size() == data.num_rows);
   for (const std::int32_t label : data.label) holds(static_cast<std::size_t>(label) < data.num_classes);
   if (!data.is_sparse) return;
-  holds(data.row_begin.size() == data.num_rows + 1 && data.row_begin[data.num_rows] == data.column.size());
-  holds(data.value.empty() || data.value.size() == data.column.size());
-  for (const std::uint32_t column : data.column) holds(column < data.num_features);
+  holds(data.sparse.row_begin.size() == data.num_rows + 1 && data.sparse.row_begin[data.num_rows] == data.sparse.column.size());
+  holds(data.sparse.value.empty() || data.sparse.value.size() == data.sparse.column.size());
+  for (const std::uint32_t column : data.sparse.column) holds(column < data.num_features);
 }
 
 void libsvm(std::span<const std::byte> bytes) {

@@ -26,7 +26,7 @@ class LocalStatistics : public test::StatisticsStudy {
  protected:
   [[nodiscard]] static std::vector<double> own_of(OneRun<double>& run, std::uint32_t client) {
     std::vector<double> x(kWeights + kStatistics);
-    run->host().put_own_statistics(client, x.data());
+    run->host().probe().put_own_statistics(client, x.data());
     return statistics_of(x);
   }
 };

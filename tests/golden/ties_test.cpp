@@ -52,7 +52,8 @@ PlainRows rows_of(OneRun<double>& run, std::uint32_t client) {
   for (const std::uint32_t row : run.problem().shards()[client]) {
     rows.y.push_back(2 * data.label[row] - 1);
     rows.features.emplace_back();
-    for (std::uint64_t i = data.row_begin[row]; i < data.row_begin[row + 1]; ++i) rows.features.back().push_back(data.column[i]);
+    for (std::uint64_t i = data.sparse.row_begin[row]; i < data.sparse.row_begin[row + 1]; ++i)
+      rows.features.back().push_back(data.sparse.column[i]);
   }
   return rows;
 }

@@ -191,7 +191,7 @@ TEST(TheoryStepSize, StepsSatisfyTheInequalitiesOfTheirProofs) {
 TEST(TheoryStepSize, ConditionsThatAreNotMetAreNamed) {
   const TheoryFacts good = facts_with(kContraction);
   TheoryFacts facts = good;
-  facts.full_participation = false;
+  facts.round.full_participation = false;
   EXPECT_THAT(refusal_of("ef21", facts), HasSubstr("participation.kind = \"full\""));
   facts = good;
   facts.batch = 8;
@@ -203,16 +203,16 @@ TEST(TheoryStepSize, ConditionsThatAreNotMetAreNamed) {
   facts.sends_one_gradient = false, facts.local_update = "sgd", facts.local_steps = 5;
   EXPECT_THAT(refusal_of("ef14", facts), HasSubstr("\"sgd\" takes local steps"));
   facts = good;
-  facts.constant_step = false;
+  facts.round.constant_step = false;
   EXPECT_THAT(refusal_of("ef14", facts), HasSubstr("constant step size"));
   facts = good;
-  facts.plain_server = false;
+  facts.round.plain_server = false;
   EXPECT_THAT(refusal_of("ef14", facts), HasSubstr("plain steps of the server"));
   facts = good;
-  facts.exact_downlink = false;
+  facts.round.exact_downlink = false;
   EXPECT_THAT(refusal_of("ef14", facts), HasSubstr("compressor.down.kind"));
   facts = good;
-  facts.averages_by_weight = false;
+  facts.round.averages_by_weight = false;
   EXPECT_THAT(refusal_of("ef14", facts), HasSubstr("server.average"));
   EXPECT_THAT(refusal_of("none", good), HasSubstr("exact or an unbiased operator"));
   EXPECT_THAT(refusal_of("ef21", facts_with(kAbsolute)), HasSubstr("a contraction"));

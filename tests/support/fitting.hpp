@@ -85,8 +85,8 @@ inline std::vector<std::string> suited_local_updates(const std::string& feedback
       combination.local_update = kind;
       combination.unit = unit;
       combination.channels = update->vectors();
-      combination.computes_anywhere = update->computes_anywhere();
-      combination.subtracts_optimum = update->needs_optimum() || needs.subtracts_optimum;
+      combination.computes_anywhere = update->traits().computes_anywhere;
+      combination.subtracts_optimum = update->traits().needs_optimum || needs.subtracts_optimum;
       if (!suits_local_work(needs, combination)) continue;
       suited.emplace_back(is_made_for ? 0 : kind == "gradient" ? 1 : kind == "sgd" ? 2 : 3, kind);
       break;
@@ -108,7 +108,7 @@ inline Fitting fitting_study(const std::string& feedback, const std::string& loc
   const auto update = with_defaults<LocalUpdate<double>>("local_update", kind);
   const std::vector<ChannelSpec> channels = channels_of(part->plan(), update->vectors());
   Fitting study{.feedback = {.kind = feedback},
-                .local = fitting_local(kind, needs.subtracts_optimum && !update->needs_optimum()),
+                .local = fitting_local(kind, needs.subtracts_optimum && !update->traits().needs_optimum),
                 .up = fitting_operator(need_of_channel(needs, channels.front().name)),
                 .every_client = needs.every_client || !needs.all_at_first.empty()};
   const auto suits = [&needs](Unit unit) { return needs.units.empty() || std::ranges::find(needs.units, unit) != needs.units.end(); };

@@ -15,10 +15,15 @@
 namespace fl::cuda {
 namespace {
 
+// What kernels divide by.
+struct Divisors {
+  Divisor kernels, squares, out_widths, out_heights, out_planes, widths, heights, strides;
+};
+
 // The numbers of a convolution, and what kernels divide by.
 struct Geometry {
   std::uint32_t channels, height, width, out_channels, out_height, out_width, kernel, padding, stride;
-  Divisor kernels, squares, out_widths, out_heights, out_planes, widths, heights, strides;
+  Divisors by;
   explicit Geometry(const LayerForm& form)
       : channels(of(form, "channels")),
         height(of(form, "height")),
@@ -29,17 +34,17 @@ struct Geometry {
         kernel(of(form, "kernel")),
         padding(of(form, "padding")),
         stride(of(form, "stride")),
-        kernels(kernel),
-        squares(std::size_t{kernel} * kernel),
-        out_widths(out_width),
-        out_heights(out_height),
-        out_planes(std::size_t{out_height} * out_width),
-        widths(width),
-        heights(height),
-        strides(stride) {}
+        by{Divisor(kernel),
+           Divisor(std::size_t{kernel} * kernel),
+           Divisor(out_width),
+           Divisor(out_height),
+           Divisor(std::size_t{out_height} * out_width),
+           Divisor(width),
+           Divisor(height),
+           Divisor(stride)} {}
   [[nodiscard]] static std::uint32_t of(const LayerForm& form, const char* number) { return static_cast<std::uint32_t>(form.size(number)); }
-  [[nodiscard]] FL_HD std::uint32_t window() const { return channels * squares.divisor; }
-  [[nodiscard]] FL_HD std::uint32_t pixels() const { return out_planes.divisor; }
+  [[nodiscard]] FL_HD std::uint32_t window() const { return channels * by.squares.divisor; }
+  [[nodiscard]] FL_HD std::uint32_t pixels() const { return by.out_planes.divisor; }
   [[nodiscard]] FL_HD std::uint32_t image() const { return channels * height * width; }
 };
 
@@ -59,13 +64,13 @@ struct WindowsView {
   const T* images;
   [[nodiscard]] __device__ Corner corner(std::uint32_t place) const {
     std::uint32_t b = place;
-    const std::uint32_t x = g.out_widths.split(b), y = g.out_heights.split(b);
+    const std::uint32_t x = g.by.out_widths.split(b), y = g.by.out_heights.split(b);
     const std::uint32_t row = y * g.stride - g.padding, column = x * g.stride - g.padding;
     return {b * g.image() + row * g.width + column, row, column};
   }
   [[nodiscard]] __device__ Inside inside(std::uint32_t number) const {
     std::uint32_t c = number;
-    const std::uint32_t j = g.kernels.split(c), i = g.kernels.split(c);
+    const std::uint32_t j = g.by.kernels.split(c), i = g.by.kernels.split(c);
     return {(c * g.height + i) * g.width + j, static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
   }
   [[nodiscard]] __device__ T entry(const Corner& corner, const Inside& inside) const {
@@ -126,18 +131,18 @@ struct OutputsOfPixelsView {
   const T* d;
   [[nodiscard]] __device__ Corner line(std::uint32_t place) const {
     std::uint32_t b = place;
-    const std::uint32_t column = g.widths.split(b), row = g.heights.split(b);
+    const std::uint32_t column = g.by.widths.split(b), row = g.by.heights.split(b);
     return {b * g.out_channels * g.pixels(), row + g.padding, column + g.padding};
   }
   [[nodiscard]] __device__ Inside deep(std::uint32_t inside) const {
     std::uint32_t channel = inside;
-    const std::uint32_t j = g.kernels.split(channel), i = g.kernels.split(channel);
+    const std::uint32_t j = g.by.kernels.split(channel), i = g.by.kernels.split(channel);
     return {channel * g.pixels(), static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(j)};
   }
   [[nodiscard]] __device__ T at(const Corner& pixel, const Inside& inside) const {
     if (pixel.row < inside.i || pixel.column < inside.j) return T(0);
     std::uint32_t y = pixel.row - inside.i, x = pixel.column - inside.j;
-    if (g.stride > 1 && (g.strides.split(y) != 0 || g.strides.split(x) != 0)) return T(0);
+    if (g.stride > 1 && (g.by.strides.split(y) != 0 || g.by.strides.split(x) != 0)) return T(0);
     return y < g.out_height && x < g.out_width ? d[pixel.at + inside.at + y * g.out_width + x] : T(0);
   }
 };
@@ -191,7 +196,7 @@ class ConvolutionLayer final : public DeviceLayer<T> {
     if (d_in != nullptr) {
       const std::size_t plane = std::size_t{g_.height} * g_.width;
       multiply(pass, "convolution_by_input", g_.channels, pass.B * plane, std::size_t{g_.out_channels} * g_.kernel * g_.kernel,
-               Turned<T>{w.data, w.stride, g_.channels, g_.squares}, OutputsOfPixels<T>{g_, d_out, slopes},
+               Turned<T>{w.data, w.stride, g_.channels, g_.by.squares}, OutputsOfPixels<T>{g_, d_out, slopes},
                StoreImages<T>{d_in, pass.B * g_.image(), g_.channels, Divisor(plane)});
     }
     const auto aside = [&](Workspace::Frame& frame) {
@@ -199,7 +204,7 @@ class ConvolutionLayer final : public DeviceLayer<T> {
       const std::size_t size = window * g_.out_channels;
       return StoreGradient<T>{GradientStore<T>::set(frame.take<T>(pass.clients * size), size), window};
     };
-    multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Turned<T>{d_out, slopes, g_.out_channels, g_.out_planes},
+    multiply(pass, "convolution_by_weights", g_.out_channels, window, places, Turned<T>{d_out, slopes, g_.out_channels, g_.by.out_planes},
              Windows<T, ByPlace<T>>{g_, in, pass.B * g_.image()}, StoreGradient<T>{by_weights, window}, aside);
     if (has_bias_) bias_slopes<T>(pass, g_.out_channels, 1, g_.pixels(), d_out, by_weights.from(window * g_.out_channels));
   }

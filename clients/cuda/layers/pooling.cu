@@ -9,10 +9,15 @@
 namespace fl::cuda {
 namespace {
 
+// What kernels divide by.
+struct WindowDivisors {
+  Divisor widths, heights, out_widths, out_heights, strides_across, strides_down, planes, out_planes;
+};
+
 struct Windows {
   std::uint32_t height, width, out_height, out_width, window_height, window_width, stride_height, stride_width;
   bool takes_largest;
-  Divisor widths, heights, out_widths, out_heights, strides_across, strides_down, planes, out_planes;
+  WindowDivisors by;
   Windows(const LayerForm& form, bool largest)
       : height(of(form, "height")),
         width(of(form, "width")),
@@ -23,14 +28,14 @@ struct Windows {
         stride_height(of(form, "stride_height")),
         stride_width(of(form, "stride_width")),
         takes_largest(largest),
-        widths(width),
-        heights(height),
-        out_widths(out_width),
-        out_heights(out_height),
-        strides_across(stride_width),
-        strides_down(stride_height),
-        planes(std::size_t{height} * width),
-        out_planes(std::size_t{out_height} * out_width) {}
+        by{Divisor(width),
+           Divisor(height),
+           Divisor(out_width),
+           Divisor(out_height),
+           Divisor(stride_width),
+           Divisor(stride_height),
+           Divisor(std::size_t{height} * width),
+           Divisor(std::size_t{out_height} * out_width)} {}
   [[nodiscard]] static std::uint32_t of(const LayerForm& form, const char* number) { return static_cast<std::uint32_t>(form.size(number)); }
 
   // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones, and the last NaN where there is one.
@@ -52,12 +57,12 @@ struct Windows {
 // Planes are images' channels; `planes` of them.
 template <class T>
 __global__ void pool(Windows w, std::uint32_t planes, const T* in, T* out) {
-  const std::uint32_t entries = planes * w.out_planes.divisor;
+  const std::uint32_t entries = planes * w.by.out_planes.divisor;
   for (std::size_t at = thread_index(); at < entries; at += num_threads()) {
     const auto o = static_cast<std::uint32_t>(at);
-    std::uint32_t plane = o, y = w.out_planes.split(plane);
-    const std::uint32_t x = w.out_widths.split(y);
-    const T* from = in + std::size_t{plane} * w.planes.divisor;
+    std::uint32_t plane = o, y = w.by.out_planes.split(plane);
+    const std::uint32_t x = w.by.out_widths.split(y);
+    const T* from = in + std::size_t{plane} * w.by.planes.divisor;
     if (w.takes_largest) {
       out[o] = from[w.largest(from, y, x)];
       continue;
@@ -73,18 +78,18 @@ __global__ void pool(Windows w, std::uint32_t planes, const T* in, T* out) {
 template <class T>
 __global__ void pool_back(Windows w, std::uint32_t planes, const T* in, const T* d_out, T* d_in) {
   const T share = T(1) / static_cast<T>(w.window_height * w.window_width);
-  const std::uint32_t entries = planes * w.planes.divisor;
+  const std::uint32_t entries = planes * w.by.planes.divisor;
   for (std::size_t at = thread_index(); at < entries; at += num_threads()) {
     const auto i = static_cast<std::uint32_t>(at);
     std::uint32_t plane = i;
-    const std::uint32_t within = w.planes.split(plane);
+    const std::uint32_t within = w.by.planes.split(plane);
     std::uint32_t row = within;
-    const std::uint32_t column = w.widths.split(row);
-    const T *from = in + std::size_t{plane} * w.planes.divisor, *d = d_out + std::size_t{plane} * w.out_planes.divisor;
+    const std::uint32_t column = w.by.widths.split(row);
+    const T *from = in + std::size_t{plane} * w.by.planes.divisor, *d = d_out + std::size_t{plane} * w.by.out_planes.divisor;
     T sum = T(0);
     // Windows that hold this entry begin at most a window before it, in the order in which the CPU adds them.
-    const std::uint32_t first_y = row < w.window_height ? 0 : w.strides_down.quotient(row - w.window_height) + 1;
-    const std::uint32_t first_x = column < w.window_width ? 0 : w.strides_across.quotient(column - w.window_width) + 1;
+    const std::uint32_t first_y = row < w.window_height ? 0 : w.by.strides_down.quotient(row - w.window_height) + 1;
+    const std::uint32_t first_x = column < w.window_width ? 0 : w.by.strides_across.quotient(column - w.window_width) + 1;
     for (std::uint32_t y = first_y; y < w.out_height && y * w.stride_height <= row; ++y)
       for (std::uint32_t x = first_x; x < w.out_width && x * w.stride_width <= column; ++x) {
         if (!w.takes_largest)
@@ -103,17 +108,17 @@ class PoolingLayer : public DeviceLayer<T> {
   [[nodiscard]] bool needs_input() const override { return windows_.takes_largest; }
   void forward(const LayerPass& pass, LayerWeights<T>, const T* in, T* out) const override {
     for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
-      Launch(pass.exec, "pool", blocks_for(std::size_t{planes} * windows_.out_planes.divisor))(
-          pool<T>, windows_, planes, in + first * windows_.planes.divisor, out + first * windows_.out_planes.divisor);
+      Launch(pass.exec, "pool", blocks_for(std::size_t{planes} * windows_.by.out_planes.divisor))(
+          pool<T>, windows_, planes, in + first * windows_.by.planes.divisor, out + first * windows_.by.out_planes.divisor);
     });
   }
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
                 const GradientStore<T>&) const override {
     if (d_in == nullptr) return;
     for_planes(pass, [&](std::size_t first, std::uint32_t planes) {
-      Launch(pass.exec, "pool_back", blocks_for(std::size_t{planes} * windows_.planes.divisor))(
-          pool_back<T>, windows_, planes, in + first * windows_.planes.divisor, d_out + first * windows_.out_planes.divisor,
-          d_in + first * windows_.planes.divisor);
+      Launch(pass.exec, "pool_back", blocks_for(std::size_t{planes} * windows_.by.planes.divisor))(
+          pool_back<T>, windows_, planes, in + first * windows_.by.planes.divisor, d_out + first * windows_.by.out_planes.divisor,
+          d_in + first * windows_.by.planes.divisor);
     });
   }
 
@@ -122,7 +127,7 @@ class PoolingLayer : public DeviceLayer<T> {
   template <class Use>
   void for_planes(const LayerPass& pass, const Use& use) const {
     constexpr std::size_t kMostEntries = (std::size_t{1} << 31) - 1;
-    const std::size_t planes = pass.examples() * channels_, most = kMostEntries / windows_.planes.divisor;
+    const std::size_t planes = pass.examples() * channels_, most = kMostEntries / windows_.by.planes.divisor;
     for (std::size_t first = 0; first < planes; first += most) use(first, static_cast<std::uint32_t>(std::min(most, planes - first)));
   }
   std::size_t channels_;

@@ -17,7 +17,7 @@ Dataset<float> images(std::size_t channels, std::size_t size, std::size_t classe
   data.num_rows = classes;
   data.num_features = channels * size * size;
   data.num_classes = classes;
-  data.pixels.resize_discard(data.num_rows * data.num_features);
+  data.images.pixels.resize_discard(data.num_rows * data.num_features);
   for (std::size_t r = 0; r < classes; ++r) data.label.push_back(static_cast<std::int32_t>(r));
   return data;
 }
@@ -36,16 +36,16 @@ TEST(ModelsTest, HaveTheirPublishedSizes) {
   EXPECT_EQ(size_of("resnet18", {}, cifar), 11173962u);
   EXPECT_EQ(size_of("resnet18", {{"norm", Value{std::string("batch")}}}, cifar), 11173962u + 9600u);
   Dataset<float> text = checks::token_rows<float>(3, 1);
-  text.vocabulary = text.num_classes = 90;
+  text.vocabulary.size = text.num_classes = 90;
   const Value::List two_biases{Value{std::string("embedding(vocabulary, 8)")}, Value{std::string("lstm(256)")},
                                Value{std::string("lstm(256)")}, Value{std::string("dense(classes)")}};
   EXPECT_EQ(size_of("char_lstm", {}, text), 820522u);
-  text.next_token = NextToken::after_each;
+  text.vocabulary.next_token = NextToken::after_each;
   EXPECT_EQ(size_of("char_lstm", {}, text), 820522u);
   EXPECT_EQ(size_of("neural_network", {{"layers", Value{two_biases}}}, text), 822570u);
   Dataset<float> ratings = checks::rating_rows<float>(37, 1);
-  ratings.vocabulary = 943 + 1682;  // MovieLens 100K
-  ratings.num_users = 943;
+  ratings.vocabulary.size = 943 + 1682;  // MovieLens 100K
+  ratings.vocabulary.num_users = 943;
   EXPECT_EQ(size_of("ncf", {}, ratings), 40u * 2625 + 2761);
 }
 
@@ -178,10 +178,10 @@ TEST(ModelsTest, WhatDoesNotFitTheDataIsRefused) {
 
 TEST(ModelsTest, PixelsAreNormalisedByTheirChannel) {
   auto data = images(2, 1, 2);
-  data.pixel_mean = {0.5, 0.0};
-  data.pixel_deviation = {0.25, 2.0};
+  data.images.mean = {0.5, 0.0};
+  data.images.deviation = {0.25, 2.0};
   const std::uint8_t bytes[] = {0, 255, 255, 51};
-  std::copy(bytes, bytes + 4, data.pixels.data());
+  std::copy(bytes, bytes + 4, data.images.pixels.data());
   const std::vector<std::uint32_t> rows{1, 0};
   std::vector<float> out(4);
   data.gather(rows, out.data());

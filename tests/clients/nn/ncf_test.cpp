@@ -35,8 +35,8 @@ Dataset<T> pairs(std::size_t users, std::size_t items, const std::vector<std::pa
   data.name = "pairs";
   data.num_rows = of.size();
   data.num_features = 2;
-  data.num_users = users;
-  data.vocabulary = users + items;
+  data.vocabulary.num_users = users;
+  data.vocabulary.size = users + items;
   data.tokens.resize_discard(2 * of.size());
   for (std::size_t r = 0; r < of.size(); ++r) {
     data.tokens[2 * r] = of[r].first;
@@ -103,13 +103,13 @@ TEST(NcfTest, TheNetworkIsThatOfPyTorch) {
 template <class Stream, class Offset>
 Dataset<double> with_negatives(const Dataset<double>& ratings, const std::vector<std::uint32_t>& rows, std::size_t negatives, Stream stream,
                                Offset offset) {
-  Interactions met(ratings.num_users, ratings.num_items());
+  Interactions met(ratings.vocabulary.num_users, ratings.num_items());
   met.add(ratings);
   std::vector<std::pair<int, int>> of;
   std::vector<double> targets;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto user = static_cast<std::size_t>(ratings.tokens[2 * rows[r]]);
-    of.emplace_back(static_cast<int>(user), ratings.tokens[2 * rows[r] + 1] - static_cast<int>(ratings.num_users));
+    of.emplace_back(static_cast<int>(user), ratings.tokens[2 * rows[r] + 1] - static_cast<int>(ratings.vocabulary.num_users));
     targets.push_back(1);
     for (std::size_t e = 0; e < negatives; ++e) {
       const std::uint64_t word = stream(r).bits(offset(r) + e);
@@ -119,7 +119,7 @@ Dataset<double> with_negatives(const Dataset<double>& ratings, const std::vector
       targets.push_back(0);
     }
   }
-  return pairs<double>(ratings.num_users, ratings.num_items(), of, targets);
+  return pairs<double>(ratings.vocabulary.num_users, ratings.num_items(), of, targets);
 }
 
 void expect_same_gradient(const Dataset<double>& ratings, const std::vector<std::uint32_t>& rows, const Dataset<double>& examples,

@@ -61,7 +61,7 @@ Dataset<double> words() {
   data.name = "words";
   data.num_rows = 9;
   data.num_features = 6;
-  data.num_classes = data.vocabulary = 5;
+  data.num_classes = data.vocabulary.size = 5;
   data.tokens.resize_discard(data.num_rows * data.num_features);
   for (std::size_t r = 0; r < data.num_rows; ++r) {
     for (std::size_t t = 0; t < 6; ++t) data.tokens[r * 6 + t] = static_cast<std::int32_t>((3 * r + 5 * t + r * t) % 5);
@@ -158,7 +158,7 @@ TEST(TrainingOracleTest, AWholeMinibatchSaysWhatItTakes) {
   const Dataset<double> data = waves(1200, {2, 4, 4});
   const auto model = network_of(
       {"conv2d(3, 3, padding=1)", "batch_norm", "relu", "residual([conv2d(3, 3, padding=1), batch_norm])", "dense(classes)"}, data);
-  EXPECT_TRUE(model->takes_whole_minibatches());
+  EXPECT_TRUE(model->minibatch_needs(1200).takes_whole);
   const std::size_t P = model->layers().size();
   std::vector<double> x(P), g(P);
   model->initial(3, x.data());
@@ -169,11 +169,11 @@ TEST(TrainingOracleTest, AWholeMinibatchSaysWhatItTakes) {
   const std::span<const std::uint32_t> all = rows;
   for (int call = 0; call < 3; ++call)  // a workspace is one piece from the second call on
     model->gradient(exec, shared_view(x.data(), 1, P), {&all, 1}, {g.data(), nullptr, 1, P, P}, nullptr);
-  const auto declared = static_cast<double>(model->gradient_bytes(1200));
+  const auto declared = static_cast<double>(model->minibatch_needs(1200).bytes);
   const auto taken = static_cast<double>(workspace.capacity_bytes());
   EXPECT_LT(taken, 1.5 * declared);
   EXPECT_GT(taken, 0.8 * declared);
-  EXPECT_GT(static_cast<double>(model->gradient_bytes(2400)), 1.9 * declared);
+  EXPECT_GT(static_cast<double>(model->minibatch_needs(2400).bytes), 1.9 * declared);
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ TEST(ComparableRuns, AStudyHoldsRunsOfOneExperiment) {
   for (const int seed : {1, 2}) add(20, seed);
   const Study study = read_study(made.store());
   EXPECT_EQ(study.name, "rounds = 40");
-  ASSERT_EQ(study.in_store.size(), 2u);
+  ASSERT_EQ(study.store.studies.size(), 2u);
   EXPECT_EQ(study.runs.size(), 6u);
   EXPECT_DOUBLE_EQ(compare_at_equal_bits(study, 0, Against::bits_up).at(0).budget_bits.mean, 400) << "all three pairs have 40 rounds";
   const Study other = read_study(made.store(), {.study = "rounds = 20"});

@@ -307,7 +307,7 @@ TEST(EqualBits, SharesOfTheBaselinesBits) {
     made.add({"matched", "1", seed, RunStatus::done, falling(10, seed == 1 ? 39 : 50, 8 + noise, 0.1)});
   }
   const Study study = read_study(made.store(), {.baseline = "top"});
-  EXPECT_EQ(study.is_reference, (std::vector<bool>{true, false, false, false, false}));
+  EXPECT_EQ(study.references.is_reference, (std::vector<bool>{true, false, false, false, false}));
   const auto all = compare_at_shares(study, 0, Against::bits_up);
   ASSERT_EQ(all.size(), 15u);
   const auto at = [&](std::size_t share, std::size_t method) { return all[5 * share + method]; };

@@ -30,12 +30,12 @@ TEST(Study, CellsByMethodAndLevelSeedsInOrder) {
     for (const std::uint64_t seed : {2, 1})
       for (const char* method : {"none", "top"}) made.add({method, level, seed, RunStatus::done, {{0, 1}, {10, 0.5}}});
   const Study study = read_study(made.store());
-  EXPECT_EQ(study.method_key, "compressor.up");
-  EXPECT_EQ(study.level_key, "partition.alpha");
+  EXPECT_EQ(study.axes.method, "compressor.up");
+  EXPECT_EQ(study.axes.level, "partition.alpha");
   EXPECT_THAT(study.methods, ElementsAre("none", "top"));
   EXPECT_THAT(study.measures, ElementsAre("f_gap"));  // the others were not measured
   ASSERT_EQ(study.panels.size(), 2u);
-  EXPECT_EQ(study.panels[1].title(study.level_key), "partition.alpha = 100");
+  EXPECT_EQ(study.panels[1].title(study.axes.level), "partition.alpha = 100");
   const StudyCell* cell = study.find(study.panels[1], 1);
   ASSERT_NE(cell, nullptr);
   ASSERT_EQ(cell->runs.size(), 2u);
@@ -76,12 +76,12 @@ TEST(Study, SeveralAxesMayBeTheMethodAndAxesWithTheSameLabelsAreOne) {
       }
   const Study one = read_study(made.store(), {.baseline = "top"});
   EXPECT_EQ(one.panels.size(), 4u);
-  EXPECT_EQ(one.panels[0].title(one.level_key), "partition.alpha = 0.1, feedback.up=none");
+  EXPECT_EQ(one.panels[0].title(one.axes.level), "partition.alpha = 0.1, feedback.up=none");
   const Study both = read_study(made.store(), {.baseline = "top + ef14", .method_axis = "compressor.up,feedback.up"});
-  EXPECT_EQ(both.method_key, "compressor.up + feedback.up");
+  EXPECT_EQ(both.axes.method, "compressor.up + feedback.up");
   EXPECT_THAT(both.methods, ElementsAre("top + none", "sign + none", "top + ef14", "sign + ef14"));
   ASSERT_EQ(both.panels.size(), 2u);
-  EXPECT_EQ(both.panels[1].title(both.level_key), "partition.alpha = 100");
+  EXPECT_EQ(both.panels[1].title(both.axes.level), "partition.alpha = 100");
   EXPECT_THAT(message_of(made.store(), {.method_axis = "compressor.up,taste"}), HasSubstr("no run has an axis 'taste'"));
   EXPECT_THAT(message_of(made.store(), {.method_axis = "local,local"}), HasSubstr("'local' is named more than once"));
 }
@@ -97,10 +97,10 @@ TEST(Study, AnAxisThatMovesWithTheMethodIsPartOfIt) {
       made.add(run);
     }
   const Study study = read_study(made.store());
-  EXPECT_EQ(study.method_key, "local + feedback.up");
+  EXPECT_EQ(study.axes.method, "local + feedback.up");
   EXPECT_THAT(study.methods, ElementsAre("FedAvg + none", "scaffold", "feddyn + none"));
   ASSERT_EQ(study.panels.size(), 2u);
-  EXPECT_EQ(study.panels[1].title(study.level_key), "local.epochs=5");
+  EXPECT_EQ(study.panels[1].title(study.axes.level), "local.epochs=5");
   EXPECT_EQ(study.panels[1].cells.size(), 3u);
 }
 
@@ -120,7 +120,7 @@ TEST(Study, WithoutTheUsualLabelTheFirstMethodIsTheBaseline) {
   MadeStore made;
   for (const char* method : {"fp16", "top"}) made.add({method, "1", 1, RunStatus::done, {{0, 1}, {10, 0.5}}});
   const Study study = read_study(made.store());
-  EXPECT_EQ(study.baseline, 0u);
+  EXPECT_EQ(study.references.baseline, 0u);
   EXPECT_THAT(study.notes, ElementsAre(HasSubstr("compared with 'fp16'")));
 }
 
@@ -135,15 +135,15 @@ TEST(Study, TheBaselineIsAMethodThatCompressesAndSendsFewBits) {
     return read_study(made.store());
   };
   const Study matched = study_of(11, RunStatus::diverged);
-  EXPECT_EQ(matched.methods[matched.baseline], "hard");
-  EXPECT_EQ(matched.is_reference, (std::vector<bool>{true, false, false, false, false}));
+  EXPECT_EQ(matched.methods[matched.references.baseline], "hard");
+  EXPECT_EQ(matched.references.is_reference, (std::vector<bool>{true, false, false, false, false}));
   EXPECT_FALSE(matched.is_alternative(0));
   EXPECT_FALSE(matched.is_alternative(2));
   EXPECT_TRUE(matched.is_alternative(3));
   const Study dearer = study_of(12, RunStatus::diverged);
-  EXPECT_EQ(dearer.methods[dearer.baseline], "top");
+  EXPECT_EQ(dearer.methods[dearer.references.baseline], "top");
   const Study all_done = study_of(12, RunStatus::done);
-  EXPECT_EQ(all_done.methods[all_done.baseline], "bad");
+  EXPECT_EQ(all_done.methods[all_done.references.baseline], "bad");
 }
 
 // With one method that compresses there is nothing but `none` to compare it with.
@@ -151,8 +151,8 @@ TEST(Study, AnUncompressedMethodIsTheBaselineOfASingleAlternative) {
   MadeStore made;
   for (const char* method : {"top", "none"}) made.add({method, "1", 1, RunStatus::done, {{0, 1}, {10, 0.5}}});
   const Study study = read_study(made.store());
-  EXPECT_EQ(study.methods[study.baseline], "none");
-  EXPECT_EQ(study.is_reference, (std::vector<bool>{false, false}));
+  EXPECT_EQ(study.methods[study.references.baseline], "none");
+  EXPECT_EQ(study.references.is_reference, (std::vector<bool>{false, false}));
 }
 
 // A promise to lose nothing makes a reference, whatever the label; what is asked for is a baseline all the same.
@@ -163,10 +163,10 @@ TEST(Study, ReferencesAreMethodsThatPromiseToLoseNothing) {
     run.constants = {{"promised_delta", method == "raw" ? 1 : 0.5}};
     made.add(run);
   }
-  EXPECT_EQ(read_study(made.store()).is_reference, (std::vector<bool>{true, false, false}));
+  EXPECT_EQ(read_study(made.store()).references.is_reference, (std::vector<bool>{true, false, false}));
   const Study asked = read_study(made.store(), {.baseline = "raw"});
-  EXPECT_EQ(asked.is_reference, (std::vector<bool>{false, false, false}));
-  EXPECT_EQ(asked.baseline, 0u);
+  EXPECT_EQ(asked.references.is_reference, (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(asked.references.baseline, 0u);
 }
 
 // Rounds 1 and 2 cost 10 and 5 bits up, and twice that down; round 1 was not measured.

@@ -24,13 +24,13 @@ Dataset<double> images(const Augmentation& augment) {
   data.num_features = kSize;
   data.num_classes = 2;
   data.shape = {kChannels, kHeight, kWidth};
-  data.pixels.resize_discard(data.num_rows * kSize);
-  for (std::size_t i = 0; i < data.pixels.size(); ++i) data.pixels[i] = static_cast<std::uint8_t>(1 + i * 7 % 255);
+  data.images.pixels.resize_discard(data.num_rows * kSize);
+  for (std::size_t i = 0; i < data.images.pixels.size(); ++i) data.images.pixels[i] = static_cast<std::uint8_t>(1 + i * 7 % 255);
   for (std::size_t r = 0; r < data.num_rows; ++r) data.label.push_back(static_cast<std::int32_t>(r % 2));
   data.class_names = {"0", "1"};
-  data.pixel_mean = {0.5, 0.25};
-  data.pixel_deviation = {0.5, 0.125};
-  data.augment = augment;
+  data.images.mean = {0.5, 0.25};
+  data.images.deviation = {0.5, 0.125};
+  data.images.augment = augment;
   return data;
 }
 
@@ -56,9 +56,10 @@ std::vector<double> reference(const Dataset<double>& data, std::size_t row, int 
         const bool is_inside = from_y >= 0 && from_y < static_cast<int>(kHeight) && from_x >= 0 && from_x < static_cast<int>(kWidth);
         const int byte =
             is_inside
-                ? data.pixels[row * kSize + (c * kHeight + static_cast<std::size_t>(from_y)) * kWidth + static_cast<std::size_t>(from_x)]
+                ? data.images
+                      .pixels[row * kSize + (c * kHeight + static_cast<std::size_t>(from_y)) * kWidth + static_cast<std::size_t>(from_x)]
                 : 0;
-        out.push_back((byte / 255.0 - data.pixel_mean[c]) / data.pixel_deviation[c]);
+        out.push_back((byte / 255.0 - data.images.mean[c]) / data.images.deviation[c]);
       }
   return out;
 }

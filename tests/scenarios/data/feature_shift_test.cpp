@@ -22,13 +22,14 @@ Dataset<double> small_images(std::size_t num_rows) {
   data.num_classes = 2;
   data.shape = {2, 3, 3};
   data.label.assign(num_rows, 0);
-  data.pixels = Buffer<std::uint8_t>(num_rows * 18);
-  for (std::size_t j = 0; j < data.pixels.size(); ++j) data.pixels[j] = static_cast<std::uint8_t>(j % 18 + (j % 18 >= 9 ? 1 : 0));
+  data.images.pixels = Buffer<std::uint8_t>(num_rows * 18);
+  for (std::size_t j = 0; j < data.images.pixels.size(); ++j)
+    data.images.pixels[j] = static_cast<std::uint8_t>(j % 18 + (j % 18 >= 9 ? 1 : 0));
   return data;
 }
 
 std::vector<int> pixels_of_row(const Dataset<double>& data, std::size_t row) {
-  return {data.pixels.data() + row * data.num_features, data.pixels.data() + (row + 1) * data.num_features};
+  return {data.images.pixels.data() + row * data.num_features, data.images.pixels.data() + (row + 1) * data.num_features};
 }
 
 TEST(FeatureShift, TurnsEachChannelCounterClockwise) {
@@ -98,7 +99,7 @@ TEST(FeatureShift, RefusesWhatCannotBeShifted) {
   EXPECT_EQ(seen(small_images(2), noise), 2u);
   EXPECT_THROW((void)seen(changed([](auto& d) { d.shape = {2, 9, 1}; }), turn), ConfigError);
   EXPECT_THROW((void)seen(changed([](auto& d) { d.shape = {}; }), turn), ConfigError);
-  EXPECT_THROW((void)seen(changed([](auto& d) { d.vocabulary = 80; }), noise), ConfigError);
+  EXPECT_THROW((void)seen(changed([](auto& d) { d.vocabulary.size = 80; }), noise), ConfigError);
   EXPECT_THROW((void)seen(changed([](auto& d) { d.is_sparse = true; }), noise), ConfigError);
   EXPECT_THROW((void)seen(changed([](auto& d) { d.label.clear(); }), noise), ConfigError);
 }

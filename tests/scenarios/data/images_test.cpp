@@ -25,7 +25,7 @@ std::vector<int> first_labels(const Dataset<T>& data, std::size_t count) {
 }
 template <class T>
 std::vector<int> pixels_of(const Dataset<T>& data, std::size_t begin, std::size_t count) {
-  return {data.pixels.begin() + begin, data.pixels.begin() + begin + count};
+  return {data.images.pixels.begin() + begin, data.images.pixels.begin() + begin + count};
 }
 template <class T>
 std::vector<T> features_of(const Dataset<T>& data, std::uint32_t row) {
@@ -95,8 +95,8 @@ TEST_F(Idx, NormalisesAsAsked) {
     }
   EXPECT_NEAR(sum, 0, 1e-12);
   EXPECT_NEAR(squares, 12, 1e-12);
-  EXPECT_EQ(own.test->pixel_mean, own.train.pixel_mean);
-  EXPECT_EQ(own.test->pixel_deviation, own.train.pixel_deviation);
+  EXPECT_EQ(own.test->images.mean, own.train.images.mean);
+  EXPECT_EQ(own.test->images.deviation, own.train.images.deviation);
   EXPECT_THAT(
       error_of({.name = "mini", .formats = {.images = {.normalise = Normalise::standard, .mean = {0.5, 0.5}, .deviation = {1, 1}}}}),
       HasSubstr("hold 2 numbers, the images of \"mini\" have 1 channels"));
@@ -187,9 +187,9 @@ TEST_P(PublishedIdx, IsReadAsPublished) {
   EXPECT_EQ(data.train.num_classes, 10u);
   EXPECT_EQ(first_labels(data.train, 10), is.labels);
   EXPECT_EQ(pixels_of(data.train, 402, 8), is.pixels);
-  EXPECT_EQ(std::accumulate(data.train.pixels.begin(), data.train.pixels.begin() + 784, 0), is.sum);
-  EXPECT_NEAR(data.train.pixel_mean[0], is.mean, 5e-5);
-  EXPECT_NEAR(data.train.pixel_deviation[0], is.deviation, 5e-5);
+  EXPECT_EQ(std::accumulate(data.train.images.pixels.begin(), data.train.images.pixels.begin() + 784, 0), is.sum);
+  EXPECT_NEAR(data.train.images.mean[0], is.mean, 5e-5);
+  EXPECT_NEAR(data.train.images.deviation[0], is.deviation, 5e-5);
   ASSERT_TRUE(data.test.has_value());
   EXPECT_EQ(data.test->num_rows, 10000u);
 }
@@ -226,7 +226,7 @@ TEST_F(Cifar, ReadsTheBatchesThatAreThere) {
   EXPECT_EQ(load({.name = "ten"}).train.class_names[3], "d");
   EXPECT_THAT(load({.name = "ten", .rows = 2}).train.label, ElementsAre(3, 9));
   const auto colours = load({.name = "ten", .formats = {.images = {.normalise = ImageOptions::Normalise::standard}}});
-  EXPECT_NEAR(colours.train.pixel_mean[1], (11 + 21 + 31) / 3.0 / 255, 1e-12);
+  EXPECT_NEAR(colours.train.images.mean[1], (11 + 21 + 31) / 3.0 / 255, 1e-12);
   EXPECT_THAT(error_of({.name = "ten", .formats = {.table = {.label = "fine"}}}), HasSubstr("CIFAR-10 has one label"));
 }
 
@@ -277,8 +277,8 @@ TEST(PublishedCifar, IsReadAsPublished) {
   // The published statistics of the 50,000 training images; a batch of them comes near.
   const double mean[] = {0.4914, 0.4822, 0.4465}, deviation[] = {0.2470, 0.2435, 0.2616};
   for (std::size_t c = 0; c < 3; ++c) {
-    EXPECT_NEAR(data.train.pixel_mean[c], mean[c], 0.002);
-    EXPECT_NEAR(data.train.pixel_deviation[c], deviation[c], 0.002);
+    EXPECT_NEAR(data.train.images.mean[c], mean[c], 0.002);
+    EXPECT_NEAR(data.train.images.deviation[c], deviation[c], 0.002);
   }
   EXPECT_EQ(data.train.class_names[0], "airplane");
 }

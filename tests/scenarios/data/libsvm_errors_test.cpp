@@ -101,9 +101,9 @@ TEST(RandomDamage, IsReadOrRefused) {
     }
     try {
       const auto data = parse_libsvm<float>(text, "f", {.storage = Storage::sparse});
-      ASSERT_EQ(data.row_begin.size(), data.num_rows + 1);
-      ASSERT_EQ(data.row_begin[data.num_rows], data.column.size());
-      for (const std::uint32_t column : data.column) ASSERT_LT(column, data.num_features);
+      ASSERT_EQ(data.sparse.row_begin.size(), data.num_rows + 1);
+      ASSERT_EQ(data.sparse.row_begin[data.num_rows], data.sparse.column.size());
+      for (const std::uint32_t column : data.sparse.column) ASSERT_LT(column, data.num_features);
       ++num_read;
     } catch (const DataError& error) {
       ASSERT_TRUE(std::string(error.what()).starts_with("f:")) << error.what();

@@ -44,9 +44,9 @@ TYPED_TEST(Libsvm, ReadsDenseRows) {
 
 TYPED_TEST(Libsvm, ReadsSparseRowsWithoutTheirZeros) {
   const auto data = parse<TypeParam>("2 9:1 10:0\n1\n1 1:2.5 20:1", {.storage = Storage::sparse});
-  EXPECT_EQ(vector_of(data.row_begin), (std::vector<std::uint64_t>{0, 1, 1, 3}));
-  EXPECT_EQ(vector_of(data.column), (std::vector<std::uint32_t>{8, 0, 19}));
-  EXPECT_EQ(vector_of(data.value), (std::vector<TypeParam>{1, static_cast<TypeParam>(2.5), 1}));
+  EXPECT_EQ(vector_of(data.sparse.row_begin), (std::vector<std::uint64_t>{0, 1, 1, 3}));
+  EXPECT_EQ(vector_of(data.sparse.column), (std::vector<std::uint32_t>{8, 0, 19}));
+  EXPECT_EQ(vector_of(data.sparse.value), (std::vector<TypeParam>{1, static_cast<TypeParam>(2.5), 1}));
   EXPECT_EQ(data.num_features, 20u);
   EXPECT_FALSE(data.all_ones());
 }
@@ -54,7 +54,7 @@ TYPED_TEST(Libsvm, ReadsSparseRowsWithoutTheirZeros) {
 TYPED_TEST(Libsvm, KeepsNoValuesWhenAllAreOne) {
   const auto data = parse<TypeParam>("1 3:1 9:1.0\n0 8:1e0\n");
   EXPECT_TRUE(data.is_sparse);
-  EXPECT_TRUE(data.value.empty());
+  EXPECT_TRUE(data.sparse.value.empty());
   EXPECT_TRUE(data.all_ones());
 }
 
@@ -140,18 +140,18 @@ void compare_with_streams(const std::filesystem::path& path, const Dataset<doubl
     char colon = 0;
     words >> label;
     ASSERT_EQ(std::stod(data.class_names[static_cast<std::size_t>(data.label[row])]), label) << "row " << row;
-    std::uint64_t at = data.is_sparse ? data.row_begin[row] : 0;
+    std::uint64_t at = data.is_sparse ? data.sparse.row_begin[row] : 0;
     while (words >> index >> colon >> value) {
       if (!data.is_sparse) {
         ASSERT_EQ(data.dense_row(row)[index - 1], value) << "row " << row;
       } else if (value != 0) {
-        ASSERT_EQ(data.column[at], index - 1) << "row " << row;
-        ASSERT_EQ(data.value.empty() ? 1.0 : data.value[at], value) << "row " << row;
+        ASSERT_EQ(data.sparse.column[at], index - 1) << "row " << row;
+        ASSERT_EQ(data.sparse.value.empty() ? 1.0 : data.sparse.value[at], value) << "row " << row;
         ++at;
       }
     }
     if (data.is_sparse) {
-      ASSERT_EQ(at, data.row_begin[row + 1]) << "row " << row;
+      ASSERT_EQ(at, data.sparse.row_begin[row + 1]) << "row " << row;
     }
   }
 }

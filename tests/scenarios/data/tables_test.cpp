@@ -195,7 +195,7 @@ TEST_F(Ratings, OneClientPerUserInTheOrderOfTime) {
   write("c/ratings.csv", "userId,movieId,rating,timestamp\n5,20,3.0,900\n2,30,4.0,100\n5,30,1.0,800\n");
   for (const char* name : {"a", "b", "c", "a/u.data"}) {
     const auto data = load({.name = name, .labels = LabelKind::target});
-    EXPECT_EQ(data.train.vocabulary, 4u);  // users 2 and 5, items 20 and 30
+    EXPECT_EQ(data.train.vocabulary.size, 4u);  // users 2 and 5, items 20 and 30
     EXPECT_THAT(row_of(data.train, 0), ElementsAre(0, 3));
     EXPECT_THAT(row_of(data.train, 1), ElementsAre(1, 3));
     EXPECT_THAT(row_of(data.train, 2), ElementsAre(1, 2));
@@ -219,7 +219,7 @@ TEST_F(Ratings, TheLatestOfEachUserMayBeHeldOut) {
   options.formats.ratings.leave_one_out = true;
   const auto data = load(options);
   EXPECT_TRUE(data.is_held_out);
-  EXPECT_EQ(data.train.num_users, 2u);
+  EXPECT_EQ(data.train.vocabulary.num_users, 2u);
   EXPECT_EQ(data.train.num_items(), 3u);
   EXPECT_THAT(data.train.client_begin, ElementsAre(0, 1, 3));  // user 2 has one rating and keeps it
   EXPECT_THAT(data.train.target, ElementsAre(4, 2, 1));

@@ -43,7 +43,7 @@ TEST_F(Text, RolesAreClientsInOrderOfAppearance) {
   EXPECT_THAT(all_shown(data.train), ElementsAre("abc|d", "d\\n\\n|\\", "uvw|u"));
   EXPECT_THAT(data.train.client_begin, ElementsAre(0, 2, 3));
   EXPECT_EQ(data.train.num_features, 3u);
-  EXPECT_EQ(data.train.vocabulary, 12u);  // newline, backslash, a-e, u-y: also what the left-out role says
+  EXPECT_EQ(data.train.vocabulary.size, 12u);  // newline, backslash, a-e, u-y: also what the left-out role says
   EXPECT_EQ(data.train.num_classes, 12u);
   EXPECT_FALSE(data.test.has_value());
 
@@ -104,7 +104,7 @@ TEST_F(Text, PlainTextIsOneStretch) {
   const auto data = load(options("mine.txt", {.sequence = 4}));
   EXPECT_THAT(all_shown(data.train), ElementsAre("to b|e", "e or|\\n"));
   EXPECT_TRUE(data.train.client_begin.empty());
-  EXPECT_EQ(data.train.vocabulary, 9u);  // newline, blank, b, e, n, o, r, t, o with dots
+  EXPECT_EQ(data.train.vocabulary.size, 9u);  // newline, blank, b, e, n, o, r, t, o with dots
   EXPECT_EQ(data.train.class_names.back(), "\xC3\xB6");
 
   write("other.txt", "nobet");
@@ -134,7 +134,7 @@ TEST_F(Text, RefusesWhatIsNotUtf8) {
 
 TEST_F(Text, FilesOfNumbersThatEndInTxtStayRows) {
   write("rows.txt", "1 1:1\n2 1:2\n");
-  EXPECT_EQ(load({.name = "rows.txt"}).train.vocabulary, 0u);
+  EXPECT_EQ(load({.name = "rows.txt"}).train.vocabulary.size, 0u);
   EXPECT_EQ(load({.name = "rows.txt"}).train.num_rows, 2u);
 }
 
@@ -171,7 +171,7 @@ TEST(RealText, ShakespeareByRole) {
   const auto data = load_data<float>({.name = "shakespeare", .test_fraction = 0.2}, catalog);
   EXPECT_EQ(data.train.num_features, 80u);
   // Counts by a script that splits the lines and joins the speeches on its own.
-  EXPECT_EQ(data.train.vocabulary, 76u);
+  EXPECT_EQ(data.train.vocabulary.size, 76u);
   EXPECT_EQ(data.train.client_begin.size(), 1129u + 1);
   EXPECT_EQ(data.train.num_rows, 42318u);
   EXPECT_EQ(shown(data.train, 0), "So shaken as we are, so wan with care,\\nFind we a time for frighted peace to pant|,");
@@ -188,7 +188,7 @@ TEST(RealText, TinyShakespeare) {
   FL_NEED_DATA(path, "shakespeare/input.txt");
   const auto data = load_data<float>({.name = "shakespeare/input.txt", .formats = {.text = {.sequence = 64}}},
                                      DataCatalog(path.parent_path().parent_path()));
-  EXPECT_EQ(data.train.vocabulary, 65u);
+  EXPECT_EQ(data.train.vocabulary.size, 65u);
   EXPECT_EQ(data.train.num_rows, (1115394u - 64 - 1) / 64 + 1);
   EXPECT_THAT(shown(data.train, 0), StartsWith("First Citizen:\\nBefore we proceed"));
 }
@@ -196,7 +196,7 @@ TEST(RealText, TinyShakespeare) {
 TEST(RealText, WikiText2) {
   FL_NEED_DATA(path, "wikitext-2");
   const auto data = load_data<float>({.name = "wikitext-2", .formats = {.text = {.sequence = 35}}}, DataCatalog(path.parent_path()));
-  EXPECT_EQ(data.train.vocabulary, 33278u);
+  EXPECT_EQ(data.train.vocabulary.size, 33278u);
   EXPECT_EQ(data.train.num_rows, (2088628u - 35 - 1) / 35 + 1);
   EXPECT_EQ(data.test->num_rows, (245569u - 35 - 1) / 35 + 1);
 }

@@ -103,7 +103,7 @@ TEST_F(WholeLabelFiles, OfNumpyAreExact) {
 TEST_F(WholeLabelFiles, IdsOfRatingsAreExact) {
   write("a/u.data", "9007199254740993\t1\t3\t1\n9007199254740992\t1\t4\t2\n");
   const auto data = load({.name = "a"});
-  EXPECT_EQ(data.train.num_users, 2u);
+  EXPECT_EQ(data.train.vocabulary.num_users, 2u);
   EXPECT_THAT(data.train.client_begin, ElementsAre(0, 1, 2));
   write("a/u.data", "9223372036854775808\t1\t3\t1\n");
   EXPECT_THAT(error_of({.name = "a"}), StartsWith("a/u.data:1:1: the user \"9223372036854775808\" is no whole number"));
