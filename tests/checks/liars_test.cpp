@@ -286,6 +286,7 @@ class Deal final : public Partitioner {
     if (kFaulty == 5) throw std::out_of_range("in the dark");
     return shards;
   }
+  [[nodiscard]] bool draws() const override { return kFaulty == 6; }
 
  private:
   mutable int offset_ = 0;
@@ -296,6 +297,7 @@ FL_REGISTER_PARTITIONER(Deal<2>, NoOptions, "empty_client", "", "");
 FL_REGISTER_PARTITIONER(Deal<3>, NoOptions, "unsteady", "", "");
 FL_REGISTER_PARTITIONER(Deal<4>, NoOptions, "refuses_nothing", "", "");
 FL_REGISTER_PARTITIONER(Deal<5>, NoOptions, "throws", "", "");
+FL_REGISTER_PARTITIONER(Deal<6>, NoOptions, "claims_to_draw", "", "");
 
 TEST(FaultyPartitioners, ASoundOnePasses) { EXPECT_THAT(failed_checks("partitioner", "deal"), IsEmpty()); }
 
@@ -303,6 +305,7 @@ TEST(FaultyPartitioners, AreFoundByTheCheckOfTheirFault) {
   for (const auto& [part, check, words] : {std::tuple{"loses_a_row", "rows", "given to no client"},
                                            {"empty_client", "rows", "a client has no rows"},
                                            {"unsteady", "seeds", "gives another split"},
+                                           {"claims_to_draw", "seeds", "another seed gives the same split"},
                                            {"refuses_nothing", "refusals", "no ConfigError"},
                                            {"throws", "rows", "threw: in the dark"}}) {
     std::string text;
