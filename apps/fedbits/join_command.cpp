@@ -30,14 +30,15 @@ int join(const JoinArguments& arguments) {
   const Address address = parse_address("HOST:PORT", arguments.server);
   require_loopback(address, arguments.insecure);
   catch_signals();
-  const net::JoinOptions options{
-      .host = address.host,
-      .port = address.port,
-      .clients = net::parse_client_ranges(arguments.clients),
-      .machine = {.data = arguments.data, .threads = arguments.threads, .paging = paging_of(arguments.state_memory, arguments.state_folder)},
-      .patience_s = arguments.patience_s};
-  const net::JoinResult result = net::join_server(options, {.say = [](const std::string& text) { spdlog::info("{}", text); },
-                                                            .goes_on = [] { return caught_signal() == 0; }});
+  const net::JoinOptions options{.host = address.host,
+                                 .port = address.port,
+                                 .clients = net::parse_client_ranges(arguments.clients),
+                                 .machine = {.data = arguments.data,
+                                             .threads = arguments.threads,
+                                             .paging = paging_of(arguments.state_memory, arguments.state_folder)},
+                                 .patience_s = arguments.patience_s};
+  const net::JoinResult result = net::join_server(
+      options, {.say = [](const std::string& text) { spdlog::info("{}", text); }, .goes_on = [] { return caught_signal() == 0; }});
   if (result.was_stopped) return exit_code_of(caught_signal());
   if (!arguments.quiet)
     std::cout << result.runs << (result.runs == 1 ? " run, " : " runs, ") << result.rounds << " rounds, " << result.bytes_in

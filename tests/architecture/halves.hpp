@@ -146,9 +146,7 @@ class Wire final : public CohortRunner<T> {
   // `shared` is the server's.
   Wire(ClientHalf<T>& clients, SharedState<T>& shared) : clients_(clients), shared_(shared) {}
 
-  void open_round(const RoundView<T>& round, const RoundOpening<T>& known) override {
-    clients_.open(opening(round, known.replacement));
-  }
+  void open_round(const RoundView<T>& round, const RoundOpening<T>& known) override { clients_.open(opening(round, known.replacement)); }
   void skip_round(std::uint32_t round) override { clients_.skip(round); }
   std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) override {
     const Bytes bytes = clients_.send(phase);

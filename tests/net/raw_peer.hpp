@@ -18,9 +18,7 @@ namespace fl::test {
 
 class RawPeer {
  public:
-  explicit RawPeer(std::uint16_t port) : socket_(io_) {
-    socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port});
-  }
+  explicit RawPeer(std::uint16_t port) : socket_(io_) { socket_.connect({boost::asio::ip::make_address("127.0.0.1"), port}); }
 
   void write(std::span<const std::byte> bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes.data(), bytes.size())); }
   void send(const net::wire::Header& header, const net::Bytes& payload = {}) {
