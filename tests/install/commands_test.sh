@@ -56,7 +56,7 @@ commands_of() {
       awk '/^```/ { fenced = !fenced; next } fenced || /^    /' "$1" |
         sed -nE 's#^ *\./quickstart\.sh( .*)?$#fedbits run scenarios/library/quickstart.toml\1#p; s#^ *(build(-cuda)?/)?(fedbits [a-z].*)#\3#p; s#^ *((sbatch|parallel|seq) .*fedbits .*)#\1#p'
       grep -oE '`(build/)?fedbits [a-z][^`]*`' "$1" | sed -E 's#^`(build/)?##; s#`$##; s#^fedbits (run|sweep|plan)(( -[a-z])+)$#fedbits \1 FILE\2#
-        s#^fedbits (run|sweep|plan|suggest|report|export|explain|merge|check|verify)( --[a-z-]+)?$#fedbits \1 --help#' || true
+        s#^fedbits (run|sweep|plan|suggest|report|export|explain|merge|check|verify|serve|join)( --[a-z-]+)?$#fedbits \1 --help#' || true
       ;;
     *) sed -nE 's/^# {2,}(fedbits [a-z].*)/\1/p' "$1" ;;
   esac | sed -E 's/ {2,}#.*$//; s/ +> .*$//'

@@ -13,7 +13,7 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 
 source "$(dirname "${BASH_SOURCE[0]}")/page_files.sh"
 
-cmake --install "$build" --prefix "$work/fedbits" >/dev/null
+flock "$build/install.lock" cmake --install "$build" --prefix "$work/fedbits" >/dev/null
 # quickstart.sh installs Ninja and no make, so the pages must not lean on one.
 mkdir "$work/without"
 for name in make gmake; do

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
+flock "$build/install.lock" cmake --install "$build" --prefix "$work/prefix" >/dev/null
 fedbits="$work/prefix/bin/fedbits"
 
 # The installed examples, as a reader finds them.
