@@ -20,10 +20,10 @@
 #include "fl_core/ops/cuda/payload_copy.hpp"
 #include "tests/compressors/operator_case.hpp"
 #include "tests/fl_core/cpu/op_cases.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
-#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
