@@ -84,7 +84,7 @@ TEST_P(EveryPartitioner, NeedsLabelsOnlyToUseThem) {
   const checks::PreparedPartitioner partitioner(GetParam(), 100, 5);
   Rows rows(100, 2, 5);
   const std::vector<Shard> split = (*partitioner).split(rows.request(5));
-  std::ranges::rotate(rows.label, rows.label.begin() + 1);
+  std::rotate(rows.label.begin(), rows.label.begin() + 1, rows.label.end());
   if (const bool uses_labels = (*partitioner).split(rows.request(5)) != split; uses_labels) {
     rows.label.clear();
     rows.num_classes = 0;
