@@ -1,4 +1,4 @@
-// The rows of operators and of sums of messages that gpu_bench times and gpu_traffic counts, and what they work on.
+// The operators and message sums that gpu_bench times and gpu_traffic counts, and their inputs.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct Operator {
   std::string label, kind;
   std::vector<std::pair<std::string, Value>> settings{};
   std::size_t bucket = 0;  // 0: whole vectors
-  double bytes = 12;       // per parameter that are read and written at the least, but for the message
-  double goal = 0;         // share of that
-  double sampled = 0;      // part of the numbers of both that are drawn at random places before they are read in order
+  double bytes = 12;       // minimum bytes read and written per parameter, without the message
+  double goal = 0;         // target share of the peak
+  double sampled = 0;      // fraction of the inputs read at random places before they are read in order
 };
 
-// p = e + gamma g compressed, the residual written over e: both are read and one is written, 12 bytes. These take more:
-//   ef_sign, three_lc   both are read once more, as the scale of all of p comes first: 20
+// p = e + gamma g is compressed and the residual overwrites e: both are read and one is written, 12 bytes. These take more:
+//   ef_sign, three_lc   both are read twice, because the scale of all of p comes first: 20
 //   drive               rotates and rotates back, two Walsh-Hadamard transforms each, of N numbers, the largest power of two that is no
 //   more
 //                       than n = P. A block holds a part of them, so each transform takes two passes. With f = N / n:
@@ -51,7 +51,7 @@ struct Operator {
   };
 }
 
-// Messages that are summed: what they hold is read.
+// Messages to be summed; their content is read.
 [[nodiscard]] inline std::vector<Operator> summed_rows() {
   return {
       {"all values", "identity", {}, 0, 4, 0.8},
@@ -74,7 +74,7 @@ class Cohort {
     std::vector<float> row(P);
     for (std::uint32_t k = 0; k < K; ++k) {
       for (std::size_t j = 0; j < P; ++j) {
-        const std::uint64_t bits = hash64(k, j);  // about normal: the sum of four uniform numbers
+        const std::uint64_t bits = hash64(k, j);  // approximately normal: the sum of four uniform numbers
         row[j] = static_cast<float>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48)) * 0x1p-16f - 2;
       }
       copy_bytes(gradient_.data() + k * P, Device::cuda, row.data(), Device::cpu, P * sizeof(float), nullptr);

@@ -1,7 +1,7 @@
-// What the counting emulator has counted for the rows of gpu_bench (gpu_counts.inc), and the time that follows for a GPU.
+// Memory traffic counted by the emulator for the rows of gpu_bench (gpu_counts.inc), and the time that follows for a GPU.
 //
-// A GPU can do no better than the slower of its memory and its multipliers:
-//   predicted = max(bytes that are moved / speed of the copy, operations / peak of that kind of product)
+// A GPU is at best as fast as the slower of its memory and its multipliers:
+//   predicted = max(bytes moved / speed of the copy, operations / peak of that kind of product)
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@ namespace fl::bench {
 
 enum class Products { full, tf32, bf16 };
 
-// Per parameter of a client (operators, aggregation), per client and step (training).
+// Counts per parameter of a client (operators, aggregation), or per client and step (training).
 struct CountedRow {
   const char* stage;
   const char* name;
-  double floor;       // bytes that have to be read and written, the message among them
-  double sectors;     // the same where memory gives whole sectors, which numbers at single places do not fill
-  double moved;       // bytes that kernels and copies move, without a second-level cache
-  double distinct;    // with an endless one: sectors that are touched by each kernel
-  double operations;  // of the products of matrices
+  double floor;       // bytes that must be read and written, including the message
+  double sectors;     // the same in whole memory sectors, which scattered numbers do not fill
+  double moved;       // bytes moved by kernels and copies, without a second-level cache
+  double distinct;    // with an infinite second-level cache: sectors that each kernel touches
+  double operations;  // of matrix products
   Products products;
 };
 
@@ -30,23 +30,25 @@ inline constexpr CountedRow kCountedRows[] = {
     {nullptr, nullptr, 0, 0, 0, 0, 0, Products::full},
 };
 
-// Null where nothing was counted.
+// Returns null if nothing was counted.
 [[nodiscard]] inline const CountedRow* counted_row(const std::string& stage, const std::string& name) {
   for (const CountedRow* row = kCountedRows; row->stage != nullptr; ++row)
     if (stage == row->stage && name == row->name) return row;
   return nullptr;
 }
 
-// What a GPU can do in a second.
+// Peak rates of a GPU per second.
 struct Ceilings {
-  double bytes;       // read and written by a copy
-  double operations;  // of float32; of products in TF32 and in BF16
+  double bytes;       // bytes read and written by a copy
+  double operations;  // of float32; tf32 and bf16: of products
   double tf32, bf16;
 };
-// NVIDIA's data sheets of H100 SXM and H200: dense products, without sparsity. gpu_bench puts the speed of its own copy in.
+// Values from NVIDIA's data sheets for H100 SXM and H200: dense products, without sparsity. gpu_bench replaces the speed of the copy by
+// its own measurement.
 inline constexpr Ceilings kH100{3.35e12, 67e12, 494.7e12, 989.4e12}, kH200{4.8e12, 67e12, 494.7e12, 989.4e12};
 
-// Of the GPU that is here: the speed of its copy is measured, its peaks are published where they are known. Elsewhere bytes alone count.
+// Returns the rates of the present GPU: the measured speed of its copy, and published peaks if they are known. For other GPUs only bytes
+// count.
 [[nodiscard]] inline Ceilings ceilings_of(const std::string& device, double bytes_per_second) {
   constexpr double kUnknown = std::numeric_limits<double>::infinity();
   Ceilings gpu{bytes_per_second, kUnknown, kUnknown, kUnknown};
@@ -55,13 +57,14 @@ inline constexpr Ceilings kH100{3.35e12, 67e12, 494.7e12, 989.4e12}, kH200{4.8e1
   return gpu;
 }
 
-// Clients' steps share what the second-level cache holds, parameters of a client above all; operators read everything once.
+// Returns the predicted time. The second-level cache serves several steps of clients, mainly with parameters; operators read everything
+// once.
 [[nodiscard]] inline double predicted_seconds(const CountedRow& row, double times, const Ceilings& gpu) {
   const double bytes = row.operations > 0 ? row.distinct : row.moved;
   const double peak = row.products == Products::tf32 ? gpu.tf32 : row.products == Products::bf16 ? gpu.bf16 : gpu.operations;
   return times * std::max(bytes / gpu.bytes, row.operations / peak);
 }
-// The same of the row with this name, `times` a parameter or a client's step; 0 where nothing was counted.
+// Does the same for the row with this name, `times` a parameter or a client's step. Returns 0 if nothing was counted.
 [[nodiscard]] inline double predicted_seconds(const std::string& stage, const std::string& name, double times, const Ceilings& gpu) {
   const CountedRow* row = counted_row(stage, name);
   return row == nullptr ? 0 : predicted_seconds(*row, times, gpu);

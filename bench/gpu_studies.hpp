@@ -1,4 +1,4 @@
-// The studies of local steps that gpu_bench times and gpu_traffic counts, and a run of one.
+// The studies of local steps that gpu_bench times and gpu_traffic counts, and a function to run one.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ struct Study {
   std::uint32_t clients, cohort, steps;
   double goal_us = 0;
   std::string products = "full";
-  double operations = 0;           // of a client's step: matrix products forward and backward, none for the gradient of the images
-  double outputs = 0;              // numbers of all layers' outputs for one example
-  bool steps_in_a_kernel = false;  // parameters stay on the chip for a round
+  double operations = 0;  // per client and step: matrix products forward and backward, without the gradient with respect to the images
+  double outputs = 0;     // entries of all layers' outputs for one example
+  bool steps_in_a_kernel = false;  // parameters stay on the chip during a round
 };
 
 [[nodiscard]] inline DataCatalog catalog() {
@@ -27,7 +27,7 @@ struct Study {
   return DataCatalog(folder == nullptr ? "" : folder);
 }
 
-// A run with its parts in the open.
+// A run whose parts are accessible.
 class Open {
  public:
   explicit Open(const std::string& text)

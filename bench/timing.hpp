@@ -1,4 +1,5 @@
-// What benchmarks of neural clients share: seconds, medians, the arithmetic limit of a core, and answering a script that interleaves.
+// Helpers of the benchmarks of neural clients: seconds, medians, the arithmetic peak of a core, and a server loop for scripts that
+// interleave measurements.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace fl::bench {
 
 struct Seconds {
-  double wall = 0, processor = 0;  // the second of all threads of this program: others that run beside it do not count
+  double wall = 0, processor = 0;  // processor time of all threads of this program: other programs do not count
 };
 
 inline Seconds seconds_of(const std::function<void()>& work) {
@@ -57,7 +58,7 @@ inline constexpr int kLanes = 4;
 typedef float Vec __attribute__((vector_size(kLanes * sizeof(float))));
 inline volatile float g_sink = 0;
 
-// Fused multiply-adds in registers: 12 independent sums, each two million long. Floating-point operations of one call:
+// Fused multiply-adds in registers: 12 independent sums, each two million long. Floating-point operations per call:
 inline constexpr double kPeakWork = 2.0 * 12 * kLanes * 2000000;
 #if defined(__clang__)
 #define FL_CONTRACTED
@@ -79,7 +80,7 @@ inline constexpr double kPeakWork = 2.0 * 12 * kLanes * 2000000;
   g_sink = total;
 }
 
-// Pools that stay, so that no thread is made while time is taken.
+// Thread pools that persist, so that no thread is created during a measurement.
 class Pools {
  public:
   ThreadPool& of(int threads) {
@@ -92,13 +93,14 @@ class Pools {
   std::map<int, std::unique_ptr<ThreadPool>> pools_;
 };
 
-// Every thread multiplies and adds.
+// Runs multiply-adds on every thread.
 inline Seconds peak_of(ThreadPool& pool) {
   return seconds_of(
       [&] { pool.parallel_for(static_cast<std::uint32_t>(pool.num_threads()), [](std::uint32_t, const Exec&) { multiply_add(); }); });
 }
 
-// Answers lines "NAME THREADS" of standard input with "wall-seconds processor-seconds operations" of measure(name, threads, operations).
+// Reads lines "NAME THREADS" from standard input and answers with "wall-seconds processor-seconds operations" from measure(name, threads,
+// operations).
 template <class Measure>
 int serve(const Measure& measure) {
   std::string name;

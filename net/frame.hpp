@@ -1,10 +1,10 @@
-// Frames: how a header and a payload lie in a stream of bytes.
+// Frames: the layout of a header and a payload in a byte stream.
 //
 //   8 bytes   little endian: bytes of the header (24 bits), bytes of the payload (40 bits)
 //   header    a wire::Header (net/proto/wire.proto)
-//   payload   raw bytes; the header says what they are
-// A reader knows how large a frame may be before it reads one, and refuses a larger one by its first 8 bytes. It takes memory as bytes
-// arrive, so that an announcement costs nothing.
+//   payload   raw bytes; the header states their meaning
+// A reader knows the maximum size of a frame in advance and rejects a larger one after its first 8 bytes. Memory is allocated as bytes
+// arrive, so that an announced size costs nothing.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostHeaderBytes = 1 << 20;
 
 using Bytes = std::vector<std::byte>;
 
-// A peer said something that the protocol does not allow. what() names the rule.
+// Reports a violation of the protocol by a peer. what() names the rule.
 class FL_API ProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -39,20 +39,20 @@ struct FrameSizes {
   std::size_t header = 0, payload = 0;
 };
 
-// Returns the sizes that a frame's first bytes announce. Throws ProtocolError where a header of more than kMostHeaderBytes, or a payload of
-// more than `most_payload` bytes is announced.
+// Returns the sizes announced by a frame's first bytes. Throws ProtocolError for a header of more than kMostHeaderBytes or a payload of
+// more than `most_payload` bytes.
 [[nodiscard]] FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, std::uint64_t most_payload);
 
-// Returns the header. Throws ProtocolError for bytes that are none, or of an unknown kind.
+// Returns the header. Throws ProtocolError for invalid bytes or an unknown kind.
 [[nodiscard]] wire::Header parse_header(std::span<const std::byte> bytes);
 
-// A frame that was received.
+// A received frame.
 struct Frame {
   wire::Header header;
   Bytes payload;
 };
 
-// A frame that is ready to be sent: prefix and header, and the payload in one or more pieces, which several frames may share.
+// A frame ready to be sent: prefix and header, and the payload in one or more pieces that several frames may share.
 struct OutgoingFrame {
   Bytes head;
   std::vector<std::shared_ptr<const Bytes>> payload;
@@ -60,7 +60,7 @@ struct OutgoingFrame {
   [[nodiscard]] std::size_t payload_bytes() const;
 };
 
-// Throws ProtocolError for a header of more than kMostHeaderBytes.
+// Makes a frame. Throws ProtocolError for a header of more than kMostHeaderBytes.
 [[nodiscard]] OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload = {});
 
 }  // namespace fl::net

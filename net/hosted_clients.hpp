@@ -1,4 +1,5 @@
-// The clients that a peer hosts: their half of a run, assembled from the scenario and their data alone, with a replica of what is shared.
+// The clients that a peer hosts: the client side of a run, built only from the scenario and their data, with a replica of the shared
+// state.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace fl::net {
 
-// What the peer's machine decides.
+// Settings of the peer's machine.
 struct HostOptions {
   std::string data;  // folder of data sets
   int threads = 1;
@@ -24,21 +25,22 @@ class HostedClients {
  public:
   virtual ~HostedClients() = default;
 
-  // Hash of the rows of every client, as this peer finds them.
+  // Returns the hash of the rows of all clients, as this peer computes it.
   [[nodiscard]] virtual std::uint64_t split_hash() const = 0;
-  // All of the following throw ProtocolError for a frame that does not fit the run.
-  // A round opens: its cohort, the model, shared slots.
+  // All of the following functions throw ProtocolError for a frame that does not fit the run.
+  // Opens a round with its cohort, the model and the shared slots.
   virtual void open(const Frame& frame) = 0;
-  // Clients compute, or go on with what they learned. Returns their messages of the next phase, and in the last one what is measured.
+  // Lets the clients compute, or continue with received means. Returns their messages of the next phase and, in the last phase, the
+  // measures.
   [[nodiscard]] virtual std::vector<OutgoingFrame> exchange() = 0;
-  // The mean of a phase. Returns whether all means are there that the next phase needs.
+  // Receives the mean of a phase. Returns whether all means that the next phase needs have arrived.
   [[nodiscard]] virtual bool learn_mean(const Frame& frame) = 0;
-  // The round closes: only now does client state move. Returns the error memories that are asked for.
+  // Closes the round: client state changes only now. Returns the requested error memories.
   [[nodiscard]] virtual std::vector<OutgoingFrame> close(const Frame& frame) = 0;
 };
 
-// Returns the clients of a run. `scenario` is its resolved text, `run` the hash of that. Throws ProtocolError for a text of another hash,
-// ConfigError or DataError where data or parts are not to be had here.
+// Returns the clients of a run. `scenario` is its resolved text, `run` the hash of that text. Throws ProtocolError for a text with another
+// hash, and ConfigError or DataError if data or parts are not available on this machine.
 [[nodiscard]] std::unique_ptr<HostedClients> host_clients(const std::string& scenario, std::uint64_t run,
                                                           const std::vector<ClientRange>& clients, const HostOptions& options);
 

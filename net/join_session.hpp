@@ -1,4 +1,4 @@
-// A peer's end of its connection: asks to host clients, and plays what it is told until the server says goodbye.
+// A peer's side of its connection: it requests to host clients and follows the server until the server closes the session.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct JoinOptions {
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
   HostOptions machine{};
-  double patience_s = 10;  // for how long it tries to reach the server
+  double patience_s = 10;  // maximum time to try to reach the server
 };
 
-// Told of what happens: the run that begins, rounds that close.
+// Callbacks for events: a run begins, rounds close.
 struct JoinEvents {
   std::function<void(const std::string&)> say = [](const std::string&) {};
-  std::function<bool()> goes_on = [] { return true; };  // asked between two frames
+  std::function<bool()> goes_on = [] { return true; };  // called between two frames; false ends the session
 };
 
 struct JoinResult {
@@ -30,7 +30,8 @@ struct JoinResult {
   bool was_stopped = false;  // by goes_on()
 };
 
-// Returns when the server says goodbye, or goes_on() returns false. Throws Error where the server cannot be reached, goes away or refuses.
+// Joins a server. Returns when the server closes the session or goes_on() returns false. Throws Error if the server cannot be reached,
+// disconnects or refuses the peer.
 [[nodiscard]] FL_API JoinResult join_server(const JoinOptions& options, const JoinEvents& events);
 
 }  // namespace fl::net

@@ -1,8 +1,8 @@
-// The server's end of all connections: who is there, which clients each peer hosts, and what they answer.
+// The server's side of all connections: the peers, the clients that each of them hosts, and their answers.
 //
-// Connections live on one thread of Boost.Asio, with a coroutine that reads and one that writes for each peer. The thread that plays rounds
-// says what it sends and for which answers it waits; everything else that arrives is refused, counted by its reason, and costs nobody else
-// anything. A peer that is refused kMostRefusals times is disconnected.
+// All connections run on one thread of Boost.Asio, with a reading and a writing coroutine per peer. The thread that plays rounds sends
+// frames and states which answers it expects. All other frames are refused, counted by reason, and cost the other peers nothing. A peer
+// with kMostRefusals refused frames is disconnected.
 #pragma once
 
 #include <compare>
@@ -26,10 +26,10 @@ inline constexpr std::uint64_t kMostRefusals = 16;
 
 struct HubOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0 = any that is free
+  std::uint16_t port = 0;  // 0 = any free port
 };
 
-// A run as peers are told of it.
+// A run as announced to peers.
 struct RunOffer {
   std::uint64_t run = 0, split = 0;            // hashes of the resolved scenario and of the rows of every client
   std::shared_ptr<const Bytes> scenario;       // its text
@@ -37,61 +37,61 @@ struct RunOffer {
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
 };
 
-// One frame that the server waits for.
+// One frame that the server expects.
 struct Expected {
   enum class Kind { update, norms, memory } kind = Kind::update;
   std::uint32_t round = 0, phase = 0, client = 0;
   friend auto operator<=>(const Expected&, const Expected&) = default;
 };
 
-// The server was asked to end while it waited.
+// Reports that the server was asked to stop while it waited.
 class FL_API Interrupted : public Error {
  public:
   Interrupted() : Error("interrupted") {}
 };
 
-// Bytes on sockets since the hub began, and what was refused.
+// Bytes on sockets since the hub was created, and refused frames.
 struct WireCounts {
-  std::uint64_t bytes_in = 0, bytes_out = 0;                  // all of it
-  std::uint64_t payload_bytes_in = 0, payload_bytes_out = 0;  // of these, payloads
+  std::uint64_t bytes_in = 0, bytes_out = 0;                  // all bytes
+  std::uint64_t payload_bytes_in = 0, payload_bytes_out = 0;  // part of them: payloads
   std::uint64_t frames_in = 0, frames_out = 0;
   std::map<std::string, std::uint64_t> refused;  // by reason
 };
 
 class FL_API PeerHub {
  public:
-  // Listens from now on. Throws Error where the address cannot be used.
+  // Starts to listen. Throws Error if the address cannot be used.
   explicit PeerHub(const HubOptions& options);
-  // Says goodbye to everybody.
+  // Closes the session of every peer.
   ~PeerHub();
   PeerHub(const PeerHub&) = delete;
   PeerHub& operator=(const PeerHub&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
 
-  // Offers a run to all peers, those who come later included.
+  // Offers a run to all peers, including those that connect later.
   void begin_run(const RunOffer& offer);
-  // Waits until every client is hosted by a peer that is ready. Returns false when goes_on() does.
+  // Waits until every client is hosted by a peer that is ready. Returns false if goes_on() returns false.
   [[nodiscard]] bool wait_until_ready(const std::function<bool()>& goes_on);
   // Ends the run: peers wait for the next one.
   void end_run();
 
-  // The peer that hosts a client and is ready; kNobody without one.
+  // Returns the ready peer that hosts a client, or kNobody.
   [[nodiscard]] PeerId peer_of(std::uint32_t client) const;
-  // Both may be called while the peer leaves: then nothing is sent.
+  // Both may be called while the peer disconnects: then nothing is sent.
   void send(PeerId peer, OutgoingFrame frame);
   void send_to_all(const OutgoingFrame& frame);
 
-  // From now on these frames are awaited, and no others.
+  // Sets the expected frames; all others are refused from now on.
   void expect(std::vector<Expected> frames);
-  // Tells a client's peer that its message is refused, and counts it by its reason.
+  // Tells a client's peer that its message is refused, and counts the refusal by its reason.
   void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
-  // Waits for all of them and returns them in the order of expect(). Throws Error when the peer of one has left, and Interrupted when
-  // goes_on() returns false.
+  // Waits for all expected frames and returns them in the order of expect(). Throws Error if a peer of one of them has left, and
+  // Interrupted if goes_on() returns false.
   [[nodiscard]] std::vector<Frame> collect(const std::function<bool()>& goes_on);
 
   [[nodiscard]] WireCounts counts() const;
-  // Why the last peers were turned away or left, newest last; empties the list.
+  // Returns why the last peers were rejected or left, newest last, and empties the list.
   [[nodiscard]] std::vector<std::string> news();
 
  private:

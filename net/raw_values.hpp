@@ -1,4 +1,4 @@
-// Raw values in payloads: floating-point numbers as they lie in memory, little endian, which both ends share (Hello.build).
+// Raw values in payloads: floating-point numbers in memory representation, little endian, which both ends share (Hello.build).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace fl::net {
 
-// The scope of a vector as one segment.
+// Returns a scope that contains a vector as one segment.
 [[nodiscard]] inline Scope whole_vector(std::size_t length) {
   return {.kind = ScopeKind::model, .segments = {{.begin = 0, .end = length, .rows = length, .cols = 1}}, .excluded = {}, .P = length};
 }
@@ -25,7 +25,7 @@ void append(Bytes& bytes, std::span<const T> values) {
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 
-// The same without the entries of running statistics, which are 0 in all vectors but models.
+// Appends values without the entries of running statistics, which are 0 in all vectors except models.
 template <class T>
 void append_weights(Bytes& bytes, std::span<const T> values, std::span<const Statistic> statistics) {
   for_each_run_of_weights(statistics, 0, values.size(),
@@ -38,7 +38,7 @@ template <class T>
   return std::make_shared<const Bytes>(raw.begin(), raw.end());
 }
 
-// A vector as a message of the codec: 1 byte and its values.
+// Returns a vector as a message of the codec: 1 byte and its values.
 template <class T>
 [[nodiscard]] std::shared_ptr<const Bytes> dense_message(std::span<const T> values) {
   const Scope scope = whole_vector(values.size());
@@ -53,7 +53,7 @@ template <class T>
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-// Reads it. Throws ProtocolError for other bytes.
+// Reads such a message. Throws ProtocolError for other bytes.
 template <class T>
 void read_dense_message(std::span<const std::byte> bytes, std::span<T> values) {
   const Scope scope = whole_vector(values.size());
@@ -66,12 +66,12 @@ void read_dense_message(std::span<const std::byte> bytes, std::span<T> values) {
   write_dense(payload, scope, values.data());
 }
 
-// Reads values one array after another.
+// Reads one array of values after another.
 class RawReader {
  public:
   explicit RawReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
-  // Fills `values`. Throws ProtocolError where there are fewer.
+  // Fills `values`. Throws ProtocolError if the payload has fewer.
   template <class T>
   void read(std::span<T> values) {
     if (rest_.size() < values.size_bytes())
@@ -79,7 +79,7 @@ class RawReader {
     if (!values.empty()) std::memcpy(values.data(), rest_.data(), values.size_bytes());
     rest_ = rest_.subspan(values.size_bytes());
   }
-  // Fills all but the entries of running statistics, which become 0.
+  // Fills all entries except those of running statistics, which become 0.
   template <class T>
   void read_weights(std::span<T> values, std::span<const Statistic> statistics) {
     clear_statistics(statistics, values.data());
@@ -94,7 +94,7 @@ class RawReader {
     return bytes;
   }
   [[nodiscard]] std::size_t left() const { return rest_.size(); }
-  // Throws ProtocolError where bytes are left.
+  // Throws ProtocolError if bytes are left.
   void finish() const {
     if (!rest_.empty()) throw ProtocolError("a payload has " + std::to_string(rest_.size()) + " bytes too many");
   }

@@ -1,4 +1,4 @@
-// Frames over a stream of Boost.Asio, as coroutines.
+// Frames on a Boost.Asio stream, as coroutines.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace fl::net {
 
 namespace asio = boost::asio;
 
-// Reads `size` bytes. Memory grows with what has arrived: at most twice that, or kFirstPiece.
+// Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece.
 template <class Stream>
 asio::awaitable<Bytes> read_bytes(Stream& stream, std::size_t size) {
   constexpr std::size_t kFirstPiece = std::size_t{1} << 18;
@@ -29,8 +29,8 @@ asio::awaitable<Bytes> read_bytes(Stream& stream, std::size_t size) {
   co_return bytes;
 }
 
-// Reads one frame with a payload of up to `most_payload` bytes. Throws ProtocolError for one that breaks the rules, and
-// boost::system::system_error where the connection ends.
+// Reads one frame with a payload of up to `most_payload` bytes. Throws ProtocolError for a frame that violates the rules, and
+// boost::system::system_error if the connection ends.
 template <class Stream>
 asio::awaitable<Frame> read_frame(Stream& stream, std::uint64_t most_payload) {
   std::array<std::byte, kPrefixBytes> prefix{};

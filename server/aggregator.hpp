@@ -1,8 +1,9 @@
-// Weighted sums of messages over the cohort, in an order that nothing can change.
+// Weighted sums of messages over the cohort, in a fixed order.
 //
 //   sum_j = sum_i weight_i c_ij, in double: clients in ascending cohort position inside groups of 64, the groups joined in a binary tree
-// Threads share the coordinates, never the clients, so their number does not enter the result. A silent or lost message is a zero.
-// Messages that lie where a GPU reaches them are summed there, where they have a device form (device_aggregation.hpp): the same bytes.
+// Threads split the coordinates, never the clients, so the number of threads does not affect the result. A silent or lost message counts
+// as zero. Messages in memory that a GPU reaches are summed on the GPU if they have a device form (device_aggregation.hpp); the bytes are
+// the same.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ template <class T>
 class Aggregator {
  public:
   explicit Aggregator(ThreadPool& pool) : pool_(pool) {}
-  // messages[i] may be null (nothing arrived). sum: [L], L = the messages' length.
+  // Computes the weighted sum. messages[i] may be null (nothing arrived). sum: [L], L = the messages' length.
   void sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::span<double> sum);
 
  private:
@@ -34,7 +35,7 @@ class Aggregator {
   void sum_range(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope, std::size_t first,
                  std::size_t last, double* sum, const Exec& exec) const;
   ThreadPool& pool_;
-  std::unique_ptr<DeviceAggregation<T>> device_;  // made for the first messages that a GPU reaches
+  std::unique_ptr<DeviceAggregation<T>> device_;  // created for the first messages that a GPU reaches
 };
 
 extern template class Aggregator<float>;

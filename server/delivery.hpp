@@ -1,8 +1,7 @@
-// Which messages of a round count.
+// Decides which messages of a round count.
 //
-// A message counts when it is finite. One that is not never arrives: what its client sends in later
-// phases of the round does not count either, and the others share its weight, in proportion. The clients learn whose messages count when
-// the round closes.
+// Only finite messages count. A message that is not finite is treated as lost: the client's messages of later phases of the round do not
+// count either, and the other clients share its weight in proportion. The clients learn which messages count when the round closes.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +16,15 @@ namespace fl {
 
 class Delivery {
  public:
-  // A round opens for a cohort of this size, from which all are expected.
+  // Opens a round for a cohort of this size; all members are expected.
   void open(std::size_t cohort) {
     delivered_.assign(cohort, 1);
     refused_ = 0;
   }
-  // A round without clients passes.
+  // Notes a round without clients.
   void skip() { open(0); }
 
-  // Takes the messages [M] of a phase, and moves the cohort's weights [M] from those that do not count to those that do.
+  // Takes the messages [M] of a phase, and redistributes the cohort's weights [M] of refused messages to the others.
   template <class T>
   void take(std::span<const ClientMessage<T>> messages, std::span<double> weights) {
     std::vector<std::uint8_t> counts(messages.size());
@@ -33,9 +32,9 @@ class Delivery {
     take(counts, weights);
   }
 
-  // Whose messages arrived in all phases so far, [M].
+  // Returns 1 for each client whose messages arrived in all phases so far, [M].
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivered_; }
-  // How many clients of the round were refused.
+  // Returns the number of refused clients in the round.
   [[nodiscard]] std::size_t refused() const { return refused_; }
 
  private:

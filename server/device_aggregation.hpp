@@ -1,10 +1,10 @@
-// Weighted sums of messages on a GPU, where the messages lie already: the bytes of Aggregator's sums on the CPU.
+// Weighted sums of messages on the GPU that holds them. The bytes equal Aggregator's sums on the CPU.
 //
 //   sum_j = sum_i weight_i c_ij, in double, in the order of server/aggregator.hpp; no atomics
-// Of what operators send, these have a device form: values for all positions and for lists of positions, raw or levels of every format,
-// with or without excluded tensors. These do not, and the host adds them up: factors, messages with a second one behind them (`rest`),
-// messages whose buffers the host holds (decoded ones, as with --materialise), and cohorts of which some send plain vectors and others
-// segments. Codes are no matter: their payload holds the entries that the receiver made of them.
+// The following messages have a device form: values for all positions and for lists of positions, raw or as levels of every format, with
+// or without excluded tensors. The host sums all others: factors, messages with a second message attached (`rest`), messages with host
+// buffers (decoded ones, as with --materialise), and cohorts in which some clients send plain vectors and others segments. Codes need no
+// special case: their payload holds the reconstructed entries.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace fl {
 
-inline constexpr std::size_t kSumGroup = 64;  // clients that are summed one after another, on every device
+inline constexpr std::size_t kSumGroup = 64;  // clients summed one after another, on every device
 
 template <class T>
 class DeviceAggregation {
  public:
   virtual ~DeviceAggregation() = default;
-  // Like Aggregator::sum. False where a message has no device form; then `sum` is as it was. Whoever wrote the messages has been waited
-  // for. sum: [L] in host memory, complete on return.
+  // Computes the same as Aggregator::sum. Returns false if a message has no device form; `sum` is then unchanged. The caller must have
+  // waited for the writers of the messages. sum: [L] in host memory, complete on return.
   [[nodiscard]] virtual bool sum(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                                  std::span<double> sum) = 0;
 };
 
-// Null where this build has no CUDA.
+// Returns null in a build without CUDA.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceAggregation<T>> make_device_aggregation();
 

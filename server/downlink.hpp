@@ -1,20 +1,20 @@
-// The way down: one common reference w at which all clients compute, and what it costs each of them to hold it.
+// The downlink: one common reference w at which all clients compute, and its cost for each client.
 //
 //   identity   w = x in the operator's wire format
-//     changes    the cheaper of w itself and the bit patterns of its coordinates that changed, so that clients hold exactly w
+//   changes    the cheaper of w itself and the bit patterns of its changed coordinates, so that clients hold exactly w
 //     model      w itself, every round
 //   otherwise  w <- w + C(x - w): the server's residual is x - w (EF21-P; with "stc" this is STC's downlink with its own memory)
-// Running statistics (Layer::statistic_rate) travel raw beside either, and arrive exactly.
-// The first round that is played sends the dense initial model. A client that missed rounds is charged
-//   changes      the cheaper of w and the coordinates that changed since its last round: each coordinate's last change is kept
+// Running statistics (Layer::statistic_rate) travel raw in every case and arrive exactly. The first round sends the dense initial model. A
+// client that missed rounds is charged
+//   changes      the cheaper of w and the coordinates that changed since its last round, by the round of each coordinate's last change
 //   model        w
 //   otherwise    the cheaper of all missed messages and a dense w
-// Shared slots that are broadcast are charged every round, whether they travel when it opens or when it closes; derived ones, and copies of
-// the model of the round before, only to those who missed that round (SlotSync).
+// Broadcast shared slots are charged in every round, whether they travel when it opens or when it closes. Derived slots and copies of the
+// previous round's model are charged only to clients that missed that round (SlotSync).
 //
-// Changes are a message with a list of positions over the whole model, and raw values in the wire format of w; in the run's precision
-// where that is shorter, tensors are excluded or the model has statistics. One pass over the model finds them. They cannot be shorter than
-// w where the coordinates of a single round are too many, so a list is made, and its exact length computed, only where they are few.
+// Changes are a message with a list of positions over the whole model, and raw values in the wire format of w. The values use the run's
+// precision if that is shorter, tensors are excluded or the model has statistics. One pass over the model finds the changes. If a single
+// round changes so many coordinates that the list cannot be shorter than w, no list is made and its exact length is not computed.
 #pragma once
 
 #include <algorithm>
@@ -37,18 +37,19 @@ namespace fl {
 template <class T>
 class Downlink final : public ModelWriter {
  public:
-  // `channel` compresses what is sent down (name "down"): an identity, unless a difference is sent. Statistics that stay with the clients
-  // go down once, with the first model that a client is sent.
+  // `channel` compresses the downlink (name "down"); it is an identity unless a difference is sent. Statistics that stay with the clients
+  // are sent once, with the first model that a client receives.
   Downlink(ExchangeChannel<T> channel, DownSends sends, std::size_t num_clients, std::size_t P, bool local_statistics = false);
 
   // Moves w towards the server's model and charges every member of the cohort. The first call sends the initial model.
   void send(const Exec& exec, std::uint32_t round, std::span<const T> model, std::span<const std::uint32_t> cohort,
             const SharedState<T>& shared, Ledger& ledger);
-  // The same as bytes, for clients that are elsewhere. keeps_messages() comes before the first round; model_for() may be asked between two.
+  // Return the same as bytes, for remote clients. Call keep_messages() before the first round; model_for() may be called between two
+  // rounds.
   void keep_messages() { writing_.keeps_messages = true; }
   [[nodiscard]] const DownMessage& model_for(std::uint32_t position) override;
   [[nodiscard]] std::uint32_t held_by(std::uint32_t position) const override { return writing_.held.at(position); }
-  // Bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
+  // Charges the bits of a vector that is broadcast to the cohort in the middle of a round (the mean of a phase).
   void charge_phase(std::size_t length, std::span<const std::uint32_t> cohort, Ledger& ledger) const;
 
   void persist(Archive& archive) {
@@ -60,33 +61,34 @@ class Downlink final : public ModelWriter {
     archive.array(std::span(last_round_));
     if (archive.is_reading()) require_known_rounds();
   }
-  // The last round in which anything was sent; 0 = none.
+  // Returns the last round in which anything was sent; 0 = none.
   [[nodiscard]] std::uint32_t last_round() const { return static_cast<std::uint32_t>(bits_until_.size() - 1); }
-  // w [P]: until the model moves, where it is the model itself.
+  // Returns w [P]. If w is the model itself, it is valid until the model changes.
   [[nodiscard]] std::span<const T> reference() const { return shared_.empty() ? reference_.span() : shared_; }
 
-  // The message of what changed after round `last`, for a client that held w then: a list over change_scope(). Null where w is cheaper.
+  // Returns the message of changes after round `last`, for a client that held w then: a list over change_scope(). Returns null if w is
+  // cheaper.
   [[nodiscard]] const Payload<T>* changes_since(std::uint32_t last);
   [[nodiscard]] const Scope& change_scope() const { return changes_.scope(); }
 
  private:
-  // What clients elsewhere are sent in this round, as bytes.
+  // The data sent to remote clients in this round, as bytes.
   struct Writing {
     bool keeps_messages = false;
     std::uint32_t round = 0;
     std::span<const T> model;                       // x [P]
-    MessageLevels known;                            // what the receiver of message_ knows of its levels
-    std::vector<std::uint32_t> held;                // [M] last round in which each member of the cohort held w, before this one
+    MessageLevels known;                            // the receiver's knowledge of the levels of message_
+    std::vector<std::uint32_t> held;                // [M] last round before this one in which each member of the cohort held w
     std::map<std::uint32_t, DownMessage> messages;  // by that round
-    // Compressed differences of the last rounds: as many as are shorter than w together.
+    // Compressed differences of the last rounds, as many as are together shorter than w.
     std::deque<std::pair<std::uint32_t, std::shared_ptr<const std::vector<std::byte>>>> differences;
   };
-  // Both return the bits of the message; compress() leaves it in message_.
+  // Return the bits of the message; compress() leaves it in message_.
   std::uint64_t move_reference(const Exec& exec, std::uint32_t round, std::span<const T> model);
   std::uint64_t compress(const Exec& exec, std::uint32_t round, std::span<const T> model);
-  // The statistics of w become the model's.
+  // Copies the model's statistics to w.
   void copy_statistics(std::span<const T> model, T* w) const;
-  // Throws ArchiveError where clients or coordinates refer to rounds that the lists do not have.
+  // Throws ArchiveError if clients or coordinates refer to rounds that are not in the lists.
   void require_known_rounds() const;
   void note_changes(std::uint32_t round, std::span<const T> w);
   [[nodiscard]] WireValue change_values() const;
@@ -97,28 +99,28 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> bytes_of_message(std::span<const T> model) const;
   void keep_message(std::uint32_t round, std::span<const T> model);
   void charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger);
-  // Returns the bits of the shared slots that every member is sent, or of those that members are sent who missed the round before.
+  // Return the bits of the shared slots that every member receives, and of those for members that missed the previous round.
   [[nodiscard]] std::uint64_t broadcast_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t missed_bits(const SharedState<T>& shared) const;
   [[nodiscard]] std::uint64_t bits_of_slot(const SharedState<T>& shared, const SlotSpec& slot) const;
 
-  // Lengths of this round's messages.
+  // Lengths of this round's messages in bits.
   struct Bits {
-    std::uint64_t present = 0;  // to those who held w of the round before
+    std::uint64_t present = 0;  // for clients that held w of the previous round
     std::uint64_t dense = 0;    // of w in the run's precision
-    std::uint64_t model = 0;    // of w as the operator sends it; 0 = none was sent yet
+    std::uint64_t model = 0;    // of w in the operator's encoding; 0 = none sent yet
   };
 
   ExchangeChannel<T> channel_;
   DownSends sends_;
-  std::size_t sent_statistics_;  // S, or 0 where they stay with the clients
-  std::size_t kept_statistics_;  // the reverse
+  std::size_t sent_statistics_;  // S, or 0 if they stay with the clients
+  std::size_t kept_statistics_;  // 0, or S if they stay with the clients
   bool is_exact_;                // w = x, bit for bit
-  std::span<const T> shared_;    // the server's model as w; empty: reference_ is
-  Buffer<T> reference_, next_;   // w [P]; of the last round where changes are sent
+  std::span<const T> shared_;    // the server's model, used as w; empty: reference_ is w
+  Buffer<T> reference_, next_;   // w [P]; of the last round if changes are sent
   Payload<T> message_;
-  ChangeLog<T> changes_;                          // where changes are sent
-  std::vector<std::uint64_t> bits_until_;         // [rounds+1] sum of message bits of rounds 1 .. r
+  ChangeLog<T> changes_;                          // used if changes are sent
+  std::vector<std::uint64_t> bits_until_;         // [rounds+1] cumulative message bits of rounds 1 .. r
   std::vector<std::uint32_t> last_round_;         // [N] last round in which the client held w; 0 = never
   std::map<std::uint32_t, std::uint64_t> since_;  // bits of this round's messages, by the last round of their receivers
   Bits bits_;

@@ -1,7 +1,7 @@
-// The server's end of messages: what each channel of a message says, by cohort position.
+// The server's receiver of messages: the content of each channel, by cohort position.
 //
-// A message that travelled is bytes (ClientMessage::encoded): it is decoded here, by the server's own operators, which then make entries of
-// it. One that did not travel is read where the clients have it, which is the same content.
+// An encoded message (ClientMessage::encoded) is decoded here by the server's own operators, which then compute its entries. A message
+// that was not encoded is read from the clients' memory; its content is the same.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,24 @@ namespace fl {
 template <class T>
 class MessageReader {
  public:
-  // Both outlive it.
+  // Both arguments must outlive this object.
   MessageReader(const Exchange<T>& exchange, ThreadPool& pool);
 
-  // Reads the messages [M] of a phase; those that were refused say nothing. Counts those that come from other processes, and refuses them
-  // where their bytes are no message, or not the shortest of its content. Throws Error for bytes of this process that are no message.
+  // Reads the messages [M] of a phase; refused messages are silent. Messages of other processes are counted here and refused if their
+  // bytes are invalid or not the shortest encoding. Throws Error for invalid bytes of this process.
   void read(const RoundView<T>& round, int phase, std::span<const ClientMessage<T>> messages, CohortRunner<T>& clients);
 
-  // The messages [M] of the phase that was read last, counted.
+  // Returns the messages [M] of the last phase read, with their bits.
   [[nodiscard]] std::span<const ClientMessage<T>> messages() const { return messages_; }
 
-  // The content of a channel: null where it said nothing in the phase that was read last.
+  // Returns the content of a channel, or null if it was silent in the last phase read.
   [[nodiscard]] const Payload<T>* payload(std::size_t channel, std::uint32_t position) const { return contents_[channel][position]; }
-  // The running statistics in a client's message of phase 0, [S] as RunSettings::statistics; empty where it is silent, where there are none
-  // and where they stay with the clients.
+  // Returns the running statistics in a client's message of phase 0, [S] as RunSettings::statistics. The result is empty if the message is
+  // silent, if there are no statistics, or if they stay with the clients.
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const { return statistics_[position]; }
 
  private:
-  // Returns why the bytes are no message, or "".
+  // Returns the reason why the bytes are invalid, or "".
   [[nodiscard]] std::string decode(const Exec& exec, const RoundView<T>& round, int phase, ClientMessage<T>& message,
                                    std::uint32_t position);
   [[nodiscard]] std::string count_wire(int phase, std::span<const std::size_t> active_channels, std::span<Payload<T>* const> contents,
@@ -49,8 +49,8 @@ class MessageReader {
   std::vector<std::string> errors_;                       // [M] "" = none
   std::vector<std::vector<const Payload<T>*>> contents_;  // by channel: [M]
   std::vector<std::span<const T>> statistics_;            // [M]
-  std::vector<std::vector<Payload<T>>> decoded_;          // by channel: [M] of messages that travelled
-  std::vector<std::vector<T>> decoded_statistics_;        // [M] likewise
+  std::vector<std::vector<Payload<T>>> decoded_;          // by channel: [M] of encoded messages
+  std::vector<std::vector<T>> decoded_statistics_;        // [M] of encoded messages
 };
 
 extern template class MessageReader<float>;

@@ -1,4 +1,4 @@
-// The round: sample, broadcast, exchange, receive, step, acknowledge. See docs/architecture.md for the picture.
+// One round: sample, broadcast, exchange, receive, step, acknowledge. docs/architecture.md has a diagram.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +25,31 @@
 
 namespace fl {
 
-// The parts of a run that meet in a round; all outlive it.
+// The parts of a run that a round uses. All must outlive it.
 template <class T>
 struct RoundParts {
   const Participation& participation;
   const Feedback<T>& feedback;
-  const FeedbackPlan& plan;  // of it
+  const FeedbackPlan& plan;  // of the feedback
   const Exchange<T>& exchange;
   CohortRunner<T>& runner;
-  ClientProbe<T>* probe;  // of the same clients, for measures; null where they cannot be asked
+  ClientProbe<T>* probe;  // of the same clients, for measures; null if they cannot be probed
   ServerOptimizer<T>& optimizer;
   Downlink<T>& downlink;
   const RunSettings& run;
-  SharedState<T>& shared;  // the replica of this process
+  SharedState<T>& shared;  // this process's replica
   ServerState<T>& state;
   ThreadPool& pool;
 };
 
-// Constants of a round that the server alone needs.
+// Constants of a round that only the server needs.
 struct RoundSettings {
   double step_size = 1;  // gamma
-  Schedule schedule;     // of gamma, over so many rounds:
+  Schedule schedule;     // of gamma, over this many rounds:
   std::uint32_t rounds = 0;
   AbsenceRule absence;
-  RoundTimes* times = nullptr;  // filled where it is not null
-  Device sums = Device::cpu;    // the memory of sums of messages: pinned where a GPU adds them up
+  RoundTimes* times = nullptr;  // filled if not null
+  Device sums = Device::cpu;    // memory of message sums: pinned if a GPU computes them
 };
 
 template <class T>
@@ -57,25 +57,26 @@ class Round {
  public:
   Round(RoundParts<T> parts, RoundSettings settings, std::span<T> model);
 
-  // Plays round r (1, 2, ...). `measure` says that norms are due. A round without clients is skipped: its estimate is zero.
+  // Plays round r (1, 2, ...). `measure` requests norms. A round without clients is skipped: its estimate is zero.
   void play(std::uint32_t round, bool measure);
 
-  // Model, states and counters between two rounds.
+  // Writes or reads model, states and counters between two rounds.
   void persist(Archive& archive);
 
-  // After persist() has read what a file says of the rounds until `round`: throws ArchiveError where it refers to later ones.
+  // Throws ArchiveError if persist() has read references to rounds after `round`.
   void require_nothing_after(std::uint32_t round) const;
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return cohorts_.now; }
-  // Whose messages of the last round arrived, by cohort position, and how many were refused because they were not finite.
+  // Return 1 for each message of the last round that arrived, by cohort position, and the number of clients refused for values that are
+  // not finite.
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivery_.delivered(); }
   [[nodiscard]] std::size_t refused() const { return delivery_.refused(); }
-  // Returns sum_i w_i e_i over all clients, with what each would begin `round` with: [P].
+  // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`.
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
-  // Of the last round's cohort, before it (AbsentMemory::residual_age).
+  // Returns AbsentMemory::residual_age of the last round's cohort, before the round.
   [[nodiscard]] double residual_age() const { return cohorts_.residual_age; }
-  // Estimate of the last round: [P].
+  // Returns the estimate of the last round: [P].
   [[nodiscard]] std::span<const double> estimate() const { return estimate_.span(); }
 
  private:
@@ -84,9 +85,10 @@ class Round {
   void open(std::uint32_t round, bool measure);
   void receive();
   void step();
-  // Returns what the server's optimizer multiplies estimates by beside its own learning rate: gamma if they are gradients, else 1.
+  // Returns the factor that the server's optimizer applies to estimates in addition to its learning rate: gamma if they are gradients,
+  // else 1.
   [[nodiscard]] double step_of(double step_size) const { return parts_.run.unit == Unit::gradient ? step_size : 1.0; }
-  // Messages are added up where the estimate is wanted.
+  // Returns whether the message sum is the estimate itself, so that no copy is needed.
   [[nodiscard]] bool sums_are_estimates() const {
     return parts_.plan.estimate_is_sum && parts_.exchange.channels.size() == 1 && parts_.exchange.num_phases() == 1;
   }
@@ -97,23 +99,23 @@ class Round {
   void average_statistics();
   void keep_statistics();
 
-  // Who takes part in this round, and in the next one where clients read ahead.
+  // The clients of this round, and those of the next one if clients read ahead.
   struct Cohorts {
     RoundPlan now, next;
-    std::uint32_t next_round = 0;  // that `next` is of; 0 = none
-    double residual_age = 0;       // of this round's cohort, before it
+    std::uint32_t next_round = 0;  // the round of `next`; 0 = none
+    double residual_age = 0;       // of this round's cohort, before the round
   };
-  // What a channel's messages add up to.
+  // The sums of a channel's messages.
   struct ChannelSums {
-    Buffer<double> cohort, population;         // [L] by the weights of either
+    Buffer<double> cohort, population;         // [L] with cohort_weight and population_weight
     std::vector<const Payload<T>*> arrived{};  // [M] of the last phase
   };
-  // What arrived messages say beside their payloads.
+  // Data of arrived messages other than their payloads.
   struct Reports {
     std::vector<double> work;        // [M] of each message
     std::vector<double> statistics;  // [S] of the model after this round
   };
-  // The mean of a phase, and what an operator makes of it.
+  // The mean of a phase, and the operator's estimate from it.
   struct PhaseMean {
     Buffer<T> message, estimate;
   };

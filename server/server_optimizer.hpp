@@ -1,4 +1,4 @@
-// What the server does with the estimate: x <- x - (something of it).
+// The server's update rule: x <- x - (a function of the estimate).
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ template <class T>
 class FL_API ServerOptimizer {
  public:
   virtual ~ServerOptimizer() = default;
-  // Before the steps: models have P entries. What was read by persist() stays.
+  // Allocates state for models with P entries, before the first step. State read by persist() is kept.
   virtual void open(std::size_t P) { (void)P; }
-  // Entries first, first+1, ... of the model move along those of the estimate; step_size is gamma when the estimate is a gradient, 1 when
-  // it is a step or an update. Pieces of a model are moved by several threads.
+  // Updates entries first, first+1, ... of the model with those of the estimate. step_size is gamma if the estimate is a gradient, and 1
+  // if it is a step or an update. Several threads update pieces of a model.
   virtual void step(std::uint32_t round, double step_size, std::size_t first, std::span<const double> estimate, std::span<T> model) = 0;
-  // Returns the learning rate if every step is model - learning_rate step_size estimate, and nothing for any other rule.
+  // Returns the learning rate if every step is model - learning_rate step_size estimate, and std::nullopt for other rules.
   [[nodiscard]] virtual std::optional<double> plain_rate() const { return std::nullopt; }
-  // Writes or reads everything it remembers between rounds.
+  // Writes or reads the state kept between rounds.
   virtual void persist(Archive& archive) { (void)archive; }
 };
 

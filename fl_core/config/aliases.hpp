@@ -1,6 +1,7 @@
-// Other names of parts, as publications and their code call them: a name, the part it stands for, and the options that go with it.
+// Aliases are other names of parts, as publications and their code use them. An alias has a name, the part that it stands for, and the
+// options that belong to it.
 //
-// A scenario that names an alias is resolved to the part itself: results and hashes know parts alone. Options that the scenario sets
+// A scenario that names an alias is resolved to the part itself: results and hashes contain parts only. Options that the scenario sets
 // replace those of the alias.
 #pragma once
 
@@ -13,7 +14,7 @@
 namespace fl {
 
 struct Alias {
-  std::string role, name;  // of a name that ends in '#': "noniid-#label2" is "noniid-#label#" with the number 2
+  std::string role, name;  // a name may end in '#': "noniid-#label2" is "noniid-#label#" with the number 2
   std::string part;
   std::vector<std::pair<std::string, Value>> settings{};
   std::string number_key{};  // the option that the number sets
@@ -22,19 +23,20 @@ struct Alias {
   [[nodiscard]] std::string shown() const { return number_key.empty() ? name : name.substr(0, name.size() - 1) + "K"; }
 };
 
-// Called before main, by the file of the part. Throws Error when the name is taken.
+// Registers an alias. The file of the part calls it before main. Throws Error if the name is taken.
 FL_API bool add_alias(Alias alias);
-// Those of a part, in order of their names.
+// Returns the aliases of a part, sorted by name.
 [[nodiscard]] FL_API std::vector<Alias> aliases_of(const std::string& role, const std::string& part);
-// Every alias' name of a role, sorted.
+// Returns the names of all aliases of a role, sorted.
 [[nodiscard]] FL_API std::vector<std::string> alias_names(const std::string& role);
 
-// The part that `name` stands for, which is `name` itself when it is no alias, and its options in this role.
+// The part that a name stands for, with its options in this role. A name that is no alias stands for itself.
 struct NamedPart {
   std::string part;
   Options options;
 };
-// Throws ConfigError, with the nearest name, when there is neither a part nor an alias of this name, or its number is refused.
+// Resolves a name. Throws ConfigError with the nearest name if there is neither a part nor an alias of this name, or if its number is
+// refused.
 [[nodiscard]] FL_API NamedPart resolve_name(const std::string& role, const std::string& name);
 
 }  // namespace fl

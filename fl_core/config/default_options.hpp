@@ -1,4 +1,4 @@
-// Other defaults for a part's options than its own: for tools that try parts out.
+// Replaces the default options of a part, for tools that compare parts.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fl {
 
-// From now on Registry::default_options() gives these. For one thread, before any part is made. Throws ConfigError where there is no such
-// part.
+// Makes Registry::default_options() return `defaults` from now on. Call it from one thread, before any part is made. Throws ConfigError
+// for an unknown part.
 FL_API void set_default_options(const std::string& role, const std::string& name, Options defaults);
 
 }  // namespace fl

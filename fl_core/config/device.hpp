@@ -1,7 +1,8 @@
-// Which device a translation unit is compiled for.
+// The device for which a translation unit is compiled.
 //
-// A compressor, with the headers that compressors share, is written once inside `namespace fl::FL_DEVICE_NS` and compiled twice: as C++ (in
-// fl::cpu) and, where CUDA is built, as CUDA (in fl::cuda). All other parts are compiled once. FL_HD marks what both devices execute.
+// A compressor and the headers that compressors share are written once inside `namespace fl::FL_DEVICE_NS` and compiled twice: as C++ (in
+// fl::cpu) and, in a build with CUDA, as CUDA (in fl::cuda). All other parts are compiled once. FL_HD marks functions that run on both
+// devices.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -14,7 +15,7 @@
 #define FL_DEVICE_NS cpu
 #endif
 
-// Symbols that plug-ins outside the library link against; everything else is hidden.
+// Marks symbols that plug-ins outside the library link against; all others are hidden.
 #if defined(_WIN32)
 #define FL_API
 #else
@@ -26,8 +27,8 @@ namespace fl {
 enum class Device {
   cpu,
   cuda,
-  managed,  // of memory alone: both reach it, and it moves to the one that uses it
-  pinned,   // of memory alone: the host's, which the GPU reaches over the bus; for a few numbers that the host reads every round
+  managed,  // memory only: host and GPU reach it, and pages move to the device that uses them
+  pinned,   // memory only: host memory that the GPU reads over the bus, for small data that the host reads every round
 };
 
 [[nodiscard]] constexpr const char* to_string(Device device) {

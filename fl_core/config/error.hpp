@@ -1,11 +1,11 @@
-// Errors of fedbits, by who can act on them.
+// Error types of fedbits, by who can correct the error.
 //
-//   ConfigError   a scenario, an option or a command line is wrong: found before anything runs, exit code 2
-//   DataError     a data file cannot be read as what it claims to be; the text names file, line and column
+//   ConfigError   a scenario, an option or a command line is wrong; it is found before anything runs; exit code 2
+//   DataError     a data file does not have the format that it claims; the text names file, line and column
 //   StoreError    results cannot be written or read
-//   DeviceError   an accelerator refused a call; the text carries the expression and the place
-//   Result<T>     bytes from a peer: never trusted, never an exception
-// Numeric divergence is none of these: it is a recorded status of a run.
+//   DeviceError   an accelerator rejected a call; the text contains the expression and its location
+//   Result<T>     holds bytes from a peer that may be invalid; decoding them never throws
+// Numeric divergence is not an error: it is a recorded status of a run.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class FL_API Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// One thing that is wrong in a configuration. `where` is "file:line:column", "--set" or an option path; it may be empty.
+// One fault of a configuration. `where` is "file:line:column", "--set" or an option path; it may be empty.
 struct Problem {
   std::string where;
   std::string message;
 };
 
-// All problems of one configuration at once.
+// Reports all problems of one configuration at once.
 class FL_API ConfigError : public Error {
  public:
   explicit ConfigError(std::vector<Problem> problems);
@@ -56,13 +56,13 @@ class FL_API DeviceError : public Error {
   using Error::Error;
 };
 
-// Why bytes could not be decoded, and at which bit.
+// The reason why bytes could not be decoded, and the position in bits.
 struct DecodeError {
   std::string reason;
   std::size_t bit = 0;
 };
 
-// A value, or the reason why there is none.
+// A value, or the reason why decoding failed.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -78,7 +78,7 @@ class [[nodiscard]] Result {
   std::variant<T, DecodeError> state_;
 };
 
-// The candidate nearest to `name` in edit distance, or "" when none is near enough to be a slip of the fingers.
+// Returns the candidate nearest to `name` in edit distance, or "" if none is near enough to be a typing error.
 [[nodiscard]] FL_API std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
 }  // namespace fl

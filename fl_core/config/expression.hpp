@@ -1,7 +1,7 @@
-// A number, or a rule that is resolved when the problem's constants are known: "1/(L+l2)", "L/1e4", "1/(2*sqrt(k))", "theory".
+// A number, or a rule that is evaluated once the constants of the problem are known: "1/(L+l2)", "L/1e4", "1/(2*sqrt(k))", "theory".
 //
-// Grammar: numbers, names, + - * / ^ ( ) and sqrt, min, max. The names that a key may use are stated in its documentation;
-// the usual ones are L (smoothness of f without regulariser), L_max (largest L_i), mu, l2, n (clients), d (parameters), k, gamma.
+// Grammar: numbers, names, + - * / ^ ( ) and sqrt, min, max. The documentation of each key lists the names that its rule may use; the
+// usual ones are L (smoothness of f without regulariser), L_max (largest L_i), mu, l2, n (clients), d (parameters), k, gamma.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class FL_API Expression {
   [[nodiscard]] bool is_number() const { return number_.has_value(); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
-  // The value. Throws ConfigError naming an unknown name (with the nearest known one) or a result that is not finite.
+  // Returns the value. Throws ConfigError for an unknown name (with the nearest known one) and for a result that is not finite.
   [[nodiscard]] double resolve(const std::map<std::string, double>& names) const;
 
  private:

@@ -1,7 +1,7 @@
-// Errors about keys of a scenario, from code that does not know where the keys were written.
+// Errors about keys of a scenario, thrown by code that does not know the position of the key in the file.
 //
-// A throw site names the key, key_error("evaluate.average", "needs f*"), or, inside of a part, the option alone. The code that drives
-// the part adds the section (about_key), and the code that runs a scenario adds file, line and column (scenarios/file/key_places.hpp).
+// A throw site names the key, key_error("evaluate.average", "needs f*"), or, inside a part, the option alone. The code that calls the part
+// adds the section (about_key), and the code that runs a scenario adds file, line and column (scenarios/file/key_places.hpp).
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace fl {
 
-// Returns the error of one key. Its text is "key: message" until the place of the key is known.
+// Returns the error of one key. Its text is "key: message" until the position of the key is known.
 [[nodiscard]] inline ConfigError key_error(std::string key, std::string message) {
   return ConfigError(std::vector<Problem>{{std::move(key), std::move(message)}});
 }
 
-// Returns what f returns, which is about the section of `key`, such as "partition.kind". Of the problems that f throws, those that name an
-// option get the option's whole path, those that name nothing get `key`, and those that name a whole path keep it.
+// Returns f(), which concerns the section `key`, such as "partition.kind". If f throws, a problem that names an option gets the full path
+// of the option, a problem without a name gets `key`, and a problem with a full path keeps it.
 template <class F>
 decltype(auto) about_key(const std::string& key, const F& f) {
   try {

@@ -1,6 +1,6 @@
-// One column of rounds.csv that a measure fills, with what tables, pages and reports say about it.
+// One column of rounds.csv that a measure fills, with its description for tables, pages and reports.
 //
-// A store keeps the description beside the numbers, so that a program without the measure's plug-in reads and shows them.
+// A store keeps the description with the numbers, so that a program without the measure's plug-in can read and show them.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 namespace fl {
 
 struct MeasureColumn {
-  enum class Type { real, count };         // count: a whole number from 0 to 2^53
-  enum class Better { lower, higher };     // which of two values is the better one
-  enum class Shown { plain, share, gap };  // share: in [0, 1], compared by percentage points; gap: >= 0, on a logarithmic axis
-  std::string name{};                      // a-z, 0-9 and _, a letter first
-  std::string unit{};                      // "loss", "bits"; "" = a pure number
+  enum class Type { real, count };         // count: an integer from 0 to 2^53
+  enum class Better { lower, higher };     // direction in which the measure improves
+  enum class Shown { plain, share, gap };  // share: in [0, 1], compared in percentage points; gap: >= 0, on a logarithmic axis
+  std::string name{};                      // a-z, 0-9 and _; starts with a letter
+  std::string unit{};                      // "loss", "bits"; "" = dimensionless
   std::string definition{};                // one line
-  std::string empty = "not due";           // when a row has no value
-  std::string title{};                     // in the report's menu and on its axes; "" = the name
+  std::string empty = "not due";           // reason shown when a row has no value
+  std::string title{};                     // for the report's menu and axes; "" = the name
   Type type = Type::real;
   Better better = Better::lower;
   Shown shown = Shown::plain;
-  bool is_compared = true;  // by a report that names no measures
+  bool is_compared = true;  // in a report that names no measures
   bool operator==(const MeasureColumn&) const = default;
 };
 
@@ -37,14 +37,14 @@ struct MeasureColumn {
   return shown == MeasureColumn::Shown::share ? "share" : shown == MeasureColumn::Shown::gap ? "gap" : "plain";
 }
 
-inline constexpr std::size_t kMostMeasureColumns = 256;  // of one run, beside those that every run has
+inline constexpr std::size_t kMostMeasureColumns = 256;  // per run, in addition to the columns of every run
 inline constexpr std::size_t kLongestColumnName = 64;    // characters
 inline constexpr std::size_t kLongestColumnText = 1000;  // characters of a unit, a definition or a title
 
-// Returns what is wrong with a column by itself (its name, a text with control characters or without an end), or "".
+// Returns the fault of a column (an invalid name, or a text that has control characters or is too long), or "".
 [[nodiscard]] FL_API std::string fault_of(const MeasureColumn& column);
 
-// Returns the place of the column `name`, or the number of columns.
+// Returns the index of the column `name`, or the number of columns if there is none.
 [[nodiscard]] FL_API std::size_t place_of(std::span<const MeasureColumn> columns, std::string_view name);
 
 }  // namespace fl

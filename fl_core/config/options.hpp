@@ -33,15 +33,15 @@ namespace fl {
 // A configuration value, free of any file format.
 struct Value {
   using List = std::vector<Value>;
-  using Table = std::vector<std::pair<std::string, Value>>;  // a part that an option names, with its own options
+  using Table = std::vector<std::pair<std::string, Value>>;  // a part that an option names, with its options
   std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Table> data;
 };
-[[nodiscard]] FL_API std::string to_string(const Value& value);  // as TOML would write it
+[[nodiscard]] FL_API std::string to_string(const Value& value);  // Returns the value in TOML syntax.
 
-// One field of an options struct: how to set, show and check it.
+// One field of an options struct. It sets, shows and checks the field.
 class FL_API Field {
  public:
-  using Setter = std::function<std::optional<std::string>(const Value&)>;  // a text says why the value was refused
+  using Setter = std::function<std::optional<std::string>(const Value&)>;  // returns the reason if the value is rejected
   using Getter = std::function<Value()>;
 
   Field(std::string name, std::string type, std::string doc, Setter set, Getter get);
@@ -53,16 +53,16 @@ class FL_API Field {
   Field& required();
   Field& unit(std::string unit);
 
-  // Sets the field, or says why not: "must be above 0, is -1".
+  // Sets the field, or returns the reason for a rejected value: "must be above 0, is -1".
   [[nodiscard]] std::optional<std::string> assign(const Value& value);
   [[nodiscard]] Value value() const { return get_(); }
-  // False while the value lies outside its own bounds: a default such as k = 0 under k >= 1 stands for "not given".
+  // Returns false while the value lies outside its own bounds: a default such as k = 0 with k >= 1 means "not given".
   [[nodiscard]] bool is_set() const { return !check_bounds(get_()); }
   [[nodiscard]] std::string constraint() const;  // "> 0, <= 1", or ""
 
   std::string name, type, doc, unit_text;
   std::vector<std::string> choices;  // for enums
-  bool takes_tables = false;         // the value is a part with options of its own, or a list of them
+  bool takes_tables = false;         // the value is a part with its own options, or a list of such parts
   bool is_required = false;
 
  private:
@@ -72,7 +72,7 @@ class FL_API Field {
   std::optional<double> at_least_, above_, at_most_, below_;
 };
 
-// The fields of one options struct, in the order in which they were named.
+// The fields of one options struct, in the order of their declaration.
 class FL_API Schema {
  public:
   Field& field(std::string name, bool& value, std::string doc);
@@ -84,7 +84,7 @@ class FL_API Schema {
   Field& field(std::string name, std::vector<std::int64_t>& value, std::string doc);
   Field& field(std::string name, std::vector<std::string>& value, std::string doc);
 
-  // An enum field: `names` pairs each enumerator with its name in scenario files.
+  // Adds an enum field. `names` pairs each enumerator with its name in scenario files.
   template <class E>
   Field& choice(std::string name, E& value, std::vector<std::pair<E, std::string>> names, std::string doc);
 
@@ -99,17 +99,17 @@ class FL_API Schema {
 
 using Problems = std::vector<Problem>;
 
-// An options struct of any type, with its description: what a registry hands to the scenario reader.
+// An options struct of any type, with its description. A registry hands it to the scenario reader.
 class FL_API Options {
  public:
   Options() = default;
   template <class O>
   [[nodiscard]] static Options of(O defaults = {});
 
-  [[nodiscard]] Schema schema();            // pointers into this object
-  void validate(Problems& problems) const;  // conditions between fields
+  [[nodiscard]] Schema schema();            // holds pointers into this object
+  void validate(Problems& problems) const;  // checks conditions between fields
   template <class O>
-  [[nodiscard]] const O& as() const;  // throws Error when it holds another type
+  [[nodiscard]] const O& as() const;  // throws Error if it holds another type
   [[nodiscard]] bool empty() const { return self_ == nullptr; }
 
  private:
@@ -135,7 +135,7 @@ class FL_API Options {
   ~Options() = default;
 };
 
-// A part without options.
+// Options of a part that has none.
 struct NoOptions {};
 inline void describe(Schema&, NoOptions&) {}
 

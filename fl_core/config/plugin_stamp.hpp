@@ -1,11 +1,11 @@
-// What a plug-in was built against, as text inside its file, so that it can be refused before any of its code runs.
+// Build information of a plug-in, stored as text in its file, so that fedbits can reject the plug-in before any of its code runs.
 //
 //   fedbits-plug-in{version|interface|compiler ABI}
 //
 // version     of fedbits
-// interface   a hash of all public headers: two builds that agree on it see the same classes
-// ABI         what decides how the standard library's types lie in memory
-// fedbits_add_plugin puts FL_PLUGIN_STAMP into a source file of its own beside the plug-in.
+//   interface   a hash of all public headers: two builds with the same hash have the same classes
+//   ABI         the settings that decide the memory layout of the standard library's types
+// fedbits_add_plugin puts FL_PLUGIN_STAMP into a separate source file of the plug-in.
 #pragma once
 
 #include <string_view>  // defines the macros of the standard library

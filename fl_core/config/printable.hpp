@@ -1,13 +1,13 @@
-// Text from files, keys, names and plug-ins as a terminal may show it: whatever it would act upon, and whatever changes the order in which
-// other text is read, is shown as a code.
+// Makes text from files, keys, names and plug-ins safe for a terminal: characters that a terminal interprets, and characters that change
+// the reading order of other text, are shown as codes.
 //
-//   control characters U+0000 .. U+001F but line feed and tab, U+007F      \x1b
-//   bytes that are no UTF-8                                                \xff
+//   control characters U+0000 .. U+001F except line feed and tab, U+007F   \x1b
+//   bytes that are not UTF-8                                               \xff
 //   controls U+0080 .. U+009F, line and paragraph separators, marks and    \u{202e}
 //   overrides of direction (U+061C, U+200E, U+200F, U+202A .. U+202E, U+2066 .. U+2069)
 //
-// PrintableBuffer does that to a stream, so that it happens where text leaves the program and nowhere else; sequences of our own for the
-// terminal go through write_sequence().
+// PrintableBuffer applies this to a stream, so that it happens only where text leaves the program. Terminal sequences of fedbits itself
+// are written with write_sequence().
 #pragma once
 
 #include <iosfwd>
@@ -23,12 +23,12 @@ namespace fl {
 
 class FL_API PrintableBuffer final : public std::streambuf {
  public:
-  // Writes to `inner`, which outlives this.
+  // Writes to `inner`, which must outlive this object.
   explicit PrintableBuffer(std::streambuf& inner) : inner_(inner) {}
-  // Shows what is left of a character that was never completed.
+  // Writes the codes of an incomplete character.
   ~PrintableBuffer() override;
 
-  // Writes these bytes as they are.
+  // Writes these bytes unchanged.
   void write_as_is(std::string_view bytes);
 
  protected:
@@ -40,13 +40,13 @@ class FL_API PrintableBuffer final : public std::streambuf {
   bool put(std::string_view text);
 
   std::streambuf& inner_;
-  std::string begun_;  // bytes of a character whose others are still to come
+  std::string begun_;  // bytes of an incomplete character
 };
 
-// Writes a sequence that moves the cursor or erases, unchanged whether the stream is printable or not.
+// Writes a sequence that moves the cursor or erases. The sequence stays unchanged on printable streams too.
 FL_API void write_sequence(std::ostream& out, std::string_view sequence);
 
-// Makes std::cout and std::cerr printable for the rest of the process. To be called once, before anything is written.
+// Makes std::cout and std::cerr printable for the rest of the process. Call it once, before anything is written.
 FL_API void make_output_printable();
 
 }  // namespace fl

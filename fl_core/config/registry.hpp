@@ -1,4 +1,4 @@
-// Registries: the one place where a name in a scenario file becomes a part.
+// Registries map the names in a scenario file to parts.
 //
 // A part registers itself with one line at the end of its file; the key is (role, name, device, precision). Options and
 // documentation belong to (role, name) alone, so both devices share them.
@@ -16,12 +16,12 @@
 
 namespace fl {
 
-// What a part is, for people.
+// Description of a part for users.
 struct PartInfo {
   std::string role;     // "compressor", "feedback", "model", "partitioner", "measure", ...
   std::string name;     // as written in a scenario file
   std::string summary;  // one line
-  std::string source;   // authors, title, venue, year; "" where there is none
+  std::string source;   // authors, title, venue, year; "" = none
 };
 
 class FL_API Registry {
@@ -31,8 +31,8 @@ class FL_API Registry {
   void describe(PartInfo info, Options defaults);
   void add(const std::string& role, const std::string& name, Device device, Precision precision, std::any factory);
 
-  [[nodiscard]] std::vector<std::string> roles() const;  // those that have a part, sorted
-  // Names of a role, sorted; those that exist for a device and precision when asked.
+  [[nodiscard]] std::vector<std::string> roles() const;  // roles that have a part, sorted
+  // Returns the names of a role, sorted. With a device and a precision, `contains` tells whether the part exists for both.
   [[nodiscard]] std::vector<std::string> names(const std::string& role) const;
   [[nodiscard]] bool contains(const std::string& role, const std::string& name) const;
   [[nodiscard]] bool contains(const std::string& role, const std::string& name, Device device, Precision precision) const;
@@ -51,7 +51,7 @@ class FL_API Registry {
 template <class Interface>
 using Factory = std::function<std::unique_ptr<Interface>(const Options&)>;
 
-// Makes the part `name`. Throws ConfigError when there is none for this device and precision.
+// Makes the part `name`. Throws ConfigError if none exists for this device and precision.
 template <class Interface>
 [[nodiscard]] std::unique_ptr<Interface> make_part(const std::string& role, const std::string& name, const Options& options, Device device,
                                                    Precision precision) {
@@ -60,7 +60,7 @@ template <class Interface>
 }
 
 // Registers Part<float> and Part<double> (constructed from OptionsStruct) as implementations of Interface<float/double> for the
-// device of this translation unit. Used as:   FL_REGISTER_PART(Compressor, TopK, TopKOptions, (PartInfo{"compressor", ...}));
+// device of this translation unit. Usage:   FL_REGISTER_PART(Compressor, TopK, TopKOptions, (PartInfo{"compressor", ...}));
 template <template <class> class Interface, template <class> class Part, class OptionsStruct>
 struct Registration {
   explicit Registration(const PartInfo& info) {

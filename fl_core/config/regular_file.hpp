@@ -1,7 +1,7 @@
-// Opens files that other programs or people wrote: ordinary files only, with a size that is known and bounded before anything is read.
+// Opens files that users or other programs wrote. Only regular files are accepted, and their size is known and bounded before reading.
 //
-// A named pipe would make a reader wait for ever and a device has no end, so both are refused at once, as folders and sockets are. The kind
-// and the size are asked of the open file, so that no other file can take its place before it is read.
+// A named pipe would block a reader and a device is endless, so both are rejected at once, as are folders and sockets. Type and size are
+// queried from the open file, so that no other file can replace it before it is read.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace fl {
 
-// A file that cannot be read. The text is "FILE: REASON"; `reason` alone says what is wrong and the way out.
+// Reports a file that cannot be read. The text is "FILE: REASON"; `reason` alone states the fault and the way out.
 class FL_API FileError : public Error {
  public:
   FileError(const std::filesystem::path& file, std::string reason)
@@ -30,13 +30,13 @@ class FL_API FileError : public Error {
   std::string reason_;
 };
 
-// The most bytes that a file may have, and the words that follow in the error: "; ADVICE".
+// The largest accepted size of a file, and the advice that follows in the error text: "; ADVICE".
 struct SizeLimit {
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
   std::string advice{};
 };
 
-// An open regular file. Reading leaves no position behind, so threads may read together.
+// An open regular file. Reads do not move a file position, so several threads may read at the same time.
 class FL_API RegularFile {
  public:
   ~RegularFile();
@@ -46,9 +46,9 @@ class FL_API RegularFile {
   RegularFile& operator=(const RegularFile&) = delete;
   RegularFile& operator=(RegularFile&&) = delete;
 
-  [[nodiscard]] std::uint64_t size() const { return size_; }  // bytes, as it was opened
+  [[nodiscard]] std::uint64_t size() const { return size_; }  // bytes, when it was opened
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Fills `out` with the bytes from `begin` on. Throws FileError when the disk does not deliver them or the file became shorter.
+  // Fills `out` with the bytes from `begin` on. Throws FileError if the disk fails or the file has become shorter.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
   // Returns all bytes.
   [[nodiscard]] std::string read_all() const;
@@ -62,8 +62,8 @@ class FL_API RegularFile {
   std::uint64_t size_ = 0;
 };
 
-// Opens a file for reading. Throws FileError: missing, not permitted, not a regular file (the error says which kind it is), or larger than
-// the limit. Never waits.
+// Opens a file for reading. Throws FileError if it is missing, not permitted, not a regular file (the error names its type), or larger
+// than the limit. Never blocks.
 [[nodiscard]] FL_API RegularFile open_regular_file(const std::filesystem::path& file, const SizeLimit& limit = {});
 
 // Returns all bytes of a file. Throws FileError as open_regular_file does.

@@ -1,5 +1,5 @@
-// Fields that hold a number or a rule, with the names that the rule may use. An unknown name is refused where the scenario is read, with
-// its place, before any data is.
+// Fields that hold a number or a rule, with the names that the rule may use. An unknown name is rejected with its position when the
+// scenario is read, before any data is read.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace fl {
 
-// Returns the names that a rule uses, in the order of their first appearance; none for a number.
+// Returns the names that a rule uses, in the order of their first appearance. Returns an empty list for a number.
 [[nodiscard]] FL_API std::vector<std::string> names_of(const Expression& rule);
 
-// Adds a field for a rule over `names`, which its documentation then lists after `doc`.
+// Adds a field for a rule over `names`. The documentation of the field lists them after `doc`.
 FL_API Field& rule_field(Schema& schema, std::string name, Expression& rule, std::vector<std::string> names, const std::string& doc);
 
 // Adds "learning_rate", the step size gamma of a local update, over the constants of the problem and "theory".

@@ -1,4 +1,4 @@
-// How a step size changes over the rounds: gamma_r = gamma * factor(r).
+// The schedule of a step size over the rounds: gamma_r = gamma * factor(r).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fl {
 
-// First a warm-up, rounds 1 .. W, in which the factor grows as r / W; then, with t = r - 1 - W rounds since and R rounds in all:
+// During the warm-up, rounds 1 .. W, the factor grows as r / W. Afterwards, with t = r - 1 - W and R rounds in total:
 //   constant  1
 //   step      decay_factor ^ floor(t / decay_rounds)
 //   cosine    final + (1 - final) (1 + cos(pi t / (R - W))) / 2
@@ -21,7 +21,7 @@ struct Schedule {
   double decay_factor = 0.5;
   double final_factor = 0;
 
-  // For round r = 1, 2, ... of `rounds`; in (0, 1] but for a cosine that ends at zero.
+  // Returns the factor of round r = 1, 2, ... of `rounds`. It lies in (0, 1], except that a cosine may end at zero.
   [[nodiscard]] FL_API double factor(std::uint32_t round, std::uint32_t rounds) const;
 };
 FL_API void describe(Schema& schema, Schedule& schedule);

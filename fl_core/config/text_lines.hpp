@@ -11,14 +11,14 @@
 
 namespace fl {
 
-// The largest text file that is read; splits of fifty million rows are smaller.
+// The largest text file that is read. A split of fifty million rows is smaller.
 inline constexpr std::uint64_t kLargestText_bytes = std::uint64_t{1} << 30;
 
-// Goes through a text line by line, without the ends of lines ("\n" or "\r\n"). The last line may lack its end.
+// Iterates over the lines of a text, without the line ends ("\n" or "\r\n"). The last line may have no line end.
 class TextLines {
  public:
   explicit TextLines(std::string_view text) : rest_(text) {}
-  // Moves on to the next line; false at the end.
+  // Moves to the next line. Returns false at the end.
   bool next() {
     if (rest_.empty()) return false;
     const std::size_t end = rest_.find('\n');
@@ -36,7 +36,7 @@ class TextLines {
   std::size_t number_ = 0;
 };
 
-// Returns a line between quotation marks as an error shows it: its beginning, with "." in the place of what is not plain text.
+// Returns the beginning of a line in quotation marks, for error texts. Characters that are not printable ASCII become ".".
 [[nodiscard]] inline std::string shown_line(std::string_view line) {
   constexpr std::size_t kMost = 60;
   std::string text(line.substr(0, kMost));
@@ -45,7 +45,7 @@ class TextLines {
   return '"' + text + (line.size() > kMost ? "...\"" : "\"");
 }
 
-// Reads the text that `key` names. Throws ConfigError with the key, the file and the way out.
+// Reads the text file that `key` names. Throws ConfigError with the key, the file and the way out.
 [[nodiscard]] inline std::string read_text_file(const std::string& key, const std::string& path, std::uint64_t most = kLargestText_bytes,
                                                 const std::string& advice = "") {
   try {

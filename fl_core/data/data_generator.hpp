@@ -1,4 +1,4 @@
-// Makes a data set from numbers alone: synthetic classification, quadratics with a known optimum, worked examples of papers.
+// Generates a data set from its options: synthetic classification, quadratics with a known optimum, worked examples of papers.
 //
 // Registered under the role "data" for Device::cpu in both precisions:
 //   FL_REGISTER_PART(DataGenerator, Quadratics, QuadraticsOptions, (PartInfo{"data", "quadratics", "summary", "source"}));
@@ -14,8 +14,8 @@ template <class T>
 class FL_API DataGenerator {
  public:
   virtual ~DataGenerator() = default;
-  // The same seed gives the same data in both precisions, up to the rounding of the values. The set comes with its natural partition
-  // (client_begin). Throws ConfigError when the options cannot be met.
+  // Generates the data. The same seed gives the same data in both precisions, up to rounding. The set contains its natural partition
+  // (client_begin). Throws ConfigError if the options cannot be satisfied.
   [[nodiscard]] virtual Dataset<T> generate(std::uint64_t seed) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which items each user met, in ratings of tokens {user, num_users + item}; and items that it did not meet, to be drawn from.
+// The items that each user has rated, for ratings with tokens {user, num_users + item}, and random draws from the other items.
 #pragma once
 
 #include <algorithm>
@@ -10,26 +10,26 @@
 
 namespace fl {
 
-// The numbers by which the negatives of a minibatch are drawn: those of a layer that no network has. Row r of it takes those from r times
-// their count on.
+// Returns the random stream for the negatives of a minibatch. It uses a layer number that no network has. With c negatives per row, row r
+// uses the numbers from r * c on.
 [[nodiscard]] FL_HD inline RandomStream numbers_of_negatives(RandomStream minibatch) {
   minibatch.step_layer |= 0xFFFE;
   return minibatch;
 }
-// And of a row of the data itself.
+// Returns the random stream for the fixed negatives of one row of the data.
 [[nodiscard]] FL_HD inline RandomStream fixed_numbers_of_negatives(std::uint32_t row) {
   return {hash64(0, static_cast<std::uint64_t>(Purpose::negatives)), row, 0};
 }
 
-// The items that a user met, ascending, of num_items.
+// The items that a user has rated, ascending, out of num_items.
 struct MetItems {
   const std::int32_t* met = nullptr;
   std::size_t count = 0, num_items = 0;
 
   [[nodiscard]] FL_HD std::size_t num_unmet() const { return num_items - count; }
-  // The k-th (from 0) of the items that the user did not meet, ascending; k < num_unmet().
+  // Returns the k-th (from 0) item that the user has not rated, ascending; k < num_unmet().
   [[nodiscard]] FL_HD std::int32_t unmet(std::size_t k) const {
-    // met[j] - j items below met[j] were not met.
+    // met[j] - j items below met[j] are not rated.
     std::size_t low = 0, high = count;
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
@@ -51,7 +51,8 @@ struct MetItems {
     }
     return low < count && met[low] == item;
   }
-  // An item by a random word that the user has not met, nor is it `own` (which a test row's is not among the met ones).
+  // Returns an item, selected by a random word, that the user has not rated and that is not `own`. (The item of a test row is not among
+  // the rated ones.)
   [[nodiscard]] FL_HD std::int32_t draw_unmet(std::int32_t own, std::uint32_t word) const {
     const bool skips = !has(own);
     const std::uint64_t others = num_unmet() - (skips ? 1 : 0);
@@ -83,7 +84,7 @@ class Interactions {
   [[nodiscard]] MetItems of(std::size_t user) const { return {met_[user].data(), met_[user].size(), num_items_}; }
   [[nodiscard]] bool has_met(std::size_t user, std::int32_t item) const { return of(user).has(item); }
   [[nodiscard]] std::size_t num_unmet(std::size_t user) const { return of(user).num_unmet(); }
-  // The k-th (from 0) of the items that the user did not meet, ascending; k < num_unmet(user).
+  // Returns the k-th (from 0) item that the user has not rated, ascending; k < num_unmet(user).
   [[nodiscard]] std::int32_t unmet(std::size_t user, std::size_t k) const { return of(user).unmet(k); }
 
  private:

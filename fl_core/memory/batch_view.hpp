@@ -1,6 +1,6 @@
-// Vectors of K clients side by side: [K,P].
+// Vectors of K clients as a matrix [K,P].
 //
-// rows[k] says which row of `data` is client k's (stored state needs no gather); no rows means row k. Stride 0 shares one vector.
+// rows[k] is the row of `data` of client k, so stored state needs no gather; a null `rows` means row k. Stride 0 shares one vector.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct BatchView {
   std::size_t stride = 0;
 
   [[nodiscard]] FL_HD T* row(std::size_t k) const { return data + (rows != nullptr ? rows[k] : k) * stride; }
-  // Clients first .. first+count-1 of this view.
+  // Returns the view of clients first .. first+count-1.
   [[nodiscard]] BatchView slice(std::uint32_t first, std::uint32_t count) const {
     BatchView view = *this;
     view.K = count;
@@ -36,21 +36,22 @@ struct BatchView {
   }
 };
 
-// Distance between the rows of a matrix of `length` columns, in elements. Rows of 2 KiB and more begin on cache lines, because vector loads
-// that straddle two are slower; that costs 3% of memory at most, and shorter rows are not padded.
+// Returns the distance between rows of a matrix with `length` columns, in elements. Rows of 2 KiB and more begin on cache lines, because
+// vector loads that cross two lines are slower; this costs at most 3% of memory. Shorter rows are not padded.
 template <class T>
 [[nodiscard]] constexpr std::size_t aligned_stride(std::size_t length) {
   constexpr std::size_t kLine = 64 / sizeof(T);
   return length < 32 * kLine ? length : (length + kLine - 1) / kLine * kLine;
 }
 
-// One vector that K clients share.
+// Returns a view of one vector that K clients share.
 template <class T>
 [[nodiscard]] BatchView<T> shared_view(T* data, std::uint32_t K, std::size_t P) {
   return {data, nullptr, K, P, 0};
 }
 
-// The compressor's input as data: p = sum_a coefficient[a] * term[a], up to four terms, added left to right without contraction.
+// The compressor's input: p = sum_a coefficient[a] * term[a], up to four terms, added left to right without contraction (fused
+// multiply-add).
 // EF14: e + gamma*g. EF21: g - h.
 template <class T>
 struct Affine {
@@ -77,7 +78,7 @@ struct Affine {
   }
 };
 
-// What the fused pass writes beside the message; `out` may lie over any term of the input.
+// The state that the fused pass writes in addition to the message; `out` may overlap any term of the input.
 enum class StateRule {
   none,             // nothing
   residual,         // p - c            (EF14's error)

@@ -1,6 +1,6 @@
-// Memory that one owner holds on one device: 64-byte aligned on the host (huge pages from 2 MiB), a GPU's own, managed by CUDA for both, or
-// the host's and pinned, for both. Whoever reads managed or pinned memory on the host has waited for the kernels that write it.
-// New memory reads as zero. A transfer between devices is always a visible copy(), never hidden in here.
+// Memory with one owner on one device: 64-byte aligned on the host (huge pages from 2 MiB on), GPU memory, CUDA managed memory, or pinned
+// host memory. Both devices reach managed and pinned memory; the host must wait for the kernels that write it before reading.
+// New memory is zero. Transfers between devices are always a visible copy(), never implicit.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace fl {
 
-// Zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA knows the host's alone: DeviceError.
+// Allocates zeroed memory. Throws std::bad_alloc (host) or DeviceError (GPU). A build without CUDA supports host memory only and otherwise
+// throws DeviceError.
 [[nodiscard]] FL_API void* allocate_bytes(Device device, std::size_t bytes);
 FL_API void free_bytes(Device device, void* memory, std::size_t bytes) noexcept;
-// Copies between host and device or within one; `stream` orders it on a GPU (host copies are immediate).
+// Copies between host and device or within one device. On a GPU, `stream` orders the copy; host copies are immediate.
 FL_API void copy_bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes, void* stream = nullptr);
 
-// A queue of work of a device, for Exec::stream; null on the host.
+// A work queue of a device, for Exec::stream. It is null on the host.
 class FL_API DeviceStream {
  public:
   explicit DeviceStream(Device device);
@@ -31,7 +32,7 @@ class FL_API DeviceStream {
   void* stream_ = nullptr;
 };
 
-// Waits for what a queue of a device was given to do; the host has done it.
+// Waits until the work of a queue is complete. Returns at once on the host.
 FL_API void synchronise(Device device, void* stream);
 
 template <class T>
@@ -48,7 +49,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() { release(); }
 
-  // At least `size` elements; what was there may be lost. A GPU's grows by a quarter at least: its memory is slow to get.
+  // Grows to at least `size` elements; contents may be lost. GPU buffers grow by at least a quarter, because GPU allocations are slow.
   void resize_discard(std::size_t size) {
     if (size > capacity_) {
       const std::size_t grown = device_ == Device::cpu || capacity_ == 0 ? size : std::max(size, capacity_ + capacity_ / 4);
@@ -58,7 +59,8 @@ class Buffer {
     }
     size_ = size;
   }
-  // At least `size` elements, contents kept, growing by half. `stream` orders the copy on a GPU; null waits for all streams.
+  // Grows to at least `size` elements, by half or more, and keeps the contents. On a GPU, `stream` orders the copy; null waits for all
+  // streams.
   void resize_keep(std::size_t size, void* stream = nullptr) {
     if (size > capacity_) {
       const std::size_t grown = size > capacity_ + capacity_ / 2 ? size : capacity_ + capacity_ / 2;

@@ -1,4 +1,4 @@
-// What only callers that know of devices need: how much memory one has left for this process, copies that nobody waits for.
+// Functions for callers that know about devices: the free memory of a device, and asynchronous copies.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace fl {
 
-// Bytes that may still be taken of a GPU, plain (cuda) or managed, 0 in a build without CUDA; ~0 for the host, whose memory is not counted.
+// Returns the free bytes of a GPU, plain (cuda) or managed; 0 in a build without CUDA. Returns ~0 for the host, whose memory is not
+// tracked.
 [[nodiscard]] FL_API std::uint64_t free_bytes_of(Device device);
 
-// Whether the GPU shares managed memory with a host that runs at the same time; false without one.
+// Returns whether host and GPU can use managed memory at the same time; false without a GPU.
 [[nodiscard]] FL_API bool shares_managed_memory();
 
-// Copies pageable host memory to a GPU in the order of a stream, waiting for nothing: `from` has been read when the call returns.
+// Copies pageable host memory to a GPU in the order of a stream, without waiting. `from` has been read when the call returns.
 FL_API void upload_bytes(void* to, const void* from, std::size_t bytes, void* stream);
 
 }  // namespace fl

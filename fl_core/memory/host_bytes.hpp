@@ -1,5 +1,5 @@
-// Bytes of host memory in Buffers that this thread has taken, less those that it has given back, and the most at any time. Tests hold
-// readers of untrusted bytes to a bound on memory with it, and set `most` to `held` before they measure.
+// Bytes of host memory in Buffers that this thread has allocated, minus those that it has freed, and the maximum over time. Tests use it
+// to bound the memory of readers of untrusted bytes; they set `most` to `held` before they measure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace fl {
 
 struct HostBytes {
-  std::int64_t held = 0, most = 0;  // below zero where other threads took what this one gave back
+  std::int64_t held = 0, most = 0;  // negative if other threads allocated memory that this thread freed
 };
 [[nodiscard]] FL_API HostBytes& host_bytes();
 

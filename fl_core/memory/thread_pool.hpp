@@ -1,4 +1,4 @@
-// Worker threads that share out numbered pieces of work. Results never depend on which thread took which piece.
+// Worker threads that execute numbered pieces of work. Results never depend on the assignment of pieces to threads.
 //
 // Workers spin briefly between rounds (a round may last microseconds) and then sleep.
 #pragma once
@@ -26,7 +26,7 @@ class FL_API ThreadPool {
   [[nodiscard]] int num_threads() const { return static_cast<int>(execs_.size()); }
   [[nodiscard]] const Exec& exec(int thread) const { return execs_[static_cast<std::size_t>(thread)]; }
 
-  // Calls work(piece, exec) once for every piece 0 .. num_pieces-1 and returns when all are done; the first exception is rethrown.
+  // Calls work(piece, exec) once for every piece 0 .. num_pieces-1 and returns when all are done. Rethrows the first exception.
   template <class F>
   void parallel_for(std::uint32_t num_pieces, F&& work) {
     auto call = [](void* f, std::uint32_t piece, const Exec& exec) { (*static_cast<std::remove_reference_t<F>*>(f))(piece, exec); };

@@ -1,4 +1,4 @@
-// Scratch memory that grows to what one step needs and is then reused: nothing allocates inside the round.
+// Scratch memory that grows to the size that one step needs and is then reused, so that nothing allocates inside the round.
 //
 //   Workspace::Frame frame(*exec.workspace);
 //   float* p = frame.take<float>(n);          // 64-byte aligned, uninitialised, valid until the frame ends
@@ -37,15 +37,15 @@ class FL_API Workspace {
   };
 
   [[nodiscard]] std::size_t capacity_bytes() const;
-  // Another number whenever takes may come to lie elsewhere than the same takes did before.
+  // Returns a number that changes whenever the addresses returned by the same sequence of takes may change.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
   void* take_bytes(std::size_t bytes);
   Device device_;
   std::vector<Buffer<std::byte>> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;  // where the next bytes are: the chunk, and what is taken of it
-  std::size_t taken_ = 0, peak_ = 0;  // bytes in use, at present and at most
+  std::size_t chunk_ = 0, used_ = 0;  // position of the next bytes: the chunk, and the bytes used in it
+  std::size_t taken_ = 0, peak_ = 0;  // bytes in use: current and maximum
   std::uint64_t generation_ = 0;
 };
 

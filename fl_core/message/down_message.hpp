@@ -1,4 +1,4 @@
-// What a client is sent of the model when a round opens, as bytes: what the ledger charges for it, no more and no less.
+// The model as bytes, as the server sends it to one client when a round opens. The ledger charges exactly these bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 namespace fl {
 
 enum class DownForm : std::uint8_t {
-  dense,        // all of w, raw in the run's precision
-  message,      // w as the downlink's operator writes it
-  changes,      // the coordinates that changed since a round, in the form of a list
-  differences,  // the compressed differences of all rounds since, each to be added
+  dense,        // the full w, raw in the run's precision
+  message,      // w as encoded by the downlink's operator
+  changes,      // the coordinates that changed since a round, as a list
+  differences,  // the compressed differences of all rounds since `since`; the client adds each of them
 };
 inline constexpr std::uint32_t kNumDownForms = 4;
 
 struct DownMessage {
   DownForm form = DownForm::dense;
-  std::uint32_t since = 0;                                           // the round whose w the receiver holds; 0 = none
-  std::vector<std::shared_ptr<const std::vector<std::byte>>> parts;  // one; of differences, one for each of `rounds`
+  std::uint32_t since = 0;                                           // the round of the w that the receiver holds; 0 = none
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> parts;  // one part; for differences, one part for each of `rounds`
   std::vector<std::uint32_t> rounds;
 
   [[nodiscard]] std::uint64_t bits() const {
@@ -29,13 +29,13 @@ struct DownMessage {
   }
 };
 
-// Writes the model for clients, by what each of them holds.
+// Encodes the model for clients, depending on the version that each of them holds.
 class ModelWriter {
  public:
   virtual ~ModelWriter() = default;
-  // What the client at this position of the round's cohort is sent. Clients that hold the same are sent the same.
+  // Returns the message for the client at this position of the round's cohort. Clients that hold the same version get the same message.
   [[nodiscard]] virtual const DownMessage& model_for(std::uint32_t position) = 0;
-  // The last round whose model that client was sent before this one; 0 = none.
+  // Returns the last round before this one whose model the client received; 0 = none.
   [[nodiscard]] virtual std::uint32_t held_by(std::uint32_t position) const = 0;
 };
 

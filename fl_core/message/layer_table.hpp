@@ -1,4 +1,4 @@
-// The layers of a model inside its flat parameter vector [P], and the segments in which a compressor sees it.
+// The layers of a model in its flat parameter vector [P], and the segments on which a compressor works.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ struct Layer {
   std::string name;
   std::size_t begin = 0;
   std::size_t rows = 0, cols = 1;
-  // Above 0, these are statistics and no weights (of batch normalisation): a local step moves them by this part of their "gradient"
-  // whatever the step size, and neither momentum nor penalties touch them. Feedbacks, operators and server optimisers never see them:
-  // they travel raw beside the message, and the server takes their mean.
+  // If positive, the parameters are statistics of batch normalisation and not weights. A local step moves them by this fraction of their
+  // "gradient", independent of the step size, without momentum or penalties. Feedbacks, operators and server optimisers never see them:
+  // they travel raw beside the message, and the server averages them.
   double statistic_rate = 0;
   [[nodiscard]] std::size_t size() const { return rows * cols; }
 };
@@ -29,24 +29,24 @@ struct LayerTable {
   [[nodiscard]] std::size_t size() const { return layers.empty() ? 0 : layers.back().begin + layers.back().size(); }
 };
 
-// Parameters begin .. end-1, which are statistics; rate is Layer::statistic_rate.
+// The statistics in parameters begin .. end-1; rate is Layer::statistic_rate.
 struct Statistic {
   std::size_t begin = 0, end = 0;
   double rate = 0;
 };
-// The statistics of a model, ascending.
+// Returns the statistics of a model, ascending.
 [[nodiscard]] FL_API std::vector<Statistic> statistics_of(const LayerTable& table);
 [[nodiscard]] inline std::size_t num_statistics(std::span<const Statistic> statistics) {
   std::size_t total = 0;
   for (const Statistic& statistic : statistics) total += statistic.end - statistic.begin;
   return total;
 }
-// out [S] = the statistics in x [P].
+// Copies the statistics of x [P] to out [S].
 template <class T>
 void gather_statistics(std::span<const Statistic> statistics, const T* x, T* out) {
   for (const Statistic& statistic : statistics) out = std::copy(x + statistic.begin, x + statistic.end, out);
 }
-// The statistics in x [P] = from [S].
+// Copies from [S] to the statistics of x [P].
 template <class T>
 void scatter_statistics(std::span<const Statistic> statistics, const T* from, T* x) {
   for (const Statistic& statistic : statistics) {
@@ -54,12 +54,12 @@ void scatter_statistics(std::span<const Statistic> statistics, const T* from, T*
     from += statistic.end - statistic.begin;
   }
 }
-// The statistics in x [P] = 0.
+// Sets the statistics of x [P] to 0.
 template <class T>
 void clear_statistics(std::span<const Statistic> statistics, T* x) {
   for (const Statistic& statistic : statistics) std::fill(x + statistic.begin, x + statistic.end, T(0));
 }
-// Calls use(begin, end) for the runs of weights in first .. last-1.
+// Calls use(begin, end) for each run of weights in first .. last-1.
 template <class Use>
 void for_each_run_of_weights(std::span<const Statistic> statistics, std::size_t first, std::size_t last, const Use& use) {
   for (const Statistic& statistic : statistics) {
@@ -72,15 +72,15 @@ void for_each_run_of_weights(std::span<const Statistic> statistics, std::size_t 
 // A run of parameters that an operator treats as one vector (or one matrix).
 struct Segment {
   std::size_t begin = 0, end = 0;
-  std::size_t rows = 0, cols = 1;  // its matrix shape where it is a whole tensor; otherwise size x 1
+  std::size_t rows = 0, cols = 1;  // matrix shape if the segment is a whole tensor; otherwise size x 1
   [[nodiscard]] FL_HD std::size_t size() const { return end - begin; }
 };
 
 enum class ScopeKind { model, tensor, bucket };
 
-// How an operator is applied to the parameter vector: to all of it, to each tensor, or to buckets of fixed size; tensors that are
-// excluded travel uncompressed beside the message. Statistics are no part of the message: no operator reads, counts or writes them.
-// `segments`, `excluded` and `statistics` together cover 0 .. P-1, each ascending.
+// The scope of an operator: the whole parameter vector, each tensor, or buckets of fixed size. Excluded tensors travel uncompressed beside
+// the message. Statistics are not part of the message: no operator reads, counts or writes them. `segments`, `excluded` and `statistics`
+// together cover 0 .. P-1, each ascending.
 struct Scope {
   ScopeKind kind = ScopeKind::model;
   std::vector<Segment> segments;
@@ -89,9 +89,9 @@ struct Scope {
   std::vector<Segment> statistics{};
 };
 
-// Builds the scope of a model. `bucket` is used for ScopeKind::bucket (elements, > 0; buckets do not cross excluded tensors);
-// `exclude` names layers; the model's statistics are left out of segments and excluded tensors alike. Throws ConfigError for an unknown
-// layer (nearest name) or when nothing is left to compress.
+// Builds the scope of a model. `bucket` applies to ScopeKind::bucket (elements, > 0; buckets do not cross excluded tensors). `exclude`
+// names layers. Neither segments nor excluded tensors contain the model's statistics. Throws ConfigError for an unknown layer (with the
+// nearest name) or if nothing is left to compress.
 [[nodiscard]] FL_API Scope make_scope(const LayerTable& table, ScopeKind kind, std::size_t bucket, const std::vector<std::string>& exclude);
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// Every bit that crosses the network, counted four ways that are never mixed up.
+// Counts all bits that cross the network, by four separate definitions.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ namespace fl {
 // One message, or a sum of messages.
 struct BitCount {
   std::uint64_t elements = 0;  // values sent
-  double published = 0;        // as the method's paper counts
-  double entropy = 0;          // lower bound of an ideal code
-  std::uint64_t bits = 0;      // exact length of the encoding, header included: what "bits" means in every report
+  double published = 0;        // according to the method's paper
+  double entropy = 0;          // lower bound for an ideal code
+  std::uint64_t bits = 0;      // exact length of the encoding, including the header; reports call this "bits"
   BitCount& operator+=(const BitCount& other) {
     elements += other.elements;
     published += other.published;
@@ -26,18 +26,18 @@ struct BitCount {
   }
 };
 
-// What the server sends of its model: what changed of it, all of it, or a compressed difference.
+// The content of downlink messages: the changes of the model, the whole model, or a compressed difference.
 enum class DownSends : std::uint8_t { changes, model, difference };
 
-// Why bits go down.
+// Causes of downlink bits.
 enum class DownCause : std::uint8_t {
-  model,         // a dense model: at first contact, and where nothing else is shorter
-  changes,       // what changed since the round before, or a compressed difference
-  catch_up,      // what a client is sent beyond that because it missed rounds
+  model,         // a dense model: at first contact, and whenever nothing else is shorter
+  changes,       // the changes since the previous round, or a compressed difference
+  catch_up,      // additional bits for clients that missed rounds
   phase_means,   // means in the middle of a round
   slots,         // shared slots that are broadcast
   missed_slots,  // derived shared slots, for clients that missed a round
-  absence,       // the memory that replaces one that was absent
+  absence,       // the error memory that replaces the one of an absent client
 };
 inline constexpr std::size_t kNumDownCauses = 7;
 [[nodiscard]] constexpr const char* to_string(DownCause cause) {
@@ -45,11 +45,11 @@ inline constexpr std::size_t kNumDownCauses = 7;
   return kNames[static_cast<std::size_t>(cause)];
 }
 
-// Why bits go up, beside the channels of messages that say something.
+// Causes of uplink bits other than the channels of messages with content.
 enum class UpCause : std::uint8_t {
-  headers,     // of messages, up to the whole byte
-  silence,     // messages that say nothing
-  absence,     // error memories sent for their mean, which replaces those of absent clients
+  headers,     // of messages, including padding to whole bytes
+  silence,     // silent messages
+  absence,     // error memories that clients send so that their mean can replace the memories of absent clients
   statistics,  // running statistics, raw beside the message
 };
 inline constexpr std::size_t kNumUpCauses = 4;
@@ -57,15 +57,16 @@ inline constexpr std::size_t kNumUpCauses = 4;
   constexpr const char* kNames[kNumUpCauses] = {"headers", "silence", "absence", "statistics"};
   return kNames[static_cast<std::size_t>(cause)];
 }
-// Channels whose bits are counted apart; what further ones send belongs to the last of these.
+// Number of channels whose bits are counted separately. The last one includes all further channels.
 inline constexpr std::size_t kMostCountedChannels = 4;
 using ChannelBits = std::array<std::uint64_t, kMostCountedChannels>;
 
-// Totals per round, per client and per cause, in both directions.
+// Totals per round, per client and per cause, for uplink and downlink.
 class FL_API Ledger {
  public:
   explicit Ledger(std::size_t num_clients) : per_client_up_bits_(num_clients), per_client_down_bits_(num_clients) {}
-  // A message whose channels take `channels` of its bits, and running statistics `statistics` of them; the rest is its header.
+  // Counts a message. `channels` are its bits per channel and `statistics` its bits of running statistics; the remaining bits are the
+  // header.
   void count_message(std::uint32_t client, const BitCount& message, const ChannelBits& channels, std::uint64_t statistics = 0) {
     std::uint64_t said = statistics;
     up_causes_[static_cast<std::size_t>(UpCause::statistics)] += statistics;
@@ -75,7 +76,7 @@ class FL_API Ledger {
     }
     count_up(client, message, said > 0 ? UpCause::headers : UpCause::silence, message.bits - said);
   }
-  // What goes up for another cause.
+  // Counts uplink bits of another cause.
   void count_up(std::uint32_t client, const BitCount& message, UpCause cause) { count_up(client, message, cause, message.bits); }
   void count_down(std::uint32_t client, std::uint64_t bits, DownCause cause) {
     down_bits_ += bits;
@@ -108,7 +109,7 @@ class FL_API Ledger {
   [[nodiscard]] std::uint64_t total_down_bits() const { return total_down_bits_; }
   [[nodiscard]] const std::vector<std::uint64_t>& client_up_bits() const { return per_client_up_bits_; }
   [[nodiscard]] const std::vector<std::uint64_t>& client_down_bits() const { return per_client_down_bits_; }
-  // Between rounds.
+  // Saves or restores the totals. Call it between rounds.
   void persist(Archive& archive) {
     archive.section("ledger");
     archive.value(total_up_);

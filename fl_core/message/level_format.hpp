@@ -1,4 +1,4 @@
-// How integer levels become numbers: the formats that quantisers share with their receivers.
+// Formats that map integer levels to numbers. Quantisers share them with their receivers.
 //
 //   map                 number of a level                                        scales per segment
 //   linear              level * (scale * unit)                                   1           qsgd (unit = 1/s), scaled integers (1/alpha)
@@ -8,10 +8,10 @@
 //   table               scale[level - min_level]                                 table_size  SketchML, codebooks that are learned
 //   dynamic_tree        tree(level) * scale, -127 <= level <= 127                1           8-bit approximations of Dettmers
 //   fp8_e4m3, fp8_e5m2  number(level as a byte) * scale, -128 <= level <= 127    1           8-bit floats (small_float.hpp)
-// A format without scales (has_scale = false) has scale 1; two_values and table always have theirs.
+// A format without scales (has_scale = false) has scale 1; two_values and table always have scales.
 //
-// The dynamic tree is known to both sides and not sent. Its code has a sign and seven bits: n zeros stand for 10^-n, a one ends them, and
-// the bits that are left divide 0.1 .. 1 into equal parts, of which the middle is meant. With m = |level|, i = floor(log2 m) = 6 - n:
+// Both sides know the dynamic tree; it is not sent. Its code has a sign and seven bits: n zeros stand for 10^-n, a one ends them, and the
+// remaining bits divide 0.1 .. 1 into equal parts and select the middle of one. With m = |level|, i = floor(log2 m) = 6 - n:
 //   tree(0) = 0,   tree(level) = sign(level) 10^(i - 6) (0.1 + 0.9 (m - 2^i + 1/2) / 2^i),   5.5e-7 .. 0.993
 // T. Dettmers, 8-bit approximations for parallelism in deep learning, ICLR 2016.
 #pragma once
@@ -28,8 +28,8 @@ namespace fl {
 
 enum class LevelMap : std::uint8_t { linear, sign, power_of_two, two_values, table, dynamic_tree, fp8_e4m3, fp8_e5m2 };
 
-// What a receiver must know about levels beside the bits. Most of it follows from the operator's configuration and does not travel
-// (KnownLevels).
+// The information that a receiver needs in addition to the bits of the levels. Most of it follows from the operator's configuration and
+// does not travel (KnownLevels).
 struct LevelFormat {
   LevelMap map = LevelMap::linear;
   std::int32_t min_level = 0;     // smallest level; the wire carries level - min_level in `bits` bits
@@ -42,12 +42,12 @@ struct LevelFormat {
 };
 inline constexpr std::uint32_t kLargestTable = 65536;
 
-// What both sides know of a message's levels from the scenario and the round, and what remains to be sent. The sender's format has to be
-// the known one but for what travels.
+// The part of a level format that both sides know from the scenario and the round, and the part that is sent. The sender's format equals
+// the known one except for the part that travels.
 struct KnownLevels {
   enum class Travels : std::uint8_t {
-    format,        // nothing is known: map, range and exponent describe themselves; a unit cannot be sent
-    top,           // the largest level: min_level = -top, `bits` as many as 2 top + 1 levels take
+    format,        // nothing is known: map, range and exponent are sent; a unit cannot be sent
+    top,           // the largest level: min_level = -top, and `bits` is the number of bits for 2 top + 1 levels
     min_exponent,  // of a power_of_two
     nothing,
   };
@@ -55,7 +55,7 @@ struct KnownLevels {
   LevelFormat format = {};
 };
 struct MessageLevels {
-  KnownLevels first, rest;  // of a message, and of the second one behind it (Payload::rest)
+  KnownLevels first, rest;  // of a message, and of the second message attached to it (Payload::rest)
 };
 [[nodiscard]] constexpr MessageLevels all_known(const LevelFormat& format) {
   return {.first = {KnownLevels::Travels::nothing, format}, .rest = {}};
@@ -63,7 +63,7 @@ struct MessageLevels {
 [[nodiscard]] constexpr MessageLevels all_known_but(KnownLevels::Travels travels, const LevelFormat& format) {
   return {.first = {travels, format}, .rest = {}};
 }
-// `format` with levels -top .. top in the fewest bits.
+// Returns `format` with levels -top .. top in the fewest bits.
 [[nodiscard]] constexpr LevelFormat symmetric_levels(LevelFormat format, std::int32_t top) {
   format.min_level = -top;
   format.bits = 1;
@@ -71,7 +71,7 @@ struct MessageLevels {
   return format;
 }
 
-// The formats that have nothing to choose but whether a scale is sent.
+// Formats whose only choice is whether a scale is sent.
 [[nodiscard]] constexpr LevelFormat sign_format(bool has_scale = true) {
   return {.map = LevelMap::sign, .bits = 1, .has_scale = has_scale};
 }
@@ -83,20 +83,20 @@ struct MessageLevels {
 [[nodiscard]] constexpr LevelFormat fp8_format(LevelMap map, bool has_scale = true) {
   return {.map = map, .min_level = -128, .bits = 8, .has_scale = has_scale};
 }
-// Levels min_level .. min_level + table_size - 1.
+// Returns a table format with levels min_level .. min_level + table_size - 1.
 [[nodiscard]] constexpr LevelFormat table_format(std::uint32_t table_size, std::int32_t min_level = 0) {
   std::uint8_t bits = 1;
   while (bits < 32 && (std::uint64_t{1} << bits) < table_size) ++bits;
   return {.map = LevelMap::table, .min_level = min_level, .bits = bits, .table_size = table_size};
 }
 
-// Numbers beside the levels of a segment: Payload::scale holds that many for each, one segment after another.
+// Returns the number of scales per segment. Payload::scale holds them segment after segment.
 [[nodiscard]] FL_HD constexpr std::size_t scales_per_segment(const LevelFormat& format) {
   if (!format.has_scale) return 0;
   return format.map == LevelMap::two_values ? 2 : format.map == LevelMap::table ? format.table_size : 1;
 }
 
-// tree(level) of the comment above; -127 <= level <= 127.
+// Returns tree(level) of the comment above; -127 <= level <= 127.
 [[nodiscard]] FL_HD constexpr double dynamic_tree(std::int32_t level) {
   if (level == 0) return 0;
   const std::int32_t m = level < 0 ? -level : level;
@@ -110,19 +110,19 @@ struct MessageLevels {
   return level < 0 ? -magnitude : magnitude;
 }
 
-// The number of an 8-bit float that travels as a level.
+// Returns the value of an 8-bit float that travels as a level.
 template <class T>
 [[nodiscard]] FL_HD inline T fp8_value(LevelMap map, std::int32_t level) {
   const auto code = static_cast<std::uint8_t>(level);
   return map == LevelMap::fp8_e4m3 ? small_float_value<Fp8E4m3, T>(code) : small_float_value<Fp8E5m2, T>(code);
 }
-// The nearest 8-bit float as a level; what is too large becomes the largest one.
+// Returns the nearest 8-bit float as a level. Values that are too large become the largest one.
 template <class T>
 [[nodiscard]] FL_HD inline std::int32_t fp8_level(LevelMap map, T x) {
   return static_cast<std::int8_t>(map == LevelMap::fp8_e4m3 ? small_float_bits<Fp8E4m3>(x) : small_float_bits<Fp8E5m2>(x));
 }
 
-// The number that a level stands for: the same expression at sender, receiver and aggregator. scale: [scales_per_segment] of its segment
+// Returns the number of a level. Sender, receiver and aggregator use this same expression. scale: [scales_per_segment] of its segment
 template <class T>
 [[nodiscard]] FL_HD inline T level_value(const LevelFormat& format, std::int32_t level, const T* scale) {
   const T factor = format.has_scale ? scale[0] : T(1);
@@ -143,14 +143,14 @@ template <class T>
   }
   return T(0);
 }
-// The same where the format has one scale, or none (then it is 1).
+// Does the same for a format with one scale, or without scales (scale 1).
 template <class T>
 requires std::is_floating_point_v<T>
 [[nodiscard]] FL_HD inline T level_value(const LevelFormat& format, std::int32_t level, T scale) {
   return level_value(format, level, static_cast<const T*>(&scale));
 }
 
-// What a quantiser is given of its segment: all its numbers where it takes a pointer, else its scale.
+// The argument that a quantiser receives for its segment: a pointer to all scales if it accepts one, otherwise the scale.
 template <class Quantizer, class T>
 inline constexpr bool kTakesNumbers = std::is_invocable_v<const Quantizer&, T, const T*, std::uint32_t, std::size_t>;
 template <class Quantizer, class T>
@@ -161,7 +161,7 @@ template <class Quantizer, class T>
     return format.has_scale ? scale[0] : T(1);
 }
 
-// Storage of levels: the narrowest of int8, int16, int32 that holds the format's range.
+// Storage type of levels: the narrowest of int8, int16, int32 that holds the format's range.
 enum class LevelWidth : std::uint8_t { w8 = 1, w16 = 2, w32 = 4 };
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// What an operator produced for one client and one channel, before it is encoded: positions x values, segment by segment.
+// The output of an operator for one client and one channel, before encoding: positions x values, segment by segment.
 //
 //   positions  all     one value for each parameter of the segments            (identity, quantisers, sign)
 //              list    ascending parameter indices, `counts[s]` per segment    (sparsifiers)
@@ -6,11 +6,11 @@
 //                      `value` holds L [n,r], then R [m,r], row-major; `factor_entry` is one number of the product
 //   values     raw     floating point in a wire format (fp64, fp32, fp16, bf16), already rounded to it
 //              levels  integers and scales per segment; `level_value` turns them into numbers, here and at the receiver
-// A message may have a second one behind it, `rest`: it stands for the sum of the two (operators around operators).
+// A message may have a second message attached, `rest`: the message then stands for the sum of the two (operators around operators).
 // Excluded tensors (see Scope) travel in `excluded`, raw, in the scenario's precision.
 //
-// What travels may be a code of other numbers, which the receiver turns into the entries (Compressor::reconstruct: DRIVE sends the signs of
-// a rotated vector). Then this payload holds the entries, and on_wire() what is encoded and counted.
+// The transmitted numbers may be a code from which the receiver computes the entries (Compressor::reconstruct: DRIVE sends the signs of a
+// rotated vector). This payload then holds the entries, and on_wire() is encoded and counted.
 #pragma once
 
 #include <cstddef>
@@ -44,17 +44,17 @@ struct Payload {
   WireValue values = kNativeWire<T>;
   LevelFormat level_format;
   LevelWidth level_width = LevelWidth::w8;
-  bool silent = false;     // the client says nothing this phase: a header, no content
+  bool silent = false;     // the client sends nothing in this phase except a header
   std::size_t length = 0;  // elements of the vector that this message describes (P, or a phase's own length)
 
   Buffer<std::uint32_t> counts;   // [S] entries kept per segment (list), ranks (factors)
   Buffer<std::uint32_t> index;    // [num_sent] positions in 0 .. length-1, ascending (list only)
   Buffer<T> value;                // [num_sent] raw values
   Buffer<std::byte> level_bytes;  // [num_sent] levels in level_width
-  Buffer<T> scale;                // [S, scales_per_segment] (levels only); decode() leaves rows of segments without entries out
+  Buffer<T> scale;                // [S, scales_per_segment] (levels only); decode() omits rows of segments without entries
   Buffer<T> excluded;             // values of excluded tensors, in order
   std::size_t num_sent = 0;       // entries in index/value/levels
-  std::unique_ptr<Payload> rest;  // null for most; has no rest and no excluded values of its own
+  std::unique_ptr<Payload> rest;  // usually null; has no rest and no excluded values of its own
 
   template <class L>
   [[nodiscard]] L* levels() {
@@ -72,10 +72,10 @@ struct Payload {
     }
     return 0;
   }
-  // Elements that were sent, excluded tensors included.
+  // Returns the number of elements sent, including excluded tensors.
   [[nodiscard]] std::size_t elements() const { return silent ? 0 : num_sent + excluded.size() + (rest != nullptr ? rest->elements() : 0); }
   [[nodiscard]] const Payload& on_wire() const { return code_.is_used ? *code_.payload : *this; }
-  // Another payload, cleared, that travels in the place of this one.
+  // Returns another payload, cleared, that travels in place of this one.
   [[nodiscard]] Payload& code() {
     if (code_.payload == nullptr) code_.payload = std::make_unique<Payload>();
     code_.is_used = true;
@@ -83,7 +83,7 @@ struct Payload {
     code_.payload->clear(length);
     return *code_.payload;
   }
-  // Where excluded values go: beside the entries and beside their code. Copied by `device`, which wrote them, in the order of its stream.
+  // Copies the excluded values to the code as well, if there is one. `device`, which wrote them, copies in the order of its stream.
   void share_excluded(Device device, void* stream) {
     if (!code_.is_used) return;
     code_.payload->place_on(excluded.device());
@@ -91,8 +91,8 @@ struct Payload {
     copy_bytes(code_.payload->excluded.data(), device, excluded.data(), device, excluded.size() * sizeof(T), stream);
   }
 
-  // Buffers of an operator's device; where they were on another one, their contents are lost. Each device's operations call it. Managed
-  // memory is every device's. The host reads the counts of a GPU's messages in every round: they are pinned, so both reach them without a
+  // Moves the buffers to an operator's device. If they were on another device, their contents are lost. The operations of each device call
+  // this. Managed memory serves every device. The host reads the counts of GPU messages in every round, so they are pinned and need no
   // copy.
   void place_on(Device device) {
     if (index.device() == device || index.device() == Device::managed) return;
@@ -103,7 +103,7 @@ struct Payload {
     scale = Buffer<T>(0, device);
     excluded = Buffer<T>(0, device);
   }
-  // Ready for another message of the same shape; memory is kept.
+  // Resets the payload for another message of the same shape. Memory is kept.
   void clear(std::size_t new_length) {
     silent = false;
     code_.is_used = false;
@@ -126,7 +126,7 @@ struct Payload {
   Code code_;
 };
 
-// Entry (i, j) of L R^T: the same order of the sum at sender, receiver and aggregator. L: [n,rank], R: [m,rank]
+// Returns entry (i, j) of L R^T. Sender, receiver and aggregator sum in the same order. L: [n,rank], R: [m,rank]
 template <class T>
 [[nodiscard]] FL_HD inline T factor_entry(const T* L, const T* R, std::size_t rank, std::size_t i, std::size_t j) {
   T sum = 0;

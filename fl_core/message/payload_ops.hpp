@@ -1,4 +1,4 @@
-// What everyone does with a decoded message: visit its entries, add it to a vector, write it out. One rule for every receiver.
+// Operations on a decoded message that all receivers share: visit its entries, add it to a vector, write it out.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace fl {
 
-// target[j] += T(factor * c_j), every sent entry once. The state rule h += lambda*c of EF21, DIANA and their kin.
+// Computes target[j] += T(factor * c_j) once for each sent entry. This is the state rule h += lambda*c of EF21, DIANA and related methods.
 template <class T>
 FL_API void add_scaled(const Payload<T>& message, const Scope& scope, T factor, T* target);
 
-// sum[j] += weight * double(c_j), for the coordinates first .. last-1 only (so that threads may share a vector by ranges).
+// Computes sum[j] += weight * double(c_j) for the coordinates first .. last-1 only, so that threads can split a vector by ranges.
 template <class T>
 FL_API void accumulate(const Payload<T>& message, const Scope& scope, double weight, std::size_t first, std::size_t last, double* sum);
 
-// The same for messages [M] one after another (null: none), with weights [M]. Dense ones are taken several at a time, which leaves the
-// order of each coordinate's sum as it is.
+// Does the same for messages [M] one after another (null: none), with weights [M]. Dense messages are added several at a time; the order
+// of each coordinate's sum does not change.
 template <class T>
 FL_API void accumulate(std::span<const Payload<T>* const> messages, const Scope& scope, std::span<const double> weights, std::size_t first,
                        std::size_t last, double* sum);
 
-// out[j] = c_j, zero where nothing was sent. out: [length]
+// Computes out[j] = c_j, zero for entries that were not sent. out: [length]
 template <class T>
 FL_API void write_dense(const Payload<T>& message, const Scope& scope, T* out);
 
-// target[j] = 0 wherever an entry was sent (momentum factor masking).
+// Sets target[j] = 0 for each sent entry (momentum factor masking).
 template <class T>
 FL_API void zero_where_sent(const Payload<T>& message, const Scope& scope, T* target);
 

@@ -7,10 +7,10 @@
 //   bfloat16   E 8  M 7    largest 3.39e38      the upper half of a binary32; Intel, BFLOAT16 hardware numerics definition, 2018
 //   fp8_e5m2   E 5  M 2    largest 57344        Micikevicius et al., OCP 8-bit floating point specification (OFP8), rev. 1.0, 2023
 //   fp8_e4m3   E 4  M 3    largest 448          the same; no infinity: only the exponent and mantissa of all ones are NaN
-//
-// Rounding is to nearest, ties to even, once (double is not rounded to float on the way). Numbers below the smallest normal one are
-// rounded to the subnormal grid. Beyond the largest number the 16-bit formats give infinity, as IEEE 754 does; the 8-bit formats saturate
-// at their largest number (OFP8's saturating mode), infinity included. NaN stays NaN, with its sign.
+// Rounding is to nearest, ties to even, in one step (double is not rounded to float first). Numbers below the smallest normal number are
+// rounded to the subnormal grid. Above the largest number, the 16-bit formats return infinity, as IEEE 754 does; the 8-bit formats
+// saturate at their largest number (OFP8's saturating mode), also for infinity. NaN stays NaN and keeps its sign. The functions have no
+// branches, so that loops over them vectorise.
 // The functions are free of branches, so that loops over them vectorise.
 #pragma once
 
@@ -71,7 +71,7 @@ struct SmallFloat {
   using Code = Code_;
   static constexpr int kMantissa = kMantissaBits, kBias = (1 << (kExponentBits - 1)) - 1;
   static constexpr int kSmallest = 1 - kBias - kMantissaBits;  // the grid of subnormal numbers is 2^kSmallest
-  // Codes of magnitudes: the largest finite one, where NaN starts, and what numbers beyond become.
+  // Codes of magnitudes: the largest finite one, the first NaN, and the result for larger numbers.
   static constexpr std::uint32_t kLargest = kLargestCode, kNaN = kNaNCode;
   static constexpr std::uint32_t kSaturated = kBeyond == Beyond::infinity ? kLargestCode + 1 : kLargestCode;
   static constexpr bool kHasInfinity = kNaNCode != kLargestCode + 1;
@@ -84,7 +84,7 @@ using Bfloat16 = small_float_detail::SmallFloat<std::uint16_t, 8, 7, 0x7f7f, 0x7
 using Fp8E5m2 = small_float_detail::SmallFloat<std::uint8_t, 5, 2, 0x7b, 0x7e, small_float_detail::Beyond::largest>;
 using Fp8E4m3 = small_float_detail::SmallFloat<std::uint8_t, 4, 3, 0x7e, 0x7f, small_float_detail::Beyond::largest>;
 
-// The nearest number of format F, as its bits.
+// Returns the bits of the nearest number of format F.
 template <class F, class T>
 [[nodiscard]] FL_HD inline typename F::Code small_float_bits(T x) {
   using L = small_float_detail::Layout<T>;
@@ -99,12 +99,12 @@ template <class F, class T>
 
   const Bits all = small_float_detail::bits(x);
   const Bits magnitude = all & static_cast<Bits>(~kSign);
-  // Normal: half an ulp less one, plus the bit that decides ties, then the exponent moved from T's bias to F's.
+  // Normal numbers: adds half an ulp minus one, plus the bit that decides ties, and moves the exponent from T's bias to F's.
   const Bits odd = (magnitude >> kDrop) & 1;
   const Bits rebias = static_cast<Bits>(L::kBias - F::kBias) << F::kMantissa;
   const Bits normal = ((magnitude + ((Bits(1) << (kDrop - 1)) - 1) + odd) >> kDrop) - rebias;
   Bits code = normal;
-  if constexpr (F::kBias != L::kBias) {  // else subnormal numbers need nothing of their own
+  if constexpr (F::kBias != L::kBias) {  // otherwise subnormal numbers need no special case
     const T shifted = small_float_detail::from_bits(magnitude) + kGrid;
     const Bits subnormal = small_float_detail::bits(shifted) - small_float_detail::bits(kGrid);
     code = magnitude < kSmallestNormal ? subnormal : normal;
@@ -114,7 +114,7 @@ template <class F, class T>
   return static_cast<typename F::Code>(code | ((all & kSign) >> (8 * sizeof(T) - kCodeBits)));
 }
 
-// The number that the bits stand for, exactly.
+// Returns the exact value of the bits.
 template <class F, class T>
 [[nodiscard]] FL_HD inline T small_float_value(typename F::Code code) {
   using L = small_float_detail::Layout<T>;
@@ -126,7 +126,7 @@ template <class F, class T>
   const Bits magnitude = code & kMagnitude, sign = static_cast<Bits>(code >> (kCodeBits - 1)) << (8 * sizeof(T) - 1);
   if constexpr (F::kBias == L::kBias) return small_float_detail::from_bits(static_cast<Bits>((magnitude << kShift) | sign));
   const Bits normal = (magnitude << kShift) + (static_cast<Bits>(L::kBias - F::kBias) << L::kMantissa);
-  // Above the largest number: infinity, or NaN with the mantissa that it has; the only NaN of a format without infinity is a quiet one.
+  // Codes above the largest number are infinity, or NaN with its mantissa. The only NaN of a format without infinity is a quiet one.
   const Bits mantissa = F::kHasInfinity ? magnitude - kAbove : Bits(1) << (F::kMantissa - 1);
   const Bits special = kInfinity | (mantissa << kShift);
   const T subnormal = static_cast<T>(static_cast<std::int32_t>(magnitude)) * kUnit;
@@ -135,7 +135,7 @@ template <class F, class T>
   return small_float_detail::from_bits(static_cast<Bits>(value | sign));
 }
 
-// Whether the bits stand for NaN.
+// Returns whether the bits represent NaN.
 template <class F>
 [[nodiscard]] FL_HD inline bool is_small_nan(typename F::Code code) {
   constexpr std::uint32_t kMagnitude = (1U << (8 * sizeof(typename F::Code) - 1)) - 1;

@@ -1,4 +1,5 @@
-// A raw value as its receiver will see it: rounded to the wire format, in the type of the computation. Client state moves by this number.
+// Returns a raw value as its receiver sees it: rounded to the wire format, in the type of the computation. Client state moves by this
+// number.
 #pragma once
 
 #include "fl_core/config/device.hpp"
@@ -16,7 +17,7 @@ template <class T>
   return x;
 }
 
-// The state where c was sent for p: StateRule::residual keeps p - c, zero_where_sent keeps nothing.
+// Returns the state after c was sent for p: p - c for StateRule::residual, 0 for zero_where_sent.
 template <class T>
 [[nodiscard]] FL_HD inline T state_where_sent(StateRule rule, T p, T c) {
   return rule == StateRule::residual ? p - c : T(0);

@@ -1,5 +1,4 @@
-// The tensors that no operator compresses, on the device where the messages are made: the operation send_excluded for code that drives
-// operators.
+// Sends the tensors that no operator compresses, on the device of the messages: the operation send_excluded for code that calls operators.
 #pragma once
 
 #include <span>
@@ -11,7 +10,7 @@
 
 namespace fl {
 
-// As fl_core/ops/cpu/dense.hpp has it. On a GPU views are of its memory, their `rows` included, and nothing is waited for.
+// Does the same as in fl_core/ops/cpu/dense.hpp. On a GPU, views and their `rows` are in GPU memory, and the call does not wait.
 template <class T>
 void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                    std::span<Payload<T>* const> out);

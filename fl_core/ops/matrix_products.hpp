@@ -1,10 +1,10 @@
-// What the matrix products of clients' training multiply on a GPU. Sums, weights and everything else keep the scenario's precision.
+// The number format of matrix products in clients' training on a GPU. Sums, weights and everything else keep the scenario's precision.
 #pragma once
 
 namespace fl {
 
 enum class MatrixProducts {
-  full,  // the numbers as they are
+  full,  // unchanged
   tf32,  // rounded to 10 fraction bits with float's exponents, on tensor cores
   bf16,  // rounded to 7 fraction bits with float's exponents, on tensor cores
 };

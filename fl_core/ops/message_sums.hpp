@@ -1,5 +1,5 @@
-// Messages added to the rows of those who sent them, on whichever device they are: h_k += factor c_k, each product rounded in T, by the
-// same expressions everywhere. Client state of EF21, DIANA and their kin moves like this.
+// Adds messages to the rows of their senders, on either device: h_k += factor c_k, each product rounded in T, by the same expressions
+// everywhere. Client state of EF21, DIANA and related methods changes this way.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace fl {
 
-// Whether a kernel may read the message: what ran on the host, or was decoded, may have left its buffers there.
+// Returns whether a kernel may read the message. Messages that were made on the host or decoded may have host buffers.
 template <class T>
 [[nodiscard]] bool lies_on_device(const Payload<T>& message) {
   return message.index.device() != Device::cpu && (message.rest == nullptr || lies_on_device(*message.rest));
 }
 
-// Messages [K], of `rows.P` entries each (null: none), that lie on exec.device. rows: [K,P]; on a GPU their numbers are of its memory too,
-// and nothing is waited for.
+// Adds messages [K], of `rows.P` entries each (null: none), that are on exec.device. rows: [K,P]; on a GPU their row numbers are in GPU
+// memory too, and the call does not wait.
 template <class T>
 FL_API void add_messages(const Exec& exec, std::span<const Payload<T>* const> messages, const Scope& scope, T factor, BatchView<T> rows);
 

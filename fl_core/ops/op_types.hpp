@@ -1,4 +1,4 @@
-// Small types that operators hand to operations: how to join, when to keep, how to break ties. Shared by both devices.
+// Small types that operators pass to operations: how to join, which entries to keep, how to break ties. Both devices use them.
 #pragma once
 
 #include <cmath>
@@ -11,22 +11,23 @@
 
 namespace fl {
 
-// The order of sums, part of every result: tiles of this many elements, each added in this many lanes (fl_core/ops/cpu/reduce.hpp).
+// The order of sums, which is part of every result: tiles of this many elements, each added in this many lanes
+// (fl_core/ops/cpu/reduce.hpp).
 inline constexpr std::size_t kReduceTile = 2048, kReduceLanes = 16;
 
 // How reduce_rows joins numbers.
 enum class Reduce { sum, max };
 
-// What top_k_rows does with entries that are as large as the k-th one.
+// The treatment of entries as large as the k-th one in top_k_rows.
 enum class TieRule {
   lowest_index,  // exactly k entries; ties go to the lowest index
-  all_ties,      // every entry as large as the k-th magnitude, k or more (the published logistic-regression code)
+  all_ties,      // every entry as large as the k-th magnitude, k or more (as in the published logistic-regression code)
 };
 
-// Whether gemm reads an operand as it lies or transposed.
+// Whether gemm reads an operand transposed.
 enum class Transpose { no, yes };
 
-// A map of reduce_rows: map(p), or map(p, segment) where it asks for that.
+// A map of reduce_rows: map(p), or map(p, segment) if it takes a segment.
 template <class Map, class T>
 inline constexpr bool kMapTakesSegment = std::is_invocable_v<const Map&, T, std::size_t>;
 template <class Map, class T>
@@ -51,7 +52,7 @@ struct MagnitudeOf {
   }
 };
 
-// NaN as soon as one entry is not finite, else 0: for Reduce::sum.
+// Returns NaN if the entry is not finite, else 0. With Reduce::sum, the result is NaN as soon as one entry is not finite.
 struct ZeroIfFinite {
   template <class T>
   [[nodiscard]] FL_HD double operator()(T p) const {
@@ -60,7 +61,7 @@ struct ZeroIfFinite {
 };
 
 // A keep rule for select_rows: |p| >= bound. NaN is not kept.
-// Any functor keep(p, segment) -> bool will do; one that offers bound() is compared a vector at a time on the CPU.
+// Any functor keep(p, segment) -> bool is valid; the CPU compares a vector at a time if the functor has bound().
 template <class T>
 struct AtLeast {
   T threshold;
@@ -68,7 +69,7 @@ struct AtLeast {
   [[nodiscard]] FL_HD bool operator()(T p, std::size_t /*segment*/) const { return (p < 0 ? -p : p) >= threshold; }
 };
 
-// What makes a draw of random subsets unique: channel key, round and the ids of the block's clients [K].
+// The identity of a draw of random subsets: channel key, round and the ids of the block's clients [K].
 struct SubsetDraw {
   std::uint64_t key = 0;
   std::uint32_t round = 0;

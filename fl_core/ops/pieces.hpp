@@ -1,4 +1,4 @@
-// Vectors gone through by several threads: work whose entries do not depend on each other.
+// Splits vectors among threads, for work whose entries are independent.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace fl {
 
-// work(first, last) for pieces that make up 0 .. n-1; short vectors are one piece, on the caller's thread.
+// Calls work(first, last) for pieces that cover 0 .. n-1. Short vectors are one piece, on the caller's thread.
 template <class Work>
 void for_each_piece(ThreadPool& pool, std::size_t n, const Work& work) {
   constexpr std::size_t kPiece = 32768;  // entries: 256 KiB of double
@@ -26,7 +26,7 @@ void for_each_piece(ThreadPool& pool, std::size_t n, const Work& work) {
   });
 }
 
-// Whether no entry of v is NaN or infinite.
+// Returns whether no entry of v is NaN or infinite.
 template <class T>
 [[nodiscard]] bool is_finite(ThreadPool& pool, std::span<const T> v) {
   std::atomic<bool> finite{true};

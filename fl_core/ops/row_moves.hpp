@@ -1,5 +1,4 @@
-// Rows of clients copied or cleared where they lie. On a GPU views are of its memory, their row numbers included, and nothing is waited
-// for.
+// Copies or clears rows of clients in place. On a GPU, views and their row numbers are in GPU memory, and the calls do not wait.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace fl {
 
-// to_k = from_k, of to.P entries each.
+// Copies from_k to to_k, to.P entries each.
 template <class T>
 FL_API void copy_rows(const Exec& exec, BatchView<const T> from, BatchView<T> to);
 

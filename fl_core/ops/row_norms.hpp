@@ -1,6 +1,5 @@
-// Norms of K clients' vectors, for measures, on whichever device the vectors are: the same bits on every one, in the order of
-// fl_core/ops/cpu/reduce.hpp with all P entries as one segment. On a GPU views are of its memory, their `rows` included; the call waits for
-// it.
+// Norms of K clients' vectors, for measures, on either device. All devices give the same bits, in the order of fl_core/ops/cpu/reduce.hpp
+// with all P entries as one segment. On a GPU, views and their `rows` are in GPU memory; the call waits for the GPU.
 #pragma once
 
 #include <span>
@@ -12,11 +11,11 @@
 
 namespace fl {
 
-// out[k] = sum_j p_kj^2, squared and summed in double. input: [K,P], out: [K] in host memory.
+// Computes out[k] = sum_j p_kj^2, squared and summed in double. input: [K,P], out: [K] in host memory.
 template <class T>
 FL_API void sums_of_squares(const Exec& exec, const Affine<T>& input, std::span<double> out);
 
-// out[k] = sum_j (p_kj - c_kj)^2, the difference rounded in T. Messages [K] are of P entries each and lie on exec.device.
+// Computes out[k] = sum_j (p_kj - c_kj)^2, with the difference rounded in T. Messages [K] have P entries each and are on exec.device.
 template <class T>
 FL_API void sums_of_squared_errors(const Exec& exec, const Affine<T>& input, const Scope& scope, std::span<Payload<T>* const> messages,
                                    std::span<double> out);

@@ -1,5 +1,5 @@
-// Weighted sums of clients' rows where the rows lie: sum_j += sum_k factor_k v_kj in double, one row after another, so that every device
-// and any number of threads give the same bits.
+// Weighted sums of clients' rows, computed on the device of the rows: sum_j += sum_k factor_k v_kj in double, one row after another, so
+// that every device and any number of threads give the same bits.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,18 @@ namespace fl {
 template <class T>
 class RowSums {
  public:
-  // `pool` outlives it.
+  // `pool` must outlive this object.
   explicit RowSums(ThreadPool& pool);
   ~RowSums();
 
-  // rows: [K,P] of `memory`, the host's or managed, with row numbers in host memory; factor: [K]; sum: [P] in host memory, complete on
-  // return.
+  // Adds the rows. rows: [K,P] in `memory`, which is host or managed memory, with row numbers in host memory; factor: [K]; sum: [P] in
+  // host memory, complete on return.
   void add(Device memory, BatchView<const T> rows, std::span<const double> factor, std::span<double> sum);
 
  private:
   struct OnDevice;
   ThreadPool& pool_;
-  std::unique_ptr<OnDevice> device_;  // made for the first rows that a GPU holds
+  std::unique_ptr<OnDevice> device_;  // created for the first rows on a GPU
 };
 
 extern template class RowSums<float>;

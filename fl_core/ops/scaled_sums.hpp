@@ -1,12 +1,13 @@
-// Sums of products whose every product is rounded to double before it is added. The clients' folder contracts a product and a sum into one
-// operation; sums of clients' state that are taken there, and have to be the bytes of sums that are taken elsewhere, use these.
+// Sums of products in which every product is rounded to double before the addition. The clients' folder is compiled with contraction of a
+// product and a sum into one operation. Sums of client state that are computed there, and must have the same bytes as sums computed
+// elsewhere, use these functions.
 #pragma once
 
 #include <span>
 
 namespace fl {
 
-// Adds factor v to the first entries of sum.
+// Adds factor * v to the first entries of sum.
 template <class U>
 void add_scaled(double factor, std::span<const U> v, std::span<double> sum);
 

@@ -1,8 +1,8 @@
-// The operation of sparse ternary compression: the k largest entries of every segment, each replaced by a sign and its segment's mean
-// magnitude.
+// The operation of sparse ternary compression: keeps the k largest entries of every segment and replaces each by its sign and the
+// segment's mean magnitude.
 //
 //   top_k_rows(exec, input, scope, k, TieRule::lowest_index, ...), then ternarise_rows(exec, scope, state, out)
-// A GPU writes the state of what is sent once, when the magnitudes are known.
+// The GPU writes the state of sent entries once, when the magnitudes are known.
 #pragma once
 
 #include "fl_core/ops/ops.hpp"

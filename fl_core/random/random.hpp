@@ -2,10 +2,11 @@
 //
 //   key = hash64(seed, purpose)      counter = {index / 4, client, round, step << 16 | layer}      word = index % 4
 //
-// A number depends on what it is for and never on time, thread or order, so any block size, thread count or device draws the same bits.
+// A number depends only on its purpose and indices, never on time, thread or order, so every block size, thread count and device draws the
+// same bits.
 #pragma once
 
-// Philox needs none of the intrinsics, whose header takes longer to compile than the rest.
+// Philox needs no intrinsics; their header would dominate the compile time.
 #ifndef R123_USE_SSE
 #define R123_USE_SSE 0
 #endif
@@ -18,7 +19,7 @@
 
 namespace fl {
 
-// What random numbers are for; the value enters the key, so the order of this list is part of the results.
+// Purposes of random numbers. The value enters the key, so the order of this list is part of the results.
 enum class Purpose : std::uint32_t {
   partition = 1,
   initial_model = 2,
@@ -42,7 +43,7 @@ struct Seeds {
   std::uint64_t data = 1, init = 1, sampling = 1, compressor = 1;
 };
 
-// SplitMix64's finaliser over (seed, purpose).
+// Returns SplitMix64's finaliser over (seed, purpose).
 [[nodiscard]] FL_HD inline std::uint64_t hash64(std::uint64_t seed, std::uint64_t salt) {
   std::uint64_t z = seed * 0x9E3779B97F4A7C15ull + (salt + 1) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -50,7 +51,7 @@ struct Seeds {
   return z ^ (z >> 31);
 }
 
-// The numbers of one (purpose, client, round, step, layer), addressed by index. Copyable; no state.
+// The random numbers of one (purpose, client, round, step, layer), addressed by index. It is copyable and has no state.
 struct RandomStream {
   std::uint32_t key0 = 0, key1 = 0, client = 0, round = 0, step_layer = 0;
 
@@ -62,7 +63,7 @@ struct RandomStream {
         round(round_),
         step_layer(step << 16 | layer) {}
 
-  // Four words at once: those of indices 4*quad .. 4*quad+3.
+  // Returns four words: those of indices 4*quad .. 4*quad+3.
   FL_HD void quad(std::uint32_t quad_index, std::uint32_t out[4]) const {
     r123::Philox4x32_R<10>::ctr_type counter = {{quad_index, client, round, step_layer}};
     r123::Philox4x32_R<10>::key_type key = {{key0, key1}};
@@ -74,7 +75,7 @@ struct RandomStream {
     quad(static_cast<std::uint32_t>(index / 4), words);
     return words[index % 4];
   }
-  // Uniform in [0, 1), 24 bits for float and 32 bits for double, from one word.
+  // Returns a uniform number in [0, 1) from one word, with 24 bits for float and 32 bits for double.
   template <class T>
   [[nodiscard]] FL_HD static T to_uniform(std::uint32_t word) {
     if constexpr (sizeof(T) == sizeof(float))
@@ -88,7 +89,7 @@ struct RandomStream {
   }
 };
 
-// Host-side draws in sequence from one stream: for partitioners, participation and synthetic data.
+// Draws numbers in sequence from one stream on the host, for partitioners, participation and synthetic data.
 class FL_API RandomSequence {
  public:
   explicit RandomSequence(const RandomStream& stream) : stream_(stream) {}
@@ -108,7 +109,7 @@ class FL_API RandomSequence {
  private:
   RandomStream stream_;
   std::uint64_t index_ = 0;
-  std::uint32_t words_[4] = {};  // those of indices index_ / 4 * 4 and on
+  std::uint32_t words_[4] = {};  // words of indices index_ / 4 * 4 and following
 };
 
 }  // namespace fl

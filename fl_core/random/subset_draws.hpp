@@ -1,5 +1,5 @@
-// Random subsets by Floyd's algorithm, on either device: k of n as k draws, of which the one for j is j itself where the drawn number has
-// been taken. J. Bentley and R. Floyd, "A sample of brilliance", Communications of the ACM 30, 1987.
+// Random subsets by Floyd's algorithm, on both devices: k of n elements take k draws. The draw for j selects j itself if the drawn number
+// is already selected. J. Bentley and R. Floyd, "A sample of brilliance", Communications of the ACM 30, 1987.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace fl {
 
-// The draws of one subset, in order: number i is words 2i and 2i+1 of the stream.
+// The draws of one subset, in order. Draw i uses words 2i and 2i+1 of the stream.
 class SubsetDraws {
  public:
   FL_HD explicit SubsetDraws(const RandomStream& stream) : stream_(stream) {}
-  // Uniform in 0 .. bound-1; the bias is below 2^-32 of a probability.
+  // Returns a uniform number in 0 .. bound-1; the bias of a probability is below 2^-32.
   FL_HD std::uint32_t below(std::uint64_t bound) {
     if (used_ == 4) {
       stream_.quad(quad_++, word_);
@@ -22,7 +22,7 @@ class SubsetDraws {
     }
     const std::uint64_t pair = std::uint64_t{used_ == 0 ? word_[0] : word_[2]} << 32 | (used_ == 0 ? word_[1] : word_[3]);
     used_ += 2;
-    // floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
+    // Computes floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
     const std::uint64_t high = (pair >> 32) * bound, low = (pair & 0xFFFFFFFFu) * bound;
     return static_cast<std::uint32_t>((high + (low >> 32)) >> 32);
   }
@@ -33,10 +33,11 @@ class SubsetDraws {
   int used_ = 4;
 };
 
-// Of more than half, those that are left out are drawn.
+// Returns whether the complement is drawn instead, for subsets of more than half.
 [[nodiscard]] FL_HD inline bool draws_the_others(std::size_t n, std::size_t k) { return k > n / 2; }
 
-// Calls take(t), which says whether t in 0 .. n-1 is new and marks it, for the subset or, of more than half, for the others.
+// Draws a subset, or its complement if the subset has more than half of the elements. Calls take(t), which marks t in 0 .. n-1 and returns
+// whether t is new.
 template <class Take>
 FL_HD void draw_subset(const RandomStream& stream, std::size_t n, std::size_t k, const Take& take) {
   const std::size_t drawn = draws_the_others(n, k) ? n - k : k;

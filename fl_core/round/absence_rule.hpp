@@ -1,10 +1,10 @@
-// What becomes of the error memory of clients that miss rounds, which both sides read from the scenario.
+// The treatment of the error memory of clients that miss rounds. Both sides read it from the scenario.
 //
 //   keep    e stays                            decay   e <- factor^missed e          drop   e <- 0
-//   server  e <- the mean memory of the cohort before: each member sends its memory, dense, when its round closes, and each client that
-//           comes back is sent the mean; both are counted
-// Missed rounds are those since the client's last acknowledged message, skipped rounds included; a client that never took part has nothing
-// to settle. Only the error memory is touched: state that the server holds a copy of must stay as it is.
+//   server  e <- the mean memory of the previous cohort: each member sends its memory, dense, when its round closes, and each returning
+//   client receives the mean; both transfers are counted
+// The missed rounds are those since the client's last acknowledged message, including skipped rounds. A client that never took part has no
+// memory to adjust. Only the error memory changes: state that the server has a copy of must not change.
 #pragma once
 
 #include <cmath>
@@ -16,18 +16,18 @@
 
 namespace fl {
 
-// The server slot of the mean memory.
+// Name of the server slot for the mean memory.
 inline constexpr const char* kAbsentMean = "absent_mean";
 
 struct AbsenceRule {
   AbsentState state = AbsentState::keep;
   double decay = 1;            // factor per missed round
   std::string slot;            // the client slot of the error memory; "" = none
-  std::size_t statistics = 0;  // entries of a memory that are running statistics: always 0, so nobody sends them
+  std::size_t statistics = 0;  // entries of a memory that are running statistics; they are always 0 and are not sent
 
-  // Whether the server's mean takes the place of memory.
+  // Returns whether the server's mean replaces the client's memory.
   [[nodiscard]] bool replaces() const { return state == AbsentState::server; }
-  // Returns the share of its memory that a client keeps when it misses `missed` rounds.
+  // Returns the factor of the memory of a client that missed `missed` rounds.
   [[nodiscard]] double factor(std::uint32_t missed) const {
     switch (state) {
       case AbsentState::keep: return 1;
@@ -39,7 +39,7 @@ struct AbsenceRule {
   }
 };
 
-// Returns how many rounds before `round` a client missed whose last one was `last`; 0 for one that never took part.
+// Returns the number of rounds that a client missed before `round`, given its last round `last`; 0 if it never took part.
 [[nodiscard]] inline std::uint32_t missed_rounds(std::uint32_t round, std::uint32_t last) { return last == 0 ? 0 : round - last - 1; }
 
 }  // namespace fl

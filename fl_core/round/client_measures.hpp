@@ -1,4 +1,4 @@
-// Squared norms of one client's message, which measures of a round are made of.
+// Squared norms of one client's message, from which the measures of a round are computed.
 #pragma once
 
 #include <limits>
@@ -13,8 +13,8 @@ struct ClientMeasures {
   double compression_error = 0;  // |C(p) - p|^2
 };
 
-// One message as its operator left it, before the feedback saw it, whatever is published: |p|^2 and |C(p) - p|^2. NaN where the round has
-// none, or another operator made it (a dense one).
+// One message as its operator produced it, before the feedback processes it: |p|^2 and |C(p) - p|^2. NaN if the round has no such message
+// or another operator made it (a dense one).
 struct OperatorError {
   double input = std::numeric_limits<double>::quiet_NaN(), error = std::numeric_limits<double>::quiet_NaN();
 };

@@ -1,5 +1,5 @@
-// What measures read of clients although nobody would send it. Clients that are simulated in the server's process can be asked; no result
-// of a round depends on the answers.
+// Client data that measures read although it is never sent. Only clients that are simulated in the server's process provide it; no result
+// of a round depends on it.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,21 @@ class ClientProbe {
  public:
   virtual ~ClientProbe() = default;
 
-  // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
-  // undivided by its work; the memory goes when they no longer do.
+  // Sets whether rounds from now on keep each client's first vector before feedback and compression, [M,P], not divided by its work.
+  // Switching it off frees the memory.
   virtual void keep_updates(bool keep) = 0;
   [[nodiscard]] virtual BatchView<const T> updates(std::size_t cohort, std::size_t P) const = 0;
-  // Norms of the round's messages, [M], and the errors of the measured channel's operator; valid when RoundOrder::measure was set.
+  // Return the norms of the round's messages, [M], and the errors of the measured channel's operator; valid if RoundOrder::measure was
+  // set.
   [[nodiscard]] virtual std::span<const ClientMeasures> measures() const = 0;
   [[nodiscard]] virtual std::span<const OperatorError> operator_errors() const = 0;
-  // Returns sum_i w_i e_i [P] over all clients, with the error memory that each would begin `round` with. `replacement` is the server's
-  // mean memory where that takes the place of an absent client's, or empty.
+  // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`. `replacement` is the server's
+  // mean memory if it replaces the memory of absent clients, otherwise empty.
   [[nodiscard]] virtual std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) = 0;
-  // Adds to mean [S] by how much this round moves sum_i w_i s_i of the statistics that stay with the clients ([M], 1 = delivered). Call
+  // Adds to mean [S] the change of sum_i w_i s_i in this round, for statistics that stay with the clients ([M], 1 = delivered). Call
   // before the round closes.
   virtual void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) = 0;
-  // The statistics in x [P] become the client's own.
+  // Replaces the statistics in x [P] by the client's own.
   virtual void put_own_statistics(std::uint32_t client, T* x) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The clients as the server sees them: simulated blocks today, remote peers tomorrow.
+// The server's interface to the clients: simulated blocks or remote peers.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,22 @@ template <class T>
 struct ClientMessage {
   std::uint32_t client = 0;
   BitCount bits{};
-  ChannelBits channel_bits{};         // of them, by channel; the header is the rest
-  std::uint64_t statistics_bits = 0;  // of them, of running statistics
-  bool is_counted = true;             // false: it comes from another process, and its receiver counts what it holds
-  bool refused = false;               // its vectors or its message are not finite: nothing is sent from this phase on, or kept
-  double work = 1;  // what its vectors were divided by when RunSettings::normalises(); follows from rows and settings: no bits
-  // The message as it travels, until the next phase. Empty where nothing travels, because server and clients share a process: then the
-  // server reads CohortRunner::payload and statistics.
+  ChannelBits channel_bits{};         // part of `bits`, by channel; the remaining bits are the header
+  std::uint64_t statistics_bits = 0;  // part of `bits`, for running statistics
+  bool is_counted = true;             // false: the message comes from another process, and its receiver counts its bits
+  bool refused = false;               // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
+  double work = 1;  // divisor of its vectors when RunSettings::normalises(); it follows from rows and settings and needs no bits
+  // The encoded message, valid until the next phase. It is empty if server and clients share a process: the server then reads
+  // CohortRunner::payload and statistics.
   std::span<const std::byte> encoded{};
 };
 
-// What the server says when a round opens, beside the order and the model.
+// The data that the server sends when a round opens, in addition to the order and the model.
 template <class T>
 struct RoundOpening {
-  std::span<const T> replacement{};              // [P] takes the place of the error memory of those who come back; empty: the rule has none
-  std::span<const std::uint32_t> next_cohort{};  // that of the round after, where it is known
-  ModelWriter* model = nullptr;                  // writes the model for clients elsewhere; null: they share the server's process
+  std::span<const T> replacement{};              // [P] replaces the error memory of returning clients; empty: not used by the rule
+  std::span<const std::uint32_t> next_cohort{};  // the cohort of the following round, if known
+  ModelWriter* model = nullptr;                  // encodes the model for remote clients; null: clients share the server's process
 };
 
 template <class T>
@@ -43,30 +43,30 @@ class CohortRunner {
  public:
   virtual ~CohortRunner() = default;
 
-  // A round opens for its cohort: clients learn the order, the model and what is shared, and those who come back settle their error memory.
+  // Opens a round for its cohort: clients receive the order, the model and shared state, and returning clients adjust their error memory.
   virtual void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) = 0;
-  // A round without clients passes.
+  // Notes a round without clients.
   virtual void skip_round(std::uint32_t round) = 0;
-  // Whether it is of use to say who comes next.
+  // Returns whether the runner makes use of the next cohort.
   [[nodiscard]] virtual bool reads_ahead() const { return false; }
-  // Clients compute (phase 0) and send. Returns one message per cohort position, in order.
+  // Lets clients compute (phase 0) and send. Returns one message per cohort position, in order.
   virtual std::span<const ClientMessage<T>> exchange(const RoundView<T>& round, int phase) = 0;
-  // The receiver refuses a message: it is none, or not the shortest of its content.
+  // Rejects a message that is invalid or not the shortest encoding of its content.
   virtual void refuse(std::uint32_t position, const std::string& why) { (void)position, (void)why; }
-  // The content of a channel of a message that did not travel: null where that channel says nothing in this phase.
+  // Returns the content of a channel of a message that was not encoded; null if the channel is silent in this phase.
   [[nodiscard]] virtual const Payload<T>* payload(std::size_t channel, std::uint32_t position) const = 0;
-  // The running statistics in such a message of phase 0, [S] as RunSettings::statistics; empty where it is silent, where there are none and
-  // where they stay with the clients.
+  // Returns the running statistics in such a message of phase 0, [S] as RunSettings::statistics. The result is empty if the message is
+  // silent, if there are no statistics, or if they stay with the clients.
   [[nodiscard]] virtual std::span<const T> statistics(std::uint32_t position) const = 0;
-  // The mean of a phase's messages of one channel, which everyone learns before the next phase and by which the operator's shared slot has
-  // moved at the server (Compressor::absorb_mean). Clients that hold a replica of their own move it alike; those of the server's process
-  // share its replica and have nothing to do.
+  // Distributes the mean of a phase's messages of one channel. All clients receive it before the next phase; at the server it has already
+  // changed the operator's shared slot (Compressor::absorb_mean). Clients with their own replica change it in the same way; clients in the
+  // server's process share its replica and do nothing.
   virtual void learn_mean(std::size_t channel, int phase, std::span<const T> mean) { (void)channel, (void)phase, (void)mean; }
-  // The round closes. Which messages arrived ([M], 1 = delivered): only now does client state move.
+  // Closes the round. `delivered` [M] is 1 for each message that arrived. Client state changes only now.
   virtual void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) = 0;
-  // The error memory [P] that the client at this position sends when the round has closed, where the rule of absence asks for it.
+  // Returns the error memory [P] that the client at this position sends after the round has closed, if the absence rule requires it.
   [[nodiscard]] virtual std::span<const T> error_memory(std::uint32_t position) = 0;
-  // Writes or reads what clients remember between rounds.
+  // Writes or reads the clients' state between rounds.
   virtual void persist(Archive& archive) = 0;
 };
 

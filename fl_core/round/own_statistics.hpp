@@ -1,8 +1,8 @@
 // Running statistics of batch normalisation that stay with the clients: FedBN (X. Li, M. Jiang, X. Zhang, M. Kamp, Q. Dou, "FedBN:
-// federated learning on non-IID features via local batch normalization", ICLR 2021), its statistics alone.
+// federated learning on non-IID features via local batch normalization", ICLR 2021), restricted to its statistics.
 //
-// A client computes with its own and sends none. They move with its work, whether or not its message says something; a client whose work is
-// refused keeps what it had, and so does one that is absent.
+// A client computes with its own statistics and sends none. They change with its local work, even if its message is silent. A client whose
+// work is refused, or that is absent, keeps its statistics.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace fl {
 
-// Slots of S entries: the clients' own, of those of whom a round has counted; what all others have, of the model that the run starts from;
-// and the mean of all clients' by their weights w_i, for measures.
+// Slots of S entries: the own statistics of clients with at least one counted round; the statistics of the initial model, for all other
+// clients; and the mean over all clients with weights w_i, for measures.
 inline constexpr const char* kOwnStatistics = "own_statistics";
 inline constexpr const char* kInitialStatistics = "initial_statistics";
 inline constexpr const char* kMeanStatistics = "mean_statistics";
@@ -27,7 +27,7 @@ inline constexpr const char* kMeanStatistics = "mean_statistics";
           {.name = kMeanStatistics, .owner = SlotOwner::server, .length = S}};
 }
 
-// out [S] = what the client has, where `stored` [S] is its row of kOwnStatistics.
+// Writes the client's statistics to out [S]. `stored` [S] is its row of kOwnStatistics.
 template <class T>
 void read_own_statistics(const ClientState<T>& state, const SharedState<T>& shared, std::uint32_t client, const T* stored, T* out) {
   const std::span<const T> initial = shared.slot(kInitialStatistics);

@@ -1,4 +1,4 @@
-// Where the seconds of rounds go. Filled only where it is asked for: without, no clock is read.
+// Time spent in the parts of a round. It is measured only on request; otherwise no clock is read.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,20 @@ namespace fl {
 
 struct RoundTimes {
   std::uint64_t rounds = 0;
-  double total_s = 0;      // rounds from begin to end, with what was evaluated
-  double exchange_s = 0;   // of it: clients compute and send
-  double train_s = 0;      // of the exchange, added over threads: local updates
-  double compress_s = 0;   // of the exchange, added over threads: compression, bits, and norms where they are due
-  double aggregate_s = 0;  // weighted sums of what arrived
+  double total_s = 0;      // whole rounds, including evaluation
+  double exchange_s = 0;   // part of the total: clients compute and send
+  double train_s = 0;      // part of the exchange, summed over threads: local updates
+  double compress_s = 0;   // part of the exchange, summed over threads: compression, bit counts, and norms if measured
+  double aggregate_s = 0;  // weighted sums of the arrived messages
   double evaluate_s = 0;   // losses, accuracy, gradients over all rows
 
-  // Of the exchange, per thread: no client's work.
+  // Returns the idle time per thread during the exchange.
   [[nodiscard]] double waiting_s(int threads) const { return exchange_s - (train_s + compress_s) / static_cast<double>(threads); }
-  // What no name above accounts for: sampling, the downlink, the server's step, acknowledgement, the ledger.
+  // Returns the remaining time: sampling, downlink, server step, acknowledgement, ledger.
   [[nodiscard]] double rest_s() const { return total_s - exchange_s - aggregate_s - evaluate_s; }
 };
 
-// Adds the seconds of its life to `*seconds`; to nothing where that is null.
+// Adds the seconds of its lifetime to `*seconds`, if it is not null.
 class ScopedTimer {
  public:
   explicit ScopedTimer(double* seconds) : seconds_(seconds) {
@@ -39,8 +39,8 @@ class ScopedTimer {
   Clock::time_point start_;
 };
 
-// Returns where a ScopedTimer adds the seconds of one kind, as in ScopedTimer(seconds_in(times, &RoundTimes::train_s)); null where `times`
-// is.
+// Returns the address to which a ScopedTimer adds the seconds of one kind, as in ScopedTimer(seconds_in(times, &RoundTimes::train_s)).
+// Returns null if `times` is null.
 [[nodiscard]] inline double* seconds_in(RoundTimes* times, double RoundTimes::*seconds) {
   return times == nullptr ? nullptr : &(times->*seconds);
 }

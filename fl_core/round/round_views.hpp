@@ -1,5 +1,5 @@
-// What the two sides of a round see of it: the order that the server gives, which is all that travels beside models, messages and shared
-// slots, and one view for each side. A client's view has no way to the server's state, and the server's none to a client's.
+// The data of a round for server and clients: the order of the server, which is sent in addition to models, messages and shared slots, and
+// one view for each side. A client's view gives no access to the server's state, and the server's view none to client state.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,43 @@
 
 namespace fl {
 
-// What the server says of a round before it begins: plain values, which could go over a wire.
+// The server's announcement of a round: plain values that can be sent over a network.
 struct RoundOrder {
-  std::uint32_t round = 0;            // 1 is the first
+  std::uint32_t round = 0;            // from 1
   double step_size = 1;               // gamma of this round
-  double server_step = 0;             // s of the server's step w <- w - s estimate; 0 if its optimizer takes any other step
-  bool coin = false;                  // common to all (Feedback::toss)
-  bool measure = false;               // norms are due this round
+  double server_step = 0;             // s of the server's step w <- w - s estimate; 0 if its optimizer takes another step
+  bool coin = false;                  // common to all clients (Feedback::toss)
+  bool measure = false;               // norms are measured in this round
   std::vector<std::uint32_t> cohort;  // [M] client ids, ascending
 };
 
-// What both sides know of a round.
+// The data of a round that both sides know.
 template <class T>
 struct RoundView {
   const RunSettings& run;
   const RoundOrder& order;
-  std::span<const T> reference;  // w [P]: the model at which clients compute; until the server's step, which may move it
+  std::span<const T> reference;  // w [P]: the model at which clients compute; valid until the server's step, which may change it
 
   [[nodiscard]] std::size_t P() const { return run.P; }
-  // The factor that turns a gradient into the compressor's unit.
+  // Returns the factor that converts a gradient to the compressor's unit.
   [[nodiscard]] T input_factor() const { return run.unit == Unit::step ? static_cast<T>(order.step_size) : T(1); }
 };
 
-// A round as clients see it: their own state, and what the server shares with them, which they cannot write.
+// A round for clients: their own state, and the shared state, which they cannot write.
 template <class T>
 struct ClientRound : RoundView<T> {
   ClientState<T>& state;
   const SharedState<T>& shared;
 };
 
-// Messages of one channel, as the server received them.
+// Messages of one channel that the server received.
 template <class T>
 struct ArrivedMessages {
   const Scope& scope;                           // of the last phase
-  std::span<const Payload<T>* const> messages;  // [M]; null where nothing arrived
+  std::span<const Payload<T>* const> messages;  // [M]; null for a message that did not arrive
 };
 
-// A round as the server sees it once messages are there: whom it weighs how, what arrived, and its own state.
+// A round for the server once messages are there: the weights of clients, the arrived messages, and the server's state.
 template <class T>
 struct ServerRound : RoundView<T> {
   std::span<const double> cohort_weight;        // [M] weights of the estimate: sum_i cohort_weight_i c_i estimates grad f
@@ -62,16 +62,16 @@ struct ServerRound : RoundView<T> {
   SharedState<T>& shared;
 };
 
-// K clients at cohort positions first .. first+K-1, with the vectors they want to send and the messages they send.
+// K clients at cohort positions first .. first+K-1, with their vectors and their messages.
 template <class T>
 struct ClientBlock {
   std::uint32_t first = 0, K = 0;
   std::span<const std::uint32_t> clients;              // [K] ids
   std::vector<BatchView<T>> vectors;                   // by local vector: [K,P]
   std::vector<std::span<Payload<T>* const>> messages;  // by message channel: [K]
-  std::span<double> work;                              // [K] 1, or what LocalUpdate divided its vectors by
-  BatchView<T> statistics{};                           // [K,S] of the clients' models: before their work, then after it
-  // Clients begin .. begin+count-1 of this block.
+  std::span<double> work;                              // [K] 1, or the divisor that LocalUpdate applied to the vectors
+  BatchView<T> statistics{};                           // [K,S] statistics of the clients' models: before local work, then after it
+  // Returns clients begin .. begin+count-1 of this block.
   [[nodiscard]] ClientBlock slice(std::uint32_t begin, std::uint32_t count) const {
     ClientBlock part{first + begin, count, clients.subspan(begin, count), {}, {}, work.subspan(begin, count)};
     part.statistics = statistics.slice(begin, count);

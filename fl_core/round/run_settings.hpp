@@ -1,4 +1,4 @@
-// Constants of a run that server and clients each read from the scenario: they are never sent.
+// Constants of a run. Server and clients read them from the scenario; they are never sent.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace fl {
 
-// In which unit a compressor sees its input, and so in which unit its threshold and the error memory are.
+// The unit of the compressor's input, and thus of its threshold and of the error memory.
 enum class Unit {
-  gradient,  // g: the step size is applied by the server
-  step,      // gamma * g: the step size is inside the memory
+  gradient,  // g: the server applies the step size
+  step,      // gamma * g: the error memory includes the step size
   update,    // w - y_i, a difference of models after local steps
 };
 [[nodiscard]] constexpr const char* to_string(Unit unit) {
   return unit == Unit::gradient ? "gradient" : unit == Unit::step ? "step" : "update";
 }
 
-// What becomes of a client's error memory while it is absent; it is settled when the client comes back.
+// The treatment of a client's error memory while it is absent. It is applied when the client returns.
 enum class AbsentState {
-  keep,    // nothing
-  decay,   // times a factor for every round that it missed
-  drop,    // zero
-  server,  // the mean memory of the cohort before it, which the server is told and sends: paid for in both directions
+  keep,    // unchanged
+  decay,   // multiplied by a factor per missed round
+  drop,    // set to zero
+  server,  // the mean memory of the previous cohort, which the server receives and sends; both directions are charged
 };
 
 // How the clients' vectors are averaged.
 enum class Average {
-  weighted,    // with the participation's weights of the cohort
+  weighted,    // with the participation's weights for the cohort
   uniform,     // 1/M each
   normalised,  // FedNova: vectors per unit of local work, times the mean work
 };
@@ -41,13 +41,13 @@ struct RunSettings {
   Seeds seeds;
   std::size_t num_clients = 0;  // N
   std::size_t P = 0;
-  std::vector<double> weights;        // w_i [N] of f = sum_i w_i f_i, summing to 1
-  std::vector<Statistic> statistics;  // of the model: no feedback sees them, as their entries in clients' vectors are 0
-  bool local_statistics = false;      // they stay with the clients (fl_core/round/own_statistics.hpp)
-  std::string offset_slot;            // client slot that each client takes off w first ("" = none): its own model is w - offset_factor m_i
+  std::vector<double> weights;        // w_i [N] of f = sum_i w_i f_i; they sum to 1
+  std::vector<Statistic> statistics;  // of the model: their entries in clients' vectors are 0, so feedbacks do not see them
+  bool local_statistics = false;      // statistics stay with the clients (fl_core/round/own_statistics.hpp)
+  std::string offset_slot;  // client slot m that each client first subtracts from w ("" = none): its own model is w - offset_factor m_i
   double offset_factor = 1;
 
-  // Whether clients divide what they send by their work (FedNova).
+  // Returns whether clients divide their vectors by their work (FedNova).
   [[nodiscard]] bool normalises() const { return average == Average::normalised; }
 };
 

@@ -1,7 +1,7 @@
-// One description of an object's memory for both directions: `persist(Archive&)` writes a checkpoint and reads it back.
+// Serialisation that uses one function for both directions: `persist(Archive&)` writes a checkpoint and reads it back.
 //
-// Everything is little-endian and unaligned. Sections carry names, so that a mismatch says where it lies. Reading checks every length
-// before it allocates, and every size that the program knows better.
+// All data is little-endian and unaligned. Sections have names, so that the error for a mismatch names the section. Reading checks each
+// length before it allocates, and compares each size that the program knows.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace fl {
 
-// Bytes that are not what this program would have written.
+// Reports bytes that this program cannot have written.
 class FL_API ArchiveError : public Error {
  public:
   using Error::Error;
@@ -29,15 +29,15 @@ class FL_API ArchiveError : public Error {
 class FL_API Archive {
  public:
   Archive() = default;                                                                // writes
-  explicit Archive(std::span<const std::byte> bytes) : reading_(true), in_(bytes) {}  // reads; the bytes outlive it
+  explicit Archive(std::span<const std::byte> bytes) : reading_(true), in_(bytes) {}  // reads; the bytes must outlive the archive
   [[nodiscard]] bool is_reading() const { return reading_; }
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return out_; }
 
-  // What follows belongs to `name`.
+  // Begins the section `name`.
   void section(std::string_view name);
-  // The byte at which a section that was written begins; 0 = there is none of that name. The last of several.
+  // Returns the offset at which the last section of this name begins in the written bytes; 0 = no such section.
   [[nodiscard]] std::uint64_t begin_of(std::string_view name) const;
-  // Nothing may be left.
+  // Throws if bytes are left.
   void finish() const;
 
   template <class T>
@@ -45,24 +45,24 @@ class FL_API Archive {
     static_assert(std::is_trivially_copyable_v<T>);
     raw(&x, sizeof(T));
   }
-  // A byte other than 0 and 1 is an error.
+  // Throws for a byte other than 0 and 1.
   void value(bool& x);
   void text(std::string& text);
-  // An array whose size the program knows: another size in the file is an error.
+  // Writes or reads an array whose size the program knows. Throws if the file has another size.
   template <class T>
   void array(std::span<T> x) {
     static_assert(std::is_trivially_copyable_v<T>);
     expect_size(x.size());
     raw(x.data(), x.size_bytes());
   }
-  // An array of any size.
+  // Writes or reads an array of any size.
   template <class T>
   void list(std::vector<T>& x) {
     static_assert(std::is_trivially_copyable_v<T>);
     x.resize(size_of_list(x.size(), sizeof(T)));
     raw(x.data(), x.size() * sizeof(T));
   }
-  // A list of objects: each(object). When reading, it grows by what was received, not by what was announced.
+  // Writes or reads a list of objects by each(object). When reading, the list grows with the bytes received, not with the announced size.
   template <class T, class Each>
   void list_of(std::vector<T>& x, const Each& each) {
     const std::size_t size = size_of_list(x.size(), 1);
@@ -78,7 +78,7 @@ class FL_API Archive {
 
   bool reading_ = false;
   std::string section_ = "its beginning";
-  std::vector<std::pair<std::string, std::uint64_t>> begins_;  // of sections that were written
+  std::vector<std::pair<std::string, std::uint64_t>> begins_;  // of written sections
   std::vector<std::byte> out_;
   std::span<const std::byte> in_;
   std::size_t at_ = 0;

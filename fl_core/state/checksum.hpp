@@ -1,7 +1,7 @@
-// Checksums for identity, not for security: of splits, scenarios, final models and stored blobs.
+// Checksums that identify splits, scenarios, final models and stored blobs. They are not cryptographic.
 //
-// Hash64 is xxHash64 (Yann Collet, specification "XXH64", seed 0) over a stream of bytes: the pieces in which bytes arrive do not matter.
-// Numbers are added as their little-endian bytes, texts with their length before them, so that ("ab","c") and ("a","bc") differ.
+// Hash64 is xxHash64 (Yann Collet, specification "XXH64", seed 0) over a stream of bytes. The division of the stream into pieces does not
+// affect the hash. Numbers are added as little-endian bytes, texts with their length first, so that ("ab","c") and ("a","bc") differ.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class FL_API Hash64 {
   [[nodiscard]] std::uint64_t value() const;  // of all bytes so far; more may follow
 
  private:
-  static constexpr std::size_t kBlock = 32;  // bytes that are mixed at a time
+  static constexpr std::size_t kBlock = 32;  // bytes mixed at a time
   void mix_block(const std::byte* block);
 
   std::array<std::uint64_t, 4> lane_ = {0x60EA27EEADC0B5D6ull, 0xC2B2AE3D27D4EB4Full, 0, 0x61C8864E7A143579ull};

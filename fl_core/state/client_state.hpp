@@ -1,13 +1,12 @@
-// What clients remember between rounds: the slots of owner `client`, one vector per client [N,L], and the round of each client's last
-// acknowledged message. Acknowledged messages alone move it, and touched pages alone cost memory. The server's half of a method has no way
-// to reach it.
+// The state that clients keep between rounds: slots of owner `client`, one vector per client [N,L], and the round of each client's last
+// acknowledged message. Only acknowledged messages change it, and only touched pages use memory. Server code cannot access it.
 //
 // A double-buffered slot has a shadow row per cohort position: the round writes the new state there, acknowledgement swaps the two rows,
-// loss forgets the shadow.
+// and loss discards the shadow.
 //
-// Rows lie in a pool, and a view says which row is whose. Where memory is bounded (StatePaging) and all clients' rows would
-// not fit, the pool holds the rows of some clients (in frames, fl_core/state/state_pager.hpp) and a file those of the others; else every
-// client has the frame of its own number. Memory = (frames + cohort) x L per slot. A GPU's memory is a bound that nobody has to ask for.
+// Rows are stored in a pool, and a view maps positions to rows. If memory is bounded (StatePaging) and the rows of all clients do not fit,
+// the pool holds the rows of some clients (in frames, fl_core/state/state_pager.hpp) and a file holds the others. Otherwise each client
+// has the frame of its own number. Memory = (frames + cohort) x L per slot. GPU memory is always bounded, without a setting.
 #pragma once
 
 #include <cstddef>
@@ -33,56 +32,56 @@ inline constexpr std::uint64_t kNoBound = ~std::uint64_t{0};  // bytes
 template <class T>
 class FL_API ClientState {
  public:
-  // All rows in memory.
+  // Keeps all rows in memory.
   ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P);
-  // Slots are bounded by paging.memory_bytes, or lie in memory that a GPU shares: bound_memory() must follow their declaration.
-  // `likely_cohort` is how many clients a round has at most, as far as one can tell before.
+  // Bounds the slots by paging.memory_bytes, or places them in memory that a GPU shares; bound_memory() must follow their declaration.
+  // `likely_cohort` is the expected maximum cohort size.
   ClientState(std::size_t num_clients, std::size_t max_cohort, std::size_t P, const StatePaging& paging, std::size_t likely_cohort,
               Device memory = Device::cpu);
   ~ClientState();
 
   void declare(const SlotSpec& spec);
-  // After the last declaration. `room`: bytes that client slots may take of a GPU. Throws ConfigError (memory_bytes) or DeviceError (room),
-  // with the least that is needed, where memory does not suffice for a round.
+  // Bounds the memory; call it after the last declaration. `room`: bytes of a GPU that client slots may use. Throws ConfigError
+  // (memory_bytes) or DeviceError (room), with the required minimum, if memory does not suffice for a round.
   void bound_memory(std::uint64_t room = kNoBound);
 
-  // Says which clients the positions of this round are; call before any view is taken. `next_cohort`, if it is known, is brought in
-  // meanwhile. Throws StoreError where rows cannot be read from or written to their file.
+  // Assigns the clients of this round to cohort positions; call it before taking any view. Loads `next_cohort`, if known, in the
+  // background. Throws StoreError if rows cannot be read from or written to their file.
   void open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort = {});
-  // It is of use to say who comes next.
+  // Returns whether open_round() makes use of the next cohort.
   [[nodiscard]] bool reads_ahead() const { return pager_ != nullptr; }
 
-  // Stored state of the cohort's members at positions first .. first+count-1: [count,L].
+  // Returns the stored state of the cohort members at positions first .. first+count-1: [count,L].
   [[nodiscard]] BatchView<T> stored(const std::string& name, std::uint32_t first, std::uint32_t count) {
     Slot& slot = find(name);
     return {slot.pool.data(), slot.rows.data() + first, count, slot.length, slot.stride};
   }
-  // Their shadow rows, free to be written until the round ends.
+  // Returns their shadow rows, which may be written until the round ends.
   [[nodiscard]] BatchView<T> shadow(const std::string& name, std::uint32_t first, std::uint32_t count) {
     Slot& slot = find(name);
     return {slot.pool.data(), slot.shadow_rows.data() + first, count, slot.length, slot.stride};
   }
-  // Returns one client's stored vector, in the cohort or not, to be changed where it lies: [L]. Valid until another client is asked for or
-  // a round opens. In a GPU's own memory no host may follow it: use peek() and put().
+  // Returns one client's stored vector [L] for modification in place; the client need not be in the cohort. It is valid until another
+  // client is requested or a round opens. The host cannot access rows in a GPU's own memory: use peek() and put().
   [[nodiscard]] std::span<T> of_client(const std::string& name, std::uint32_t client);
-  // Replaces it by a copy of `row` [L], in any memory.
+  // Replaces one client's vector by a copy of `row` [L], which may be in any memory.
   void put(const std::string& name, std::uint32_t client, std::span<const T> row);
-  // The same to be read; empty where it is known to be zero. Clients in the file stay there.
+  // Returns one client's vector for reading, or an empty span if it is known to be zero. Clients in the file stay there.
   [[nodiscard]] std::span<const T> peek(const std::string& name, std::uint32_t client);
-  // Vectors of several clients to be read, all of which are in memory: [clients,L]. The view finds its row numbers in `rows`.
+  // Returns a read-only view [clients,L] of several clients, all of which must be in memory. The view takes its row numbers from `rows`.
   [[nodiscard]] BatchView<const T> of_clients(const std::string& name, std::span<const std::uint32_t> clients,
                                               std::vector<std::uint32_t>& rows);
-  // The message at this position has arrived: its shadow row becomes the client's state.
+  // Makes the shadow row the client's state, after the message at this position has arrived.
   void swap(const std::string& name, std::uint32_t position) {
     Slot& slot = find(name);
     std::swap(slot.row_of_frame[frames_[position]], slot.shadow_rows[position]);
     slot.rows[position] = slot.row_of_frame[frames_[position]];
   }
 
-  // Where client slots lie: the host's memory, managed, or a GPU's own.
+  // Returns the memory of client slots: the host's, managed, or a GPU's own.
   [[nodiscard]] Device memory() const { return memory_; }
 
-  // The round of a client's last acknowledged message; 0 = none yet.
+  // Returns the round of a client's last acknowledged message; 0 = none yet.
   [[nodiscard]] std::uint32_t acknowledged(std::uint32_t client) const { return acknowledged_[client]; }
   void set_acknowledged(std::uint32_t client, std::uint32_t round) { acknowledged_[client] = round; }
 
@@ -90,32 +89,33 @@ class FL_API ClientState {
   [[nodiscard]] std::size_t num_clients() const { return num_clients_; }
   [[nodiscard]] std::size_t P() const { return P_; }
 
-  // Client state that is all zero, as that of clients that never took part, takes a byte each. Where there is a page file that may be
-  // kept, a checkpoint refers to its places instead of repeating it; either kind is read with any memory.
+  // Writes or reads the state. Client state that is all zero, as for clients that never took part, takes one byte each. If there is a page
+  // file that may be kept, the checkpoint refers to places in it instead of repeating the state. Both kinds can be read with any memory
+  // setting.
   void persist(Archive& archive);
-  // The name of the page file that persist() will refer to, "" = none.
+  // Returns the name of the page file that persist() will refer to, "" = none.
   [[nodiscard]] std::string page_file();
-  // The checkpoint that persist() was written to is on disk.
+  // Declares that the checkpoint written by persist() is on disk.
   void commit_checkpoint();
 
-  // Bytes that the declared slots may come to occupy in memory, and those of one client's rows.
+  // Return upper bounds in bytes on the memory of the declared slots, and the bytes of one client's rows.
   [[nodiscard]] std::size_t size_bytes() const;
   [[nodiscard]] std::size_t client_bytes() const;
-  // What client slots take where all rows are in memory, and the least with which a round can be played. After the last declaration.
+  // Return the memory in bytes if all rows are in memory, and the minimum for one round. Call after the last declaration.
   [[nodiscard]] std::uint64_t whole_bytes() const { return num_clients_ * client_bytes() + max_cohort_ * shadow_bytes(); }
   [[nodiscard]] std::uint64_t least_bytes() const;
-  // How many clients' rows are in memory at most.
+  // Returns the maximum number of clients whose rows are in memory.
   [[nodiscard]] std::size_t num_frames() const { return num_frames_; }
 
  private:
   struct Slot {
     std::size_t length = 0;
-    std::size_t stride = 0;  // a row begins on a cache line: vector loads that straddle two are slower
+    std::size_t stride = 0;  // rows begin on cache lines: vector loads that cross two lines are slower
     bool double_buffered = false;
     Buffer<T> pool;                           // [frames + shadows, stride]
     std::vector<std::uint32_t> row_of_frame;  // [frames]
-    std::vector<std::uint32_t> shadow_rows;   // [most members of a cohort]
-    std::vector<std::uint32_t> rows;          // [max_cohort] of this round's members
+    std::vector<std::uint32_t> shadow_rows;   // [maximum cohort size]
+    std::vector<std::uint32_t> rows;          // [max_cohort] rows of this round's members
   };
   Slot& find(const std::string& name) {
     const auto it = slots_.find(name);
@@ -129,13 +129,13 @@ class FL_API ClientState {
   void read_pages(Archive& archive);
 
   std::size_t num_clients_, max_cohort_, P_, likely_cohort_, num_frames_;
-  Device memory_;  // of slots: the host's, managed where operators run on a GPU, or that GPU's own
+  Device memory_;  // of slots: the host's, managed if operators run on a GPU, or that GPU's own
   std::map<std::string, Slot> slots_;
   std::vector<std::uint32_t> frames_;  // of this round's members
   std::vector<std::uint32_t> acknowledged_;
   std::vector<T> peeked_;
-  std::unique_ptr<StatePaging> paging_;  // none: memory has no bound
-  std::unique_ptr<StatePager> pager_;    // none: everything is in memory
+  std::unique_ptr<StatePaging> paging_;  // null: memory has no bound
+  std::unique_ptr<StatePager> pager_;    // null: everything is in memory
 };
 
 extern template class ClientState<float>;

@@ -1,4 +1,4 @@
-// The system calls on which lasting results and paged state depend; tests make single ones of them fail.
+// The system calls that stored results and paged state use. Tests replace single calls to make them fail.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace fl {
 class FL_API FileSystem {
  public:
   virtual ~FileSystem() = default;
-  // As the system calls of the same names: -1 and errno when they fail.
+  // Behave like the system calls of the same names: they return -1 and set errno on failure.
   virtual int open(const char* path, int flags, unsigned mode);
   virtual std::int64_t write(int file, const void* bytes, std::size_t size);
   virtual std::int64_t write_at(int file, const void* bytes, std::size_t size, std::uint64_t offset);  // pwrite

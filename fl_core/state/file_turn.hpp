@@ -1,7 +1,7 @@
-// The turn to write a file: a lock on it that one process at a time holds and that goes with the process, however it ends.
+// A lock on a file that one process holds at a time. The lock ends with the process, however it terminates.
 //
-// Processes that write a file under a temporary name and rename it afterwards take turns with that name. Where the file system has no
-// locks a turn is granted at once.
+// Processes that write a file under a temporary name and rename it afterwards use the lock to share that name. On a file system without
+// locks, the lock is granted at once.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ class FL_API FileTurn {
  public:
   enum class Wait { yes, no };
 
-  // Makes the file if it is missing. A file that cannot be opened leaves the turn not held; the writer then learns the reason.
+  // Creates the file if it is missing. If the file cannot be opened, the lock is not held; the writer then finds the reason.
   explicit FileTurn(std::filesystem::path file, Wait wait = Wait::yes);
   ~FileTurn();
   FileTurn(const FileTurn&) = delete;

@@ -1,16 +1,16 @@
-// A file of records of one size, for state that does not stay in memory. A record lies at a place 0, 1, ...
+// A file of fixed-size records, for state that does not stay in memory. Records are numbered by places 0, 1, ...
 //
-// The file is made when the first record is written, under a name of its own:
+// The file is created when the first record is written, under a unique name:
 //
-//   FOLDER/RUN.pages-PID-NUMBER          or, in a folder that several studies may share,  FOLDER/RUN.TAG.pages-PID-NUMBER
+//   FOLDER/RUN.pages-PID-NUMBER          or, in a folder shared by several studies,  FOLDER/RUN.TAG.pages-PID-NUMBER
 //
-// It is taken away when its owner ends, unless a checkpoint has been made that refers to it (`keep`). Its owner holds a lock on it, which
-// goes with the process, however that ends: a file that nobody has locked and no checkpoint refers to is a leftover (is_page_file_in_use).
-// Records are read and written by explicit calls: a full disk is then an error with a reason, where a mapped file would end the process;
-// the copy that the kernel keeps is its own to give up. Both ways and reads past that copy were measured: docs/benchmarks.md.
+// The file is removed when its owner ends, unless a checkpoint refers to it (`keep`). The owner holds a lock on the file that ends with
+// the process, however it terminates: a file that is not locked and that no checkpoint refers to is a leftover (is_page_file_in_use).
+// Records are read and written by explicit calls: a full disk is then an error with a reason, whereas a mapped file would terminate the
+// process. The kernel may drop its cached copy of the file. docs/benchmarks.md compares both ways, and reads that bypass the cache.
 //
-// A disk, a cable or another program may give back other bytes than were written, so every write and every read returns the record's
-// checksum (fl_core/state/wide_hash.hpp). Its owner keeps the one of the write, which lies apart from the file, and compares.
+// A disk, a cable or another program may return bytes that differ from those written. Therefore each write and each read returns the
+// record's checksum (fl_core/state/wide_hash.hpp). The owner stores the checksum of the write outside the file and compares.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@
 namespace fl {
 
 struct PageFileOptions {
-  std::filesystem::path folder;  // made where it is missing
-  std::string name = "state";    // what the file's name begins with
-  bool can_be_kept = false;      // false: its name goes as soon as it is open, so that nothing can be left behind
+  std::filesystem::path folder;  // created if missing
+  std::string name = "state";    // prefix of the file's name
+  bool can_be_kept = false;      // false: the file is unlinked as soon as it is open, so that nothing is left behind
   FileSystem* system = &FileSystem::real();
 };
 
-// A record is put together from these pieces of memory, one after another.
+// The pieces of memory that form one record, in order.
 using RecordParts = std::span<const std::span<std::byte>>;
 
 class FL_API PageFile {
@@ -44,31 +44,31 @@ class FL_API PageFile {
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
 
-  // Goes on with a file that a checkpoint refers to, whose places 0 .. num_places-1 may be taken. Throws ArchiveError when it is not there,
-  // is too short or another process has it.
+  // Reopens a file that a checkpoint refers to and whose places 0 .. num_places-1 may be in use. Throws ArchiveError if it is missing, too
+  // short or used by another process.
   void adopt(const std::string& name, std::uint32_t num_places);
-  // Which of them are taken; the others are given out again. After adopt.
+  // Marks places as used; the rest are free. Call after adopt().
   void set_taken(const std::vector<bool>& taken);
 
   [[nodiscard]] std::uint32_t take_place();
   void give_back(std::uint32_t place) { free_.push(place); }
-  // Both return the checksum of the record's bytes, and throw StoreError with path, step and reason.
+  // Return the checksum of the record's bytes. Throw StoreError with path, step and reason.
   [[nodiscard]] std::uint64_t write(std::uint32_t place, RecordParts parts);
   [[nodiscard]] std::uint64_t read(std::uint32_t place, RecordParts parts) const;
-  // "PATH, bytes 4096 to 8191": where a record lies, for errors.
+  // Returns "PATH, bytes 4096 to 8191", the location of a record, for error texts.
   [[nodiscard]] std::string text_of(std::uint32_t place) const;
-  // Tells the kernel that a record will be read.
+  // Tells the kernel that a record will be read soon.
   void will_need(std::uint32_t place) const;
-  // Everything written so far lasts, the file's name included.
+  // Makes everything written so far durable, including the file's name.
   void sync();
-  // A checkpoint refers to the file: it stays when its owner ends.
+  // Keeps the file when its owner ends, because a checkpoint refers to it.
   void keep() { is_kept_ = true; }
 
   [[nodiscard]] bool can_be_kept() const { return options_.can_be_kept; }
   [[nodiscard]] std::size_t record_bytes() const { return record_bytes_; }
-  [[nodiscard]] std::uint32_t num_places() const { return num_places_; }  // that were ever given out
+  [[nodiscard]] std::uint32_t num_places() const { return num_places_; }  // ever allocated
   [[nodiscard]] std::uint64_t offset_of(std::uint32_t place) const { return std::uint64_t{place} * stride_; }
-  [[nodiscard]] std::string name();  // without its folder; makes the file
+  [[nodiscard]] std::string name();  // without its folder; creates the file
   [[nodiscard]] std::uint64_t size_bytes() const { return std::uint64_t{num_places_} * stride_; }
 
  private:
@@ -82,12 +82,12 @@ class FL_API PageFile {
   int file_ = -1;
   bool is_kept_ = false, is_named_ = false;
   std::uint32_t num_places_ = 0;
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;  // the lowest first: the file stays short
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;  // lowest first, so that the file stays short
 };
 
-// Whether `path` has the name of a page file, and whose: "RUN" or "RUN.TAG".
+// Returns the owner of a page file, "RUN" or "RUN.TAG", if `path` has the name of a page file.
 [[nodiscard]] FL_API std::string owner_of_page_file(const std::filesystem::path& path);
-// Takes a page file away unless a process has it. Returns whether it is gone.
+// Removes a page file unless a process uses it. Returns whether it is gone.
 FL_API bool remove_page_file(const std::filesystem::path& path);
 
 }  // namespace fl

@@ -1,4 +1,5 @@
-// One client's row of a slot in a checkpoint: a byte says whether anything in it is not zero, and only then do its numbers follow.
+// The format of one client's row of a slot in a checkpoint: one byte tells whether the row is nonzero, and its numbers follow only in that
+// case.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +19,14 @@ template <class T>
   return any == 0;
 }
 
-// Writes or reads the mark of a row of slot `name`. Throws ArchiveError for one that is neither.
+// Writes or reads the marker byte of a row of slot `name`. Throws ArchiveError for a byte other than 0 and 1.
 inline void persist_mark(Archive& archive, const std::string& name, std::uint32_t client, std::uint8_t& is_present) {
   archive.value(is_present);
   if (is_present > 1)
     throw ArchiveError("in '" + name + "': the state of client " + std::to_string(client) + " is marked as neither zero nor there");
 }
 
-// Writes or reads a row that lies in memory. When reading, it must be zero.
+// Writes or reads a row in memory. When reading, the row must be zero before.
 template <class T>
 void persist_row(Archive& archive, const std::string& name, std::uint32_t client, std::span<T> row) {
   std::uint8_t is_present = !archive.is_reading() && !is_zero_row<T>(row) ? 1 : 0;

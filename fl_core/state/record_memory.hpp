@@ -1,7 +1,7 @@
-// The memory of clients' records, wherever their parts lie: the host reads and writes whole records through it.
+// Access to client records in any memory: the host reads and writes whole records through this class.
 //
-// Parts in memory that a GPU shares are read and written by copies on a stream of their own, from and to a pinned record, so that the host
-// touches none of their pages.
+// Parts in memory that a GPU shares are copied on a separate stream to and from a pinned record, so that the host touches none of their
+// pages.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class RecordMemory {
 
   RecordMemory(std::size_t record_bytes, Device memory, PartsOf parts_of);
 
-  // Returns the memory that the host may read and write for record `at`: its own, or the pinned record, which fetch() fills and store()
-  // takes there. Valid until the next call.
+  // Return memory that the host may read and write for record `at`: the record itself, or the pinned copy, which fetch() fills and store()
+  // copies back. It is valid until the next call.
   [[nodiscard]] RecordParts open(std::uint32_t at);
   [[nodiscard]] RecordParts fetch(std::uint32_t at);
   void store(std::uint32_t at);
@@ -38,8 +38,8 @@ class RecordMemory {
   PartsOf parts_of_;
   std::vector<std::span<std::byte>> parts_;
   DeviceStream stream_;
-  Buffer<std::byte> staged_;     // one record, pinned, where parts are shared with a GPU
-  std::span<std::byte> record_;  // all of it
+  Buffer<std::byte> staged_;     // one pinned record, if parts are shared with a GPU
+  std::span<std::byte> record_;  // the whole record
 };
 
 }  // namespace fl

@@ -1,6 +1,6 @@
-// What the server alone remembers between rounds: its sums and means in double, and the copies that it keeps of each client's messages.
+// The state that only the server keeps between rounds: sums and means in double, and copies built from each client's messages.
 //
-// A copy (SlotOwner::server_copy) is a vector per client that messages alone move. Pages that no message touched cost no memory.
+// A copy (SlotOwner::server_copy) is a vector per client that only messages change. Untouched pages use no memory.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ class FL_API ServerState {
  public:
   ServerState(std::size_t num_clients, std::size_t P) : num_clients_(num_clients), P_(P) {}
 
-  // A slot of owner `server` or `server_copy`.
+  // Declares a slot of owner `server` or `server_copy`.
   void declare(const SlotSpec& spec);
-  // Both throw Error for a name that was not declared.
+  // Throw Error for an undeclared name.
   [[nodiscard]] std::span<double> slot(const std::string& name);
   [[nodiscard]] std::span<T> copy(const std::string& name, std::uint32_t client);
   [[nodiscard]] bool has_slot(const std::string& name) const { return slots_.contains(name); }

@@ -1,8 +1,8 @@
-// What server and clients hold alike: the slots of owner `shared`, a replica of them in each process.
+// The state that server and clients have in common: slots of owner `shared`, with a replica in each process.
 //
-// Clients read their replica, which moves in three ways alone: by what they are sent (SlotSync::broadcast, broadcast_at_close, initial), by
-// Feedback::derive(), which runs on every replica, and by keep_model(). The server's replica moves by the same three and by
-// Feedback::receive(), whose writes are what is sent. tests/architecture keeps two replicas in one process and compares their bytes.
+// Clients only read their replica. It changes in three ways: by messages (SlotSync::broadcast, broadcast_at_close, initial), by
+// Feedback::derive(), which runs on every replica, and by keep_model(). The server's replica changes in the same ways and by
+// Feedback::receive(), whose changes are sent. tests/architecture keeps two replicas in one process and compares their bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@ namespace fl {
 template <class T>
 class FL_API SharedState {
  public:
-  // `memory`: managed where operators run on a GPU.
+  // `memory`: managed if operators run on a GPU.
   explicit SharedState(std::size_t P, Device memory = Device::cpu) : P_(P), memory_(memory) {}
 
   void declare(const SlotSpec& spec);
-  // Both throw Error for a name that was not declared.
+  // Throw Error for an undeclared name.
   [[nodiscard]] std::span<T> slot(const std::string& name);
   [[nodiscard]] std::span<const T> slot(const std::string& name) const;
   [[nodiscard]] const std::vector<SlotSpec>& specs() const { return specs_; }
   [[nodiscard]] std::size_t length_of(const SlotSpec& spec) const { return spec.length == 0 ? P_ : spec.length; }
 
-  // Copies the model of the round that closes to the slots of SlotSync::last_model.
+  // Copies the model of the closing round to the slots with SlotSync::last_model.
   void keep_model(std::span<const T> reference);
 
   void persist(Archive& archive);

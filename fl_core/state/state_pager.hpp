@@ -1,19 +1,19 @@
-// Which clients' state is in memory, and where that of the others lies in a file.
+// Decides which clients' state is in memory, and stores the state of the others in a file.
 //
-// Memory has R frames, each with room for the state of one client. A client gets a frame when it takes part; the one that has not taken
-// part for longest, roughly (a clock with a second chance), gives its own up and is written to its place in the file if it changed. A
-// client that never took part has neither frame nor place: its state is zero. While a round lasts its cohort keeps its frames; meanwhile
-// the next cohort may be brought in by a thread of its own, which touches only frames that the round does not.
+// Memory has R frames, each for the state of one client. A client gets a frame when it takes part. Approximately the least recently used
+// frame (clock algorithm with a second chance) is evicted and, if it changed, written to its place in the file. A client that never took
+// part has neither frame nor place: its state is zero. During a round its cohort keeps its frames; meanwhile a background thread may load
+// the next cohort and touches only frames that the round does not use.
 //
-// Frames in memory that a GPU shares are read and written by copies on a stream of the pager's own, from and to a pinned record, so that
-// the host touches none of their pages.
+// Frames in memory that a GPU shares are copied on the pager's own stream to and from a pinned record, so that the host touches none of
+// their pages.
 //
-// Checkpoints are made by copy on write. The places that the last one refers to are never overwritten: a client that changed since is
-// written to a new place, and its old one is given out again only when the next checkpoint is on disk (`commit`). So a checkpoint costs
-// what changed since the one before, and the one before stays whole until then.
+// Checkpoints use copy on write. The places that the last checkpoint refers to are never overwritten: a client that changed since then is
+// written to a new place, and its old place becomes free only when the next checkpoint is on disk (`commit`). A checkpoint thus costs the
+// changes since the previous one, and the previous one stays intact until then.
 //
-// The checksum of each record that was written is kept in memory and in checkpoints, and compared with that of the bytes on every read: a
-// record that came back otherwise ends the run, and nothing is computed with it.
+// The checksum of each written record is kept in memory and in checkpoints and is compared on every read. A record that differs ends the
+// run; nothing is computed with it.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 
 namespace fl {
 
-// What memory client state may take, and where the rest goes. A matter of the machine: results do not depend on it.
+// The memory bound of client state, and the file for the rest. Results do not depend on it.
 struct StatePaging {
   std::uint64_t memory_bytes = 0;  // 0 = no bound: no file is made
   PageFileOptions file{};
@@ -43,21 +43,22 @@ class FL_API StatePager {
              RecordMemory::PartsOf parts_of);
   ~StatePager();
 
-  // Gives the cohort frames until the next round opens, and begins to bring in the next one, as far as there are frames.
-  // Throws StoreError when there are fewer frames than members, or the file fails or is damaged: that of the thread too, a round later.
+  // Gives the cohort frames until the next round opens, and starts to load the next cohort as far as frames are free. Throws StoreError if
+  // there are fewer frames than members, if the file is damaged, or on I/O errors. Errors of the background thread are rethrown at the
+  // next round.
   void open_round(std::span<const std::uint32_t> cohort, std::span<const std::uint32_t> next_cohort);
-  // The frame of a client, who is brought in if need be and may be changed until the next call that brings anyone in. Members of the
-  // cohort keep theirs longer, and are found without waiting for the thread.
+  // Returns the frame of a client after loading the client if necessary. The frame may be modified until the next call that loads a
+  // client. Members of the cohort keep their frames longer and are found without waiting for the thread.
   [[nodiscard]] std::uint32_t frame_of(std::uint32_t client);
-  // The frame of a member of the cohort.
+  // Returns the frame of a member of the cohort.
   [[nodiscard]] std::uint32_t frame_of_member(std::uint32_t client) const { return frame_of_client_[client]; }
-  // Fills `part` of a client's record, from `offset` on, without bringing anyone in; of a record in the file all is read, and checked.
-  // Returns false when the client has no state: it is zero.
+  // Copies a part of a client's record, from `offset` on, without loading the client. A record in the file is read and checked completely.
+  // Returns false if the client has no state, which means zero.
   [[nodiscard]] bool read_part(std::uint32_t client, std::size_t offset, std::span<std::byte> part);
 
-  // Between rounds: writes what changed and tells where everybody's state lies, or goes on from there. Throws StoreError, ArchiveError.
+  // Writes changed records and the places of all clients' state, or restores them. Call between rounds. Throws StoreError, ArchiveError.
   void persist(Archive& archive);
-  // The checkpoint that persist() was written to is on disk.
+  // Declares that the checkpoint written by persist() is on disk.
   void commit();
   [[nodiscard]] PageFile& file() { return file_; }
   [[nodiscard]] const PageFile& file() const { return file_; }
@@ -66,7 +67,7 @@ class FL_API StatePager {
  private:
   struct Frame {
     std::uint32_t client;
-    std::uint64_t kept_until = 0;  // the turn for which it must stay
+    std::uint64_t kept_until = 0;  // the turn until which the frame must stay
     bool is_dirty = false, is_used = false;
   };
   void settle();
@@ -80,16 +81,16 @@ class FL_API StatePager {
   RecordMemory memory_;  // of the frames
   PageFile file_;
   std::vector<Frame> frames_;
-  std::uint32_t num_used_ = 0;  // frames that were ever taken
+  std::uint32_t num_used_ = 0;  // frames used so far
   std::uint32_t hand_ = 0;
-  std::uint64_t turn_ = 0;  // 2, 4, ... for rounds; the odd ones between are of those who were brought in for the next
-  // By client: 20 bytes.
+  std::uint64_t turn_ = 0;  // 2, 4, ... for rounds; odd numbers in between are for clients loaded for the next round
+  // Indexed by client: 20 bytes per client.
   std::vector<std::uint32_t> frame_of_client_, place_, committed_place_;
-  std::vector<std::uint64_t> checksum_;       // of what lies at place_
+  std::vector<std::uint64_t> checksum_;       // of the record at place_
   std::vector<std::byte> looked_at_;          // one record, of a client without a frame
   std::vector<std::uint32_t> moved_;          // clients whose two places differ
-  std::vector<std::uint32_t> cohort_, next_;  // ascending; as it came
-  struct Ahead;                               // the thread that brings the next cohort in
+  std::vector<std::uint32_t> cohort_, next_;  // cohort_ is ascending; next_ has the order of arrival
+  struct Ahead;                               // the thread that loads the next cohort
   std::unique_ptr<Ahead> ahead_;
 };
 

@@ -1,12 +1,12 @@
-// A checksum at the speed of memory, for records that are read and written every round. It is for damage, not for security.
+// A checksum at memory speed, for records that are read and written in every round. It detects damage and is not cryptographic.
 //
-// The bytes are dealt in words of 32 bits to 64 lanes, word i to lane i mod 64, and each lane takes its words by
+// The bytes are distributed as words of 32 bits to 64 lanes, word i to lane i mod 64, and each lane processes its words by
 //
 //   h <- (h xor word) p,   h <- h xor (h >> 15),   p odd
 //
-// which is a bijection of h and of the word: a change within one word always changes the lane. The lanes, the bytes behind the last whole
-// block of 256 and the number of bytes are then hashed by Hash64. The pieces in which bytes arrive do not matter, nor does the instruction
-// set. A core takes 50 to 80 GB/s in its second-level cache, where Hash64 takes 14 (docs/benchmarks.md).
+// which is a bijection of h and of the word: a change within one word always changes the lane. Hash64 then hashes the lanes, the bytes
+// after the last whole block of 256, and the number of bytes. Neither the division of the stream into pieces nor the instruction set
+// affects the value. One core processes 50 to 80 GB/s from its second-level cache, compared with 14 for Hash64 (docs/benchmarks.md).
 #pragma once
 
 #include <array>

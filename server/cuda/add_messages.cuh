@@ -1,10 +1,10 @@
 // Sums of messages of any form.
 //
-// A block owns a part of positions and goes through the clients in their order. A thread owns two quads of positions: numbers for
-// all positions are added there in registers, several clients' numbers being on their way at a time. A list's entries are shared out
-// among the threads, which add them to the sums in shared memory: no two of one client meet, and the block waits between clients; what
-// the next ones bring is loaded before. Where a part's entries begin in each list is searched for from where they would be if all were
-// spread evenly, for a group of clients at a time. Cohorts of nothing but lists of values go another way (list_sums.cuh).
+// Each block owns a part of the positions and processes the clients in order. Each thread owns two quads of positions. Numbers for all
+// positions are added in registers, with the loads of several clients in flight at a time. The entries of a list are divided among the
+// threads, which add them to the sums in shared memory: the entries of one client have distinct positions, and the block waits between
+// clients; the next clients' entries are loaded before. The first entry of a part in each list is searched for from its place under an
+// even spread, for a group of clients at a time. Cohorts that send only lists of values use list_sums.cuh instead.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,12 @@ namespace detail {
 inline constexpr int kAddThreads = 256, kQuads = 2;
 inline constexpr std::size_t kPositions = 4 * kQuads * kAddThreads;  // of a part
 inline constexpr std::size_t kMostTogether = 8;                      // segments of a part
-inline constexpr std::size_t kMostNear = 3;  // levels of groups' sums in shared memory: three blocks on a multiprocessor
-inline constexpr int kBlocksAtOnce = 3;      // on a multiprocessor, as far as registers go
+inline constexpr std::size_t kMostNear = 3;  // levels of group sums in shared memory; three blocks fit on a multiprocessor
+inline constexpr int kBlocksAtOnce = 3;      // on a multiprocessor, as far as registers allow
 static_assert(kPositions == kReduceTile && kSumGroup == 2 * kWarp);
 
-// The clients' messages, and the sums of groups that a block keeps aside: [blocks, num_far, kPositions], where shared memory has no room.
+// The clients' messages, and the group sums that a block keeps in global memory if shared memory has no room: [blocks, num_far,
+// kPositions].
 template <class T>
 struct Cohort {
   const SentMessage<T>* message;     // [num_messages]
@@ -37,13 +38,13 @@ struct Cohort {
   double* far;
 };
 
-// How positions are cut: into tiles, or, where segments are buckets of one size, into parts of `together` buckets. Tensors that are
-// excluded are the last segments of the plan: their tiles read other numbers.
+// The division of positions: into tiles or, if segments are buckets of one size, into parts of `together` buckets. Excluded tensors are
+// the last segments of the plan; their tiles read other numbers.
 struct Cut {
   std::size_t num_segments = 0;    // compressed ones
   std::size_t num_compressed = 0;  // elements of them
-  std::size_t bucket = 0;          // elements of each but the last, or 0: tiles
-  std::size_t together = 1;        // buckets of a part
+  std::size_t bucket = 0;          // elements of each bucket except the last; 0: tiles
+  std::size_t together = 1;        // buckets per part
   std::size_t num_compressed_parts = 0, num_parts = 0;
 };
 
@@ -53,9 +54,9 @@ struct PartPositions {
   bool is_excluded;
   std::size_t first;   // entry of the first position, in messages that send all
   std::size_t length;  // of all segments
-  std::size_t bucket;  // elements of each segment, or 0: all are of one
+  std::size_t bucket;  // elements of each segment; 0: all positions are in one segment
 
-  // Of the segment in which the i-th position lies, from the first one on.
+  // Returns the segment of the i-th position, counted from the first segment.
   [[nodiscard]] __device__ unsigned nth_segment(std::size_t i) const {
     return bucket == 0 ? 0 : static_cast<unsigned>(i) / static_cast<unsigned>(bucket);
   }
@@ -68,19 +69,19 @@ struct PartPositions {
     const std::size_t most = cut.together * cut.bucket;
     return {segment, plan.segment[0].begin + first, left < most ? left : most, false, first, plan.total, cut.bucket};
   }
-  // A bucket is a tile of its own, so that tiles of excluded tensors come behind as many as there are segments.
+  // A bucket is a tile of its own, so the tiles of excluded tensors follow after as many tiles as there are segments.
   const std::size_t behind = part - cut.num_compressed_parts;
   const Tile tile = tile_at(plan, cut.bucket != 0 ? cut.num_segments + behind : part);
   return {tile.segment, tile.begin, tile.count, is_excluded, tile.offset - (is_excluded ? cut.num_compressed : 0), plan.total, 0};
 }
 
-// What one client of a group brings to a part.
+// The contribution of one client of a group to a part.
 template <class T>
 struct Incoming {
-  Form form;      // nothing: no entries of a list either
-  bool in_quads;  // whether the numbers are aligned for that
+  Form form;      // nothing: also for a list without entries in the part
+  bool in_quads;  // whether the numbers are aligned for quads
   double weight;
-  const void* numbers;      // of the first position; a list's are where the message says
+  const void* numbers;      // of the first position; for a list, the message has the address
   const T* scale;           // of the first segment
   std::size_t first, last;  // entries of a list
 };
@@ -88,14 +89,14 @@ template <class T>
 struct Group {
   Incoming<T> incoming[kSumGroup];
   T number[kSumGroup][kMostTogether][2];     // of each segment: linear: of level 1; binary: of both levels
-  unsigned present[kSumGroup], num_present;  // those that bring something, in order
+  unsigned present[kSumGroup], num_present;  // clients that contribute, in order
 };
 
-// The first of `count` ascending positions that is not below `bound`, looked for from `guess` on in steps that double: a guess that is near
-// reads little of the list.
+// Returns the first of `count` ascending positions that is not below `bound`. The search starts at `guess` with doubling steps: a near
+// guess reads little of the list.
 [[nodiscard]] __device__ inline std::size_t first_near(const std::uint32_t* index, std::size_t count, std::size_t bound,
                                                        std::size_t guess) {
-  std::size_t low = 0, high = count, step = 8;  // numbers of a sector of memory
+  std::size_t low = 0, high = count, step = 8;  // numbers per memory sector
   if (guess < count && index[guess] < bound) {
     low = guess + 1;
     for (std::size_t at = guess + step; at < count; at += step) {
@@ -121,7 +122,7 @@ struct Group {
   return low + first_from(index + low, high - low, bound);
 }
 
-// Of messages that send all.
+// Returns the bytes per number of messages that send all positions.
 template <class T>
 [[nodiscard]] __device__ std::size_t bytes_of_number(Form form, const MessageDetails<T>& details) {
   switch (form) {
@@ -169,7 +170,7 @@ template <class T>
   return in;
 }
 
-// What the numbers of a client's levels in the n-th segment of a part follow from: of linear ones that of level 1, else both.
+// Computes the numbers of a client's levels in the n-th segment of a part: of level 1 for linear levels, of both levels otherwise.
 template <class T>
 __device__ void open_numbers(const SentMessage<T>& message, const Incoming<T>& in, std::size_t n, T (&number)[2]) {
   if (is_linear(in.form)) {
@@ -183,7 +184,7 @@ __device__ void open_numbers(const SentMessage<T>& message, const Incoming<T>& i
   }
 }
 
-// Ends with all threads waiting for each other.
+// Prepares a group. All threads synchronise at the end.
 template <class T>
 __device__ void open_group(const Cohort<T>& cohort, std::size_t first, const PartPositions& positions, Group<T>& group) {
   const SentMessage<T>* message = cohort.message + first;
@@ -212,10 +213,10 @@ __device__ void open_group(const Cohort<T>& cohort, std::size_t first, const Par
   __syncthreads();
 }
 
-// The sums of the positions that a thread owns.
+// The sums of a thread's positions.
 struct OwnTotals {
   Quad<double> x[kQuads];
-  unsigned segment[kQuads];  // of the part; a bucket's length is a multiple of four
+  unsigned segment[kQuads];  // in the part; a bucket's length is a multiple of four
 
   [[nodiscard]] __device__ static unsigned first(int quad) { return 4 * (threadIdx.x + static_cast<unsigned>(quad * kAddThreads)); }
   __device__ OwnTotals(const double* total, const PartPositions& positions) {
@@ -231,7 +232,7 @@ struct OwnTotals {
   }
 };
 
-// A quad on its way; small numbers stay in the words in which they come.
+// A quad in flight; small numbers stay packed in words.
 template <class U>
 struct alignas(4 * sizeof(U)) SmallQuad {
   std::uint32_t word[sizeof(U)];
@@ -247,7 +248,7 @@ struct LargeQuad : Quad<U> {
 template <class U>
 using LoadedQuad = std::conditional_t<sizeof(U) < 4, SmallQuad<U>, LargeQuad<U>>;
 
-// weight c of a number, or of a level by the expressions of level_value. U = T: vectors; bytes: binary; others: linear
+// Returns weight c of a number, or of a level by the expressions of level_value. U = T: vectors; bytes: binary; others: linear
 template <class U, class T>
 [[nodiscard]] __device__ double term(double weight, const T (&number)[2], U x) {
   if constexpr (std::is_same_v<U, T>)
@@ -258,14 +259,14 @@ template <class U, class T>
     return weight * static_cast<double>(static_cast<T>(x) * number[0]);
 }
 
-// Numbers of the i-th client present, for all positions of the part.
+// Returns the numbers of the i-th present client for all positions of the part.
 template <class U, class T>
 [[nodiscard]] __device__ const U* numbers_of(const Group<T>& group, unsigned i) {
   return static_cast<const U*>(group.incoming[group.present[i]].numbers);
 }
 
-// Adds what N of the clients present bring, from the first-th on, if all their numbers are aligned for quads. Of `count` positions whole
-// quads are there.
+// Adds the numbers of N present clients, from index `first` on, if all of them are aligned for quads. All `count` positions form whole
+// quads.
 template <int N, class U, class T>
 [[nodiscard]] __device__ bool add_quads(const Group<T>& group, unsigned first, unsigned count, OwnTotals& own) {
   bool in_quads = true;
@@ -289,10 +290,10 @@ template <int N, class U, class T>
   return true;
 }
 
-// total += what the clients from .. to-1 of those present bring; every thread its own positions.
+// Adds the present clients from .. to-1 to `total`. Each thread owns distinct positions.
 template <class U, class T>
 __device__ void add_all(const Group<T>& group, unsigned from, unsigned to, const PartPositions& positions, double* total) {
-  // Clients whose numbers are on their way at a time, as many as registers have room for.
+  // Number of clients in flight, as many as fit in registers.
   constexpr int kBytesAhead = sizeof(U) == 1 ? 32 : 64, kAhead = kBytesAhead / (4 * kQuads * static_cast<int>(sizeof(U)));
   const auto count = static_cast<unsigned>(positions.count);
   OwnTotals own(total, positions);
@@ -314,7 +315,7 @@ __device__ void add_all(const Group<T>& group, unsigned from, unsigned to, const
   own.store(total);
 }
 
-// The same for levels of any map, position by position.
+// Does the same for levels of any map, position by position.
 template <class T>
 __device__ void add_levels(const MessageDetails<T>* details, const Group<T>& group, unsigned from, unsigned to,
                            const PartPositions& positions, double* total) {
@@ -332,7 +333,7 @@ __device__ void add_levels(const MessageDetails<T>* details, const Group<T>& gro
   }
 }
 
-// The same for lists of values, of which several clients' are on their way. The threads wait for each other before every client.
+// Does the same for lists of values, with several clients in flight. The threads synchronise before every client.
 template <class T>
 __device__ void add_lists(const SentMessage<T>* message, const Group<T>& group, unsigned from, unsigned to, std::size_t begin,
                           double* total) {
@@ -381,7 +382,7 @@ __device__ void add_level_lists(const MessageDetails<T>* details, const Group<T>
   }
 }
 
-// total = sum of weight c over a group of clients, one after another.
+// Computes total = sum of weight c over a group of clients, one after another.
 template <class T>
 __device__ void add_group(const Cohort<T>& cohort, std::size_t first, const PartPositions& positions, double* total) {
   __shared__ Group<T> group;
@@ -393,7 +394,7 @@ __device__ void add_group(const Cohort<T>& cohort, std::size_t first, const Part
   for (unsigned from = 0, to = 0; from < num_present; from = to) {
     const Form form = group.incoming[group.present[from]].form;
     while (to < num_present && group.incoming[group.present[to]].form == form) ++to;
-    if (from > 0) __syncthreads();  // sums may have been another thread's
+    if (from > 0) __syncthreads();  // another thread may have written these sums
     switch (form) {
       case Form::nothing: break;
       case Form::vector: add_all<T>(group, from, to, positions, total); break;
@@ -410,13 +411,13 @@ __device__ void add_group(const Cohort<T>& cohort, std::size_t first, const Part
   __syncthreads();
 }
 
-// What a block keeps of its sums: found anew where it is needed, so that it takes no registers meanwhile.
+// Returns the storage of a block's group sums. It is recomputed where needed, so that it takes no registers in between.
 template <class T>
 [[nodiscard]] __device__ GroupSums sums_of(const Cohort<T>& cohort, double* total) {
   return {total + kPositions, cohort.num_near, cohort.far + blockIdx.x * cohort.num_far * kPositions, kPositions};
 }
 
-// The parts from first_part on. sum: [L]
+// Sums the parts from first_part on. sum: [L]
 template <class T>
 __global__ void __launch_bounds__(kAddThreads, kBlocksAtOnce)
     add_messages(ScopePlan plan, Cut cut, std::size_t first_part, Cohort<T> cohort, double* sum) {
@@ -434,7 +435,7 @@ __global__ void __launch_bounds__(kAddThreads, kBlocksAtOnce)
     const GroupSums sums = sums_of(cohort, total);
     for (std::size_t i = threadIdx.x; i < positions.count; i += kAddThreads)
       sum[positions.begin + i] = sums.with_last(i, (cohort.num_messages - 1) / kSumGroup, total[i]);
-    __syncthreads();  // before the next positions come into the same memory
+    __syncthreads();  // before shared memory is reused for the next positions
   }
 }
 

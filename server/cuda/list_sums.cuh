@@ -1,9 +1,9 @@
-// Sums of lists of values, of clients of whom each sends one.
+// Sums of lists of values. Each client sends one list.
 //
 //   sum_j = sum_i weight_i c_ij   for all positions j, 0 where no list has an entry
 //
-// A block owns a part of the positions, as large as its shared memory allows: a client's entries of a part begin and end within sectors of
-// memory, which several parts read. A kernel before finds where the entries of each part begin.
+// Each block owns a part of the positions, as large as its shared memory allows: the ends of a client's entries in a part lie within
+// memory sectors that several parts read. A preceding kernel finds the first entry of each part.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@
 
 namespace fl::cuda {
 
-// message: [num_messages] on the device, of Form::list or nothing; most_sent: of any. sum: [length] on the device, all of it is written.
+// Sums the lists. message: [num_messages] on the device, of Form::list or nothing; most_sent: maximum number of entries. sum: [length] on
+// the device, written completely.
 template <class T>
 void sum_lists(const Exec& exec, const SentMessage<T>* message, std::size_t num_messages, std::size_t most_sent, std::size_t length,
                double* sum);
 
-// Positions of every part but the last.
+// Returns the number of positions of every part except the last.
 template <class T>
 [[nodiscard]] std::size_t list_part_length(std::size_t num_messages, std::size_t most_sent, std::size_t length);
 
