@@ -55,8 +55,8 @@ class FL_API LocalUpdate {
   [[nodiscard]] virtual LocalTraits traits() const { return {}; }
   // Returns the descent that a GPU may compute instead of run(), or no value for methods of another form.
   [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
-  // What the host does with rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host"; "" =
-  // nothing: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute do nothing.
+  // Returns the host's accesses to rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host". "" =
+  // none: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute return "".
   [[nodiscard]] virtual std::string host_walks() const;
   // Prepares the client state once before the first round. x_star is null unless LocalTraits::needs_optimum.
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;

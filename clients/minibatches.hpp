@@ -11,8 +11,9 @@
 
 namespace fl {
 
-// Throws ConfigError where a client's minibatch will have fewer rows than the model needs (MinibatchNeeds::least_rows), the last of an
-// epoch among them, or all of its rows are fewer while their gradient is measured. Names the client and the key.
+// Throws ConfigError if a client's minibatch has fewer rows than the model needs (MinibatchNeeds::least_rows), including the last minibatch
+// of an epoch, or if all of its rows are fewer while their gradient is measured. Also throws if epochs take more than kMostLocalSteps steps
+// or replay a file with one row per round. The error names the client and the key.
 template <class T>
 FL_API void check_minibatches(const LocalUpdate<T>& local_update, const GradientOracle<T>& oracle, bool measures_gradients);
 

@@ -60,7 +60,7 @@ class Branch {
     return own;
   }
   Network<T> network_;
-  std::uint32_t salt_ = 0;  // of the client's part of the counter
+  std::uint32_t salt_ = 0;  // for the client's part of the counter
 };
 
 // Returns the tensors of two branches, one after the other.
