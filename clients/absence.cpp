@@ -13,7 +13,7 @@ std::uint32_t missed_by(std::uint32_t client, std::uint32_t round, const ClientS
   return missed_rounds(round, clients.acknowledged(client));
 }
 
-// Calls change(e) for a member's memory e [P]: where it lies, or with a copy that goes back if a GPU's own memory holds it.
+// Calls change(e) for a member's memory e [P], in place or, if a GPU's own memory holds it, on a copy that is then written back.
 template <class T, class Change>
 void change_memory(ClientState<T>& clients, const std::string& slot, std::uint32_t client, const Change& change) {
   if (clients.memory() != Device::cuda) return change(clients.of_client(slot, client));

@@ -1,4 +1,4 @@
-// The clients' half of absence (fl_core/round/absence_rule.hpp): their error memory when they come back.
+// The clients' side of absence (fl_core/round/absence_rule.hpp): their error memory when they return after missed rounds.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ class Absence {
  public:
   explicit Absence(AbsenceRule rule) : rule_(std::move(rule)) {}
 
-  // Settles the memory of a round's cohort when it opens. `replacement` [P] is what those who come back are sent, where the rule replaces.
+  // Settles the error memory of a round's cohort when the round opens. `replacement` [P] is sent to returning clients if the rule replaces.
   void settle(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const T> replacement, ClientState<T>& clients) const;
 
   [[nodiscard]] const AbsenceRule& rule() const { return rule_; }
   // Returns the share of its memory that a client keeps when it begins `round`.
   [[nodiscard]] double kept_share(std::uint32_t round, std::uint32_t client, const ClientState<T>& clients) const;
-  // Adds the memory that a client would begin `round` with to sum [P], weighted. `replacement` [P] as the server has it.
+  // Adds to sum [P], weighted, the memory with which a client would begin `round`. `replacement` [P] is the server's.
   void add_memory(std::uint32_t round, std::uint32_t client, double weight, std::span<const double> replacement, ClientState<T>& clients,
                   std::span<double> sum) const;
-  // Adds what would replace the memory of all clients that come back in `round` to sum [P], weighted.
+  // Adds to sum [P], weighted, the replacement memory of all clients that return in `round`.
   void add_replacements(std::uint32_t round, std::span<const double> weights, std::span<const double> replacement,
                         const ClientState<T>& clients, std::span<double> sum) const;
 

@@ -1,4 +1,4 @@
-// What a block runner holds of memory, and what rounds may take of a GPU.
+// The memory that a block runner holds, and the GPU memory that rounds may take.
 #include <algorithm>
 #include <bit>
 
@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::uint64_t kLeastOnDevice = 16 << 20;  // bytes: the first chunks of pools and workspaces
 
-// Sums of M messages and of error memories in double, with those of groups of clients that are joined (server/cuda/aggregation.cu).
+// Returns the bytes of the sums of M messages and of error memories in double, including the sums of client groups that are joined
+// (server/cuda/aggregation.cu).
 std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
   constexpr std::uint64_t kGroup = 64, kMostJoined = std::uint64_t{1} << 22;  // clients; entries
   const auto levels = static_cast<std::uint64_t>(std::bit_width((M + kGroup - 1) / kGroup));
@@ -34,8 +35,8 @@ std::uint64_t bytes_of_sums(std::uint64_t M, std::uint64_t P) {
 
 }  // namespace
 
-// Operators are taken to work in as much as a block's vectors; they and training take turns in one workspace, which keeps an eighth more
-// than was needed.
+// Assumes that operators need as much temporary memory as a block's vectors. Operators and training take turns in one workspace, which
+// keeps an eighth more than it needed.
 template <class T>
 std::uint64_t BlockRunner<T>::most_bytes_on_device(std::size_t P) const {
   const std::uint64_t M = reports_.refused.size();
@@ -57,7 +58,7 @@ std::uint64_t BlockRunner<T>::most_pinned_bytes() const {
   return reports_.refused.size() * counts;
 }
 
-// The members of this file; the others are instantiated in theirs.
+// Instantiates the members of this file; other files instantiate theirs.
 template std::size_t BlockRunner<float>::size_bytes() const;
 template std::size_t BlockRunner<double>::size_bytes() const;
 template std::uint64_t BlockRunner<float>::most_bytes_on_device(std::size_t) const;

@@ -15,7 +15,7 @@
 namespace fl {
 
 namespace {
-// Vectors of one block should stay in the inner half of a 2 MiB cache beside the data.
+// Vectors of one block should stay in the inner half of a 2 MiB cache next to the data.
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kMaxBlock = 64;
 }  // namespace
@@ -73,7 +73,7 @@ void BlockRunner<T>::resize_blocks(const ClientRound<T>& round) {
   blocks_.count = (M + blocks_.size - 1) / blocks_.size;
 }
 
-// Calls work(number of the block, exec) for every block: side by side on the CPU's threads, or one after another on a GPU.
+// Calls work(number of the block, exec) for every block: in parallel on the CPU's threads, or one after another on a GPU.
 template <class T>
 template <class Work>
 void BlockRunner<T>::for_each_block(const Work& work) {
@@ -83,7 +83,7 @@ void BlockRunner<T>::for_each_block(const Work& work) {
     for (std::uint32_t index = 0; index < blocks_.count; ++index) work(index, on_device_.exec);
 }
 
-// Calls work(exec of a thread, clients of the block) for all of the block, which the CPU's threads share if it is on a GPU.
+// Calls work(exec of a thread, clients) for the whole block. If the block is on a GPU, the CPU's threads share it.
 template <class T>
 template <class Work>
 void BlockRunner<T>::on_host(const Exec& exec, const ClientBlock<T>& block, const Work& work) {
@@ -185,7 +185,7 @@ ClientBlock<T> BlockRunner<T>::open_block(const Exec& exec, const ClientRound<T>
   return block;
 }
 
-// Fills the block's vectors, on the GPU where that can be.
+// Fills the block's vectors, on the GPU if possible.
 template <class T>
 void BlockRunner<T>::train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; reports_.num_statistics > 0 && k < block.K; ++k) {
@@ -228,7 +228,8 @@ void BlockRunner<T>::train_on_cpu(const Exec& exec, const ClientRound<T>& round,
   refuse_non_finite(block);
 }
 
-// A client whose vectors or statistics hold NaN or an infinity sends nothing; they become zeros, so that no operator meets them.
+// Refuses clients whose vectors or statistics hold NaN or an infinity. They send nothing, and their vectors and statistics become zeros, so
+// that no operator reads such numbers.
 template <class T>
 void BlockRunner<T>::refuse_non_finite(const ClientBlock<T>& block) {
   for (std::uint32_t k = 0; k < block.K; ++k) {
@@ -249,7 +250,7 @@ void BlockRunner<T>::send_block(const Exec& exec, const ClientRound<T>& round, c
   on_host(exec, block, [&](const Exec& host, const ClientBlock<T>& part) { writer_.write(host, round, part, reports_.refused); });
 }
 
-// Operators write the state of weights alone.
+// Clears the entries of statistics, because operators write the state of weights alone.
 template <class T>
 void BlockRunner<T>::clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows) {
   const Exec& where = is_plain() ? exec : host_exec(exec);
@@ -279,7 +280,7 @@ void BlockRunner<T>::send_channel(const Exec& exec, const ClientRound<T>& round,
   if (measured) measuring_.of_silence(block, c);
 }
 
-// What the operator remembers of the block's clients. One that does not run, as everything is sent, remembers what it remembered.
+// Opens the operator's state of the block's clients. An operator that does not run, because everything is sent, keeps its state unchanged.
 template <class T>
 void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const std::string& slot,
                                  bool runs, Senders<T>& senders) {
@@ -292,7 +293,7 @@ void BlockRunner<T>::open_memory(const Exec& exec, const ClientRound<T>& round, 
   copy_rows(where, reachable(where, senders.remembered, frame), reachable(where, senders.remember, frame));
 }
 
-// The operator runs with the block, or on the CPU's threads.
+// Runs the operator where the block lies, or on the CPU's threads.
 template <class T>
 void BlockRunner<T>::compress(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, int phase, std::size_t c,
                               const Send<T>& send) {
@@ -351,7 +352,7 @@ void BlockRunner<T>::acknowledge(const RoundView<T>& view, std::span<const std::
   });
 }
 
-// state += factor c for the messages that arrived, where they lie.
+// Computes state += factor c for the delivered messages, where they lie.
 template <class T>
 void BlockRunner<T>::move_state(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, const StateMove& move,
                                 std::span<const std::uint8_t> delivered) {

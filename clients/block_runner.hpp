@@ -1,14 +1,14 @@
 // Simulated clients, computed in blocks of K: one small block at a time per thread on a CPU.
 //
-// On a GPU (BlockRunnerOptions::device) a block is as much of the cohort as memory takes, and blocks come one after another. Vectors, state
-// and messages lie in managed memory: operators run on the GPU, and whatever has no GPU form (training, feedbacks that move state
-// themselves, operators without a CUDA half, lengths of messages from what the GPU has counted) on the CPU's threads, which share the block
-// out. Where no part of a run makes the host walk vectors (FeedbackPlan::host_walks and its kin), all of that may lie in the GPU's own
-// memory instead (BlockRunnerOptions::memory). Vectors that are computed on the host, and messages that the GPU has not counted whole, are
-// then copied, and everything else stays where it is.
+// On a GPU (BlockRunnerOptions::device) a block holds as much of the cohort as fits into memory, and blocks run one after another. Vectors,
+// state and messages lie in managed memory. Operators run on the GPU. Work without a GPU form runs on the CPU's threads, which share the
+// block: training, feedbacks that move state themselves, operators without a CUDA half, and message lengths computed from the GPU's counts.
+// If no part of a run makes the host walk vectors (FeedbackPlan::host_walks and its kin), vectors, state and messages may lie in the GPU's
+// own memory instead (BlockRunnerOptions::memory). Vectors that the host computes, and messages that the GPU has not counted completely,
+// are then copied; everything else stays in place.
 //
-// With one phase, a block's vectors are computed, compressed and forgotten while they are in the cache; only new state that lies in a
-// shadow slot, and messages, stay until the round ends. K changes nothing but speed.
+// With one phase, a block's vectors are computed, compressed and discarded while they are in the cache. Only messages and new state in a
+// shadow slot stay until the round ends. K affects speed alone.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct BlockRunnerOptions {
   std::uint32_t block = 0;   // clients per block; 0 = as many as keep the block's vectors in cache
   bool materialise = false;  // messages are encoded, and their receiver decodes the bytes
   PublishedMetrics published_metrics = PublishedMetrics::none;
-  Device device = Device::cpu;                     // where clients train and operators run that can
-  Device memory = Device::managed;                 // with a GPU: of vectors, state and messages; cuda: the host follows no pointer to them
-  bool trains_on_cpu = false;                      // all clients, whatever the device: the CPU's bytes
-  MatrixProducts products = MatrixProducts::full;  // others need clients that train on a GPU
+  Device device = Device::cpu;                     // where clients train and operators run, if they can
+  Device memory = Device::managed;                 // of vectors, state and messages with a GPU; cuda: the host follows no pointer to them
+  bool trains_on_cpu = false;                      // all clients train on the CPU whatever the device, with the CPU's bytes
+  MatrixProducts products = MatrixProducts::full;  // values other than full need clients that train on a GPU
   bool local_statistics = false;                   // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
-  RoundTimes* times = nullptr;                     // filled where it is not null
+  RoundTimes* times = nullptr;                     // filled unless null
 };
 
-// The parts of a run that simulated clients are made of; all outlive it.
+// The parts of a run that make up simulated clients. All of them outlive the runner.
 template <class T>
 struct BlockRunnerParts {
   const LocalUpdate<T>& local_update;
@@ -51,14 +51,14 @@ struct BlockRunnerParts {
   const Exchange<T>& exchange;
   const GradientOracle<T>& oracle;
   ThreadPool& pool;
-  ClientState<T>& state;         // of the clients that it computes
-  const SharedState<T>& shared;  // the replica of its process
+  ClientState<T>& state;         // of the clients that the runner computes
+  const SharedState<T>& shared;  // the replica of the runner's process
 };
 
 template <class T>
 class BlockRunner final {
  public:
-  // Sees every encoded message when materialise is set.
+  // Receives every encoded message when materialise is set.
   using Tap = typename MessageWriter<T>::Tap;
 
   BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_cohort, BlockRunnerOptions options);
@@ -68,28 +68,29 @@ class BlockRunner final {
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const;
   void acknowledge(const RoundView<T>& view, std::span<const std::uint8_t> delivered);
   [[nodiscard]] std::span<const ClientMeasures> measures() const { return measuring_.values(); }
-  // Errors of the measured channel's operator in this round, [M]; valid when RoundOrder::measure was set.
+  // Returns the errors of the measured channel's operator in this round, [M]. Valid if RoundOrder::measure was set.
   [[nodiscard]] std::span<const OperatorError> operator_errors() const { return measuring_.operator_errors(); }
 
   void set_tap(Tap tap) { writer_.set_tap(std::move(tap)); }
-  // Whether the rounds from now on keep what each client wants to send, [M,P] of its first vector before feedback and compression,
-  // undivided by its work; the memory goes when they no longer do.
+  // Sets whether later rounds keep each client's first vector [M,P] before feedback and compression, not divided by the client's work.
+  // keep_updates(false) frees that memory.
   void keep_updates(bool keep);
   [[nodiscard]] BatchView<const T> updates(std::size_t cohort, std::size_t P) const {
     return {kept_.rows.data(), nullptr, static_cast<std::uint32_t>(cohort), P, P};
   }
-  // Bytes held for vectors, messages and scratch.
+  // Returns the bytes held for vectors, messages and scratch.
   [[nodiscard]] std::size_t size_bytes() const;
-  // What rounds may come to take of a GPU with vectors of P entries, data and client state not included: vectors, messages that send
-  // everything, training, scratch of operators. A prediction where there is none. And what they pin of the host's memory.
+  // Returns an upper bound on the GPU bytes used per round with vectors of P entries, excluding data and client state: vectors, messages
+  // that send everything, training, and scratch of operators. Without a GPU the bound is a prediction. most_pinned_bytes() returns the
+  // bound on pinned host memory.
   [[nodiscard]] std::uint64_t most_bytes_on_device(std::size_t P) const;
   [[nodiscard]] std::uint64_t most_pinned_bytes() const;
 
  private:
-  // What one thread reuses from block to block.
+  // Memory that one thread reuses from block to block.
   struct Scratch {
-    std::vector<Buffer<T>> vectors;  // per local vector without an in-place slot: [K,P]
-    RoundTimes times;                // of this thread in this phase, where they are asked for
+    std::vector<Buffer<T>> vectors;  // [K,P] of each local vector without an in-place slot
+    RoundTimes times;                // of this thread in this phase, if times are measured
   };
   struct ChannelMessages {
     std::vector<Payload<T>> payloads;   // [M]
@@ -107,7 +108,7 @@ class BlockRunner final {
   void train(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   // Runs the local updates of the block on the CPU.
   void train_on_cpu(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
-  // The same into rows of the host, which are then copied to the block's.
+  // Runs the local updates into rows on the host and copies these to the block's rows.
   void train_and_upload(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   [[nodiscard]] bool is_plain() const { return options_.device != Device::cpu && options_.memory == Device::cuda; }
   void refuse_non_finite(const ClientBlock<T>& block);
@@ -124,13 +125,13 @@ class BlockRunner final {
   void keep_updates_of(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block);
   void clear_statistics_of(const Exec& exec, const ClientRound<T>& round, const BatchView<T>& rows);
 
-  // A local vector: the client slot that it is written to, or its memory.
+  // A local vector: the client slot that receives it, or memory of its own.
   struct LocalVector {
     std::string in_place_slot{};  // or ""
     Buffer<T> of_cohort;          // [M,P] of a vector that must outlive its block (several phases)
     Buffer<T> trained{};          // [K,P] of a block that was trained on the host
   };
-  // What training says of each member of the cohort beside its vectors.
+  // The results of training for each member of the cohort besides its vectors.
   struct Reports {
     std::vector<double> work;           // [M]
     std::vector<std::uint8_t> refused;  // [M]
@@ -141,10 +142,10 @@ class BlockRunner final {
     bool are_wanted = false;
     Buffer<T> rows;  // [M,P]
   };
-  // How a cohort is cut into blocks.
+  // The division of a cohort into blocks.
   struct Blocks {
     std::uint32_t size = 1, count = 0;
-    std::size_t stride = 0;  // between the vectors of a block that have no home
+    std::size_t stride = 0;  // between the vectors of a block that have no slot
   };
   struct OnDevice {
     explicit OnDevice(Device device) : stream(device), workspace(device), exec{.device = device} {

@@ -28,8 +28,9 @@ void ClientHost<T>::open_round(const RoundView<T>& round, const RoundOpening<T>&
   clear_statistics(run_.statistics, received_.data());
 }
 
-// Where statistics stay with the clients, nobody sends any, and those of the server's model (their mean, for measures) are not seen here.
-// A gradient's entry is then 0 - b with the statistic b of the minibatch, exactly, so that a client's own depend on what it has and gets.
+// If statistics stay with the clients, no client sends any, and clients do not see those of the server's model (their mean, for measures).
+// A gradient's entry is then exactly 0 - b with the statistic b of the minibatch, so that a client's own statistics depend only on its own
+// values and the messages that it receives.
 template <class T>
 std::span<const ClientMessage<T>> ClientHost<T>::exchange(const RoundView<T>& round, int phase) {
   return runner_.exchange(run_.local_statistics ? RoundView<T>{round.run, round.order, received_} : round, phase);
@@ -45,7 +46,7 @@ std::span<const T> ClientHost<T>::statistics(std::uint32_t position) const {
   return run_.local_statistics ? std::span<const T>() : runner_.statistics(position);
 }
 
-// Statistics that stay with the clients move with their work, whether or not their messages say something.
+// Moves statistics that stay with the clients according to the clients' work, whether or not their messages have content.
 template <class T>
 void ClientHost<T>::close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) {
   for (std::uint32_t i = 0; run_.local_statistics && i < cohort_.size(); ++i)
@@ -84,7 +85,7 @@ void ClientHost<T>::Probe::put_own_statistics(std::uint32_t client, T* x) {
   if (!host_.run_.local_statistics) return;
   std::vector<T> own(host_.shared_.slot(kInitialStatistics).size());
   const std::span<const T> stored = host_.state_.peek(kOwnStatistics, client);
-  const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty where all are 0
+  const std::vector<T> zeros(stored.empty() ? own.size() : 0);  // peek() is empty if all are 0
   read_own_statistics(host_.state_, host_.shared_, client, stored.empty() ? zeros.data() : stored.data(), own.data());
   scatter_statistics(host_.run_.statistics, own.data(), x);
 }

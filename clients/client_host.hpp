@@ -1,8 +1,8 @@
-// The clients of this process: what they remember, and the block runner that computes them.
+// The clients of this process: their state, and the block runner that computes them.
 //
-// Everything that moves client state between two rounds is here: rows come into memory when a round opens, those who were absent settle
-// their error memory, and acknowledged messages move state when the round closes. The server sees none of it but through CohortRunner;
-// measures ask through ClientProbe.
+// This class makes every move of client state between two rounds. It brings rows into memory when a round opens, settles the error memory
+// of clients that were absent, and moves state when the round closes and messages are acknowledged. The server sees the clients only
+// through CohortRunner, measures only through ClientProbe.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace fl {
 template <class T>
 class ClientHost final : public CohortRunner<T> {
  public:
-  // All outlive it; `state` and `shared` are those of the runner.
+  // All arguments outlive the host; `state` and `shared` are the runner's.
   ClientHost(const RunSettings& run, AbsenceRule absence, bool runs_memory_sum, ClientState<T>& state, const SharedState<T>& shared,
              BlockRunner<T>& runner, ThreadPool& pool);
 
@@ -33,11 +33,11 @@ class ClientHost final : public CohortRunner<T> {
   }
   [[nodiscard]] std::span<const T> statistics(std::uint32_t position) const override;
   void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override;
-  // Valid until another one is asked for.
+  // Returns a view that is valid until the next call.
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override;
   void persist(Archive& archive) override;
 
-  // What measures ask of these clients.
+  // Returns the interface through which measures query these clients.
   [[nodiscard]] ClientProbe<T>& probe() { return probe_; }
   [[nodiscard]] std::size_t size_bytes() const { return memory_sum_.size_bytes(); }
 
@@ -65,8 +65,8 @@ class ClientHost final : public CohortRunner<T> {
   BlockRunner<T>& runner_;
   Absence<T> absence_;
   MemorySum<T> memory_sum_;
-  std::vector<std::uint32_t> cohort_;  // of the round that is open, or was last
-  std::vector<T> received_;            // [P] w without statistics, where they stay with the clients
+  std::vector<std::uint32_t> cohort_;  // of the round that is open, or was open last
+  std::vector<T> received_;            // [P] w without statistics, if these stay with the clients
   Probe probe_{*this};
 };
 

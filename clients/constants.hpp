@@ -1,4 +1,4 @@
-// Constants of a problem that theory and step-size rules speak of: smoothness, strong convexity and heterogeneity.
+// Constants of a problem in theorems and step-size rules: smoothness, strong convexity and heterogeneity.
 //
 //   L     smoothness of f = sum_i w_i f_i, L_i of f_i, both without the regulariser
 //   mu    strong convexity of f with the regulariser; 0 when none is known
@@ -24,7 +24,8 @@ template <class T>
   return constants;
 }
 
-// Of gradients that `gradient_of(i, out [P])` writes; the mean is taken first, so nothing cancels when clients are alike.
+// Returns sum_i w_i |g_i - mean|^2 for gradients that `gradient_of(i, out [P])` writes. The mean is computed first, so nothing cancels when
+// clients are alike.
 template <class GradientOf>
 [[nodiscard]] double weighted_spread(std::size_t P, std::span<const double> weights, const GradientOf& gradient_of) {
   std::vector<double> mean(P, 0.0), own(P);
@@ -42,7 +43,7 @@ template <class GradientOf>
   return spread;
 }
 
-// zeta^2 at x [P]. The regulariser is common to all clients and drops out.
+// Returns zeta^2 at x [P]. The regulariser is common to all clients and drops out.
 template <class T>
 [[nodiscard]] double zeta_sq(const Exec& exec, const Model<T>& model, std::span<const Shard> shards, std::span<const double> weights,
                              const T* x) {

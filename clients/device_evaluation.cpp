@@ -7,7 +7,7 @@ namespace fl {
 
 template <class T>
 std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation(const Model<T>& model, const Dataset<T>& data) {
-  // Kernels do not ask how long a row is; where it is not what the model is bound to, the CPU says so.
+  // Kernels do not check the length of a row. If it differs from that of the model's data, the CPU reports the error.
   const std::optional<NetworkForm> form = model.as_form();
   const Dataset<T>* bound = model.training_data();
   const bool fits = bound != nullptr && data.num_features == bound->num_features && data.labels_per_row() == bound->labels_per_row();

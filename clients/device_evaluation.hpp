@@ -14,14 +14,14 @@ template <class T>
 class DeviceEvaluation {
  public:
   virtual ~DeviceEvaluation() = default;
-  // loss [rows], without regulariser, and correct [rows], 1 where the row is classified right, at x [P]; all in host memory. Waits for the
-  // GPU.
+  // Writes loss [rows], without the regulariser, and correct [rows], 1 for a row that is classified correctly, at x [P]. All arrays are in
+  // host memory. Waits for the GPU.
   virtual void run(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, std::span<double> loss,
                    std::span<std::uint32_t> correct) = 0;
 };
 
-// Null where the model or the data have no GPU form, or this build has no CUDA. `data` has the features of what the model is bound to; it
-// lies on the GPU once, however many ask for it.
+// Returns null if the model or the data have no GPU form, or if this build has no CUDA. `data` has the features of the data that the model
+// is bound to. The GPU holds one copy of the data for all evaluations.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceEvaluation<T>> make_device_evaluation(const Model<T>& model, const Dataset<T>& data);
 

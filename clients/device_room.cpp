@@ -10,7 +10,7 @@ constexpr std::size_t kMostRows = 512;                       // of a client in o
 constexpr std::size_t kWaveBytes = std::size_t{2} << 30;     // of activations and weights
 constexpr std::size_t kPieceBytes = std::size_t{512} << 20;  // of activations
 constexpr std::size_t kMostSparseFeatures = 4096;
-constexpr std::size_t kBytesPerRow = 16;  // its number, loss, and whether it is right
+constexpr std::size_t kBytesPerRow = 16;  // row number, loss, and whether the row is correct
 
 std::size_t widest_of(const NetworkForm& form) {
   std::size_t widest = form.layers.front().inputs;
@@ -18,7 +18,7 @@ std::size_t widest_of(const NetworkForm& form) {
   return widest;
 }
 
-// What layers keep of an example for the way back, their outputs included, and what they work in meanwhile.
+// Entries per example that layers keep for the backward pass, outputs included, and their temporary entries.
 struct NetworkRoom {
   std::size_t kept = 0, room = 0;
 };
@@ -28,7 +28,7 @@ NetworkRoom room_of(const NetworkForm& form) {
   for (const NetworkForm::Layer& layer : form.layers) {
     const LayerMemory& memory = layer.form.memory;
     if (!memory.writes_output) continue;
-    all.kept += layer.outputs + memory.kept;  // also of functions that work in place
+    all.kept += layer.outputs + memory.kept;  // also for functions that work in place
     std::size_t inside = 0;
     for (const NetworkForm& network : layer.form.networks) {
       const NetworkRoom own = room_of(network);
@@ -41,13 +41,13 @@ NetworkRoom room_of(const NetworkForm& form) {
   return all;
 }
 
-// Of a pass over an example.
+// Returns the entries of a pass over an example.
 std::size_t entries_per_example(const NetworkForm& form) {
   const NetworkRoom room = room_of(form);
   return form.layers.front().inputs + room.kept + room.room;
 }
 
-// Of the largest matrix of windows of an example, where a layer lays them out.
+// Returns the entries of an example's largest matrix of windows, if a layer lays windows out.
 std::size_t window_entries(const NetworkForm& form) {
   std::size_t most = 0;
   for (const NetworkForm::Layer& layer : form.layers) {
@@ -57,13 +57,13 @@ std::size_t window_entries(const NetworkForm& form) {
   return most;
 }
 
-// Of a product [m,d] [d,n] in parts.
+// Returns the entries of a product [m,d] [d,n] in parts.
 std::size_t entries_in_parts(std::size_t m, std::size_t n, std::size_t d) {
   const std::size_t parts = (d + kSumPart - 1) / kSumPart;
   return parts < 2 ? 0 : m * n * parts;
 }
 
-// Returns the numbers of the largest product in parts, for a client with `examples` examples: forward, by weights and by input.
+// Returns the entries of the largest product in parts, for a client with `examples` examples: forward, by weights and by input.
 std::size_t partial_entries(const NetworkForm& form, std::size_t examples) {
   std::size_t most = 0;
   for (const NetworkForm::Layer& layer : form.layers) {

@@ -1,4 +1,4 @@
-// Views of managed memory as kernels read them: their row numbers, which the host has, lie on the GPU as long as the frame does.
+// Views of managed memory for kernels. Their row numbers, which the host has, are copied to the GPU for the lifetime of the frame.
 #pragma once
 
 #include <cstdint>

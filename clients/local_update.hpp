@@ -1,6 +1,6 @@
-// A local update: which vectors a client wants to send, computed once a round from the model it received.
+// A local update: the vectors that a client wants to send, computed once per round from the model that it received.
 //
-// Vectors point downhill's opposite: a gradient g, or a difference of models w - y_i; the server subtracts what it receives.
+// Vectors point uphill: a gradient g, or a difference of models w - y_i; the server subtracts the vectors that it receives.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace fl {
 
-// The models at which a block's clients compute, [K,P]: the shared one they received, or (in `room`, of K*P entries) their own w -
-// offset_factor m_i.
+// Returns the models at which a block's clients compute, [K,P]: the shared model that they received, or (in `room`, of K*P entries) their
+// own models w - offset_factor m_i.
 template <class T>
 [[nodiscard]] FL_API BatchView<const T> own_models(const ClientRound<T>& round, const ClientBlock<T>& block, T* room);
 
@@ -26,19 +26,19 @@ FL_API void move_statistics(const ClientRound<T>& round, const ClientBlock<T>& b
 
 [[nodiscard]] FL_API const Schedule& constant_schedule();
 
-// How a local update draws its stochastic gradients, and its steps along them. What is named outlives the update's use.
+// The stochastic gradients of a local update and its steps along them. All referenced objects outlive the update's use.
 struct StepSettings {
   const SamplingOptions& sampling;
   const Expression& learning_rate;                 // gamma of its steps
   const Schedule& schedule = constant_schedule();  // of gamma over the rounds
-  const LocalWork* work = nullptr;  // how many steps, with minibatches drawn by step; null: one gradient by `sampling` at a time
+  const LocalWork* work = nullptr;  // number of steps, with minibatches drawn by step; null: one gradient by `sampling` at a time
 };
 
-// What a local update can do.
+// The features that a local update supports.
 struct LocalTraits {
   bool computes_anywhere = false;  // heeds RunSettings::offset_slot (computes at own_models)
   bool can_normalise = false;      // heeds RunSettings::normalises: divides its vectors by its work and says so in ClientBlock::work
-  bool needs_optimum = false;      // prepare() is given x*
+  bool needs_optimum = false;      // prepare() receives x*
 };
 
 template <class T>
@@ -46,22 +46,22 @@ class FL_API LocalUpdate {
  public:
   virtual ~LocalUpdate() = default;
   [[nodiscard]] virtual std::vector<std::string> vectors() const { return {"model"}; }
-  // The units its vectors may be compressed in; the first is the default.
+  // Returns the units in which its vectors may be compressed; the first is the default.
   [[nodiscard]] virtual std::vector<Unit> units() const = 0;
   [[nodiscard]] virtual std::vector<SlotSpec> slots() const { return {}; }
   [[nodiscard]] virtual StepSettings step_settings() const = 0;
-  // The feedbacks that it works with ("scaffold"), none = any.
+  // Returns the feedbacks with which the update works ("scaffold"); none = any.
   [[nodiscard]] virtual std::vector<std::string> needs_feedback() const { return {}; }
   [[nodiscard]] virtual LocalTraits traits() const { return {}; }
-  // What a GPU may compute instead of run(); none for methods that are something else.
+  // Returns the descent that a GPU may compute instead of run(), or no value for methods of another form.
   [[nodiscard]] virtual std::optional<Descent> descent() const { return std::nullopt; }
-  // What the host does with rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host"; "" =
-  // nothing: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute do nothing.
+  // Returns the host's accesses to rows of client state in prepare() and run(), as the rest of a sentence that begins with "the host". "" =
+  // none: run() fills block.vectors and block.work and moves block.statistics. Updates that a GPU may compute return "".
   [[nodiscard]] virtual std::string host_walks() const;
-  // Once before the first round; x_star is null unless LocalTraits::needs_optimum.
+  // Prepares the client state once before the first round. x_star is null unless LocalTraits::needs_optimum.
   virtual void prepare(const Exec& exec, const GradientOracle<T>& oracle, ClientState<T>& state, const T* x_star) const;
-  // Fills block.vectors, and moves block.statistics to what the client's running statistics are after its work (StepwiseUpdate::descend and
-  // move_statistics() do). The entries of statistics in the vectors do not matter: they are set to 0 before anything reads them.
+  // Fills block.vectors, and moves block.statistics to the client's running statistics after its work (StepwiseUpdate::descend and
+  // move_statistics() do both). The entries of statistics in the vectors do not matter: they are set to 0 before any other code reads them.
   virtual void run(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block) const = 0;
 };
 

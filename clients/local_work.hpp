@@ -1,4 +1,4 @@
-// How much a client computes in a round: steps or epochs, the same for all or less for stragglers.
+// The amount of a client's work in a round: steps or epochs, the same for all clients or less for stragglers.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace fl {
 
-// Steps are counted in 16 bits of the random numbers' counter.
+// The random number generator's counter has 16 bits for steps.
 inline constexpr std::uint32_t kMostLocalSteps = 65535;
 
 // A straggler does a number of steps (or epochs) that is drawn uniformly from `least` to the full number. FedProx's systems heterogeneity:
-// a share of stragglers, least = 1, drawn anew in every round; FedNova's: stragglers = 1, epochs = 5, least = 2.
+// a share of stragglers, least = 1, drawn anew in every round. FedNova's: stragglers = 1, epochs = 5, least = 2.
 // Sources: T. Li et al., "Federated optimization in heterogeneous networks", MLSys 2020, section 5.2; J. Wang et al., "Tackling the
 // objective inconsistency problem in heterogeneous federated optimization", NeurIPS 2020, section 6.
 struct LocalWork {
@@ -22,7 +22,7 @@ struct LocalWork {
   std::int64_t least = 1;
   Redraw redraw = Redraw::round;
 
-  // Steps, or epochs when they are counted, of a client in a round.
+  // Returns the steps of a client in a round, or its epochs if work is counted in epochs.
   [[nodiscard]] FL_API std::int64_t amount(std::uint64_t seed, std::uint32_t client, std::uint32_t round) const;
 };
 FL_API void describe(Schema& schema, LocalWork& work);

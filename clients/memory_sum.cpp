@@ -43,10 +43,10 @@ std::vector<double> MemorySum<T>::value(std::uint32_t round, std::span<const dou
     return sum;
   }
   std::vector<double> sum(clients_.P(), 0.0);
-  std::vector<std::uint32_t> members;  // others have no memory
+  std::vector<std::uint32_t> members;  // other clients have no memory
   for (std::uint32_t client = 0; client < weights_.size(); ++client)
     if (clients_.acknowledged(client) > 0) members.push_back(client);
-  if (clients_.reads_ahead() || absence_.rule().replaces()) {  // rows in a file, or something else between them
+  if (clients_.reads_ahead() || absence_.rule().replaces()) {  // rows are in a file, or the rule replaces some
     for (const std::uint32_t client : members) absence_.add_memory(round, client, weights_[client], replacement, clients_, sum);
   } else {
     add(round, members, 1, sum);

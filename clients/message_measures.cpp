@@ -19,7 +19,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 template <class T>
 struct MessageMeasures<T>::Scratch {
   std::vector<double> norm;  // [K]
-  Buffer<T> kept;            // [K,P] inputs that the operator overwrites and nothing tells afterwards
+  Buffer<T> kept;            // [K,P] copy of inputs that compression overwrites in place
   Buffer<T> kept_gradient;   // [K,P] for published metrics
 };
 
@@ -38,7 +38,7 @@ void MessageMeasures<T>::begin_round() {
   std::ranges::fill(operator_errors_, OperatorError{});
 }
 
-// Sums of squares of the rows: [K], until the next call of this thread.
+// Returns the sums of squares of the rows: [K], valid until the next call of this thread.
 template <class T>
 std::span<double> MessageMeasures<T>::norms(const Exec& exec, Affine<T> rows) {
   std::vector<double>& norm = scratch_[static_cast<std::size_t>(exec.thread)]->norm;

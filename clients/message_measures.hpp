@@ -1,6 +1,6 @@
-// What a round measures of messages, client by client: norms of inputs, of errors and of what compression took away.
+// Measurements of a round's messages for each client: norms of inputs, of errors and of the parts that compression removed.
 //
-// Norms are taken where the block is, on the CPU or on a GPU, with the same bits (fl_core/ops/row_norms.hpp).
+// Norms are computed where the block lies, on the CPU or on a GPU, with the same bits (fl_core/ops/row_norms.hpp).
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@
 
 namespace fl {
 
-// Norms as the published logistic-regression code stores them, where they differ from what the formulas say: it takes them after the
-// memory was overwritten in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated one only.
+// Norms as the published logistic-regression code stores them, if they differ from the formulas: that code computes them after it has
+// overwritten the memory in place. ec_gd: error = |e_t+1|^2, compensated = |e_t+1 + gamma g_t|^2; ec_sgd: the compensated norm only.
 enum class PublishedMetrics { none, ec_gd, ec_sgd };
 
-// Returns the channel whose messages are measured: the only one, or the one that is called "model"; null without such a channel.
+// Returns the channel whose messages are measured: the only one, or the one with the name "model"; null without such a channel.
 template <class T>
 [[nodiscard]] const ExchangeChannel<T>* measured_channel(const Exchange<T>& exchange) {
   if (exchange.channels.size() == 1) return exchange.channels.data();
@@ -32,18 +32,18 @@ template <class T>
 template <class T>
 class MessageMeasures {
  public:
-  // `exchange` outlives it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
+  // `exchange` outlives it. Serves threads 0 .. num_threads-1 and cohorts of up to max_cohort.
   MessageMeasures(std::string error_slot, const Exchange<T>& exchange, PublishedMetrics published, int num_threads, std::size_t max_cohort);
   ~MessageMeasures();
 
-  // Forgets the operators' errors of the round before.
+  // Forgets the operators' errors of the previous round.
   void begin_round();
-  // What an operator is about to be given. `host` keeps what it will overwrite.
+  // Measures an operator's inputs before compression. `host` copies inputs that compression overwrites.
   void of_inputs(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, const Send<T>& send);
-  // What it made of channel c's input, before the feedback sees it.
+  // Measures the messages that the operator made of channel c's inputs, before the feedback sees them.
   void of_messages(const Exec& exec, const Exec& host, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t c,
                    const Send<T>& send);
-  // Messages that the feedback silenced took away everything.
+  // Counts messages that the feedback silenced as a loss of the whole input.
   void of_silence(const ClientBlock<T>& block, std::size_t c);
 
   [[nodiscard]] std::span<const ClientMeasures> values() const { return values_; }

@@ -8,11 +8,11 @@
 
 namespace fl {
 
-// What one thread reuses from message to message.
+// Memory that one thread reuses from message to message.
 template <class T>
 struct MessageWriter<T>::Scratch {
-  std::vector<MessageLevels> known;                // by channel: what the receiver knows of this round's messages
-  std::vector<codec::Channel<T>> active_channels;  // channels of the message that is written
+  std::vector<MessageLevels> known;                // by channel: the levels of this round's messages that the receiver knows
+  std::vector<codec::Channel<T>> active_channels;  // channels of the current message
   std::vector<std::uint64_t> channel_bits;
 };
 
@@ -65,7 +65,7 @@ void MessageWriter<T>::tally(const ClientBlock<T>& block) {
   for (std::size_t i = 0; i < counted.size(); ++i) tallies_[place[i]] = counted[i];
 }
 
-// Copies the messages that the host has to read, beside what was counted of them, out of the GPU's own memory.
+// Copies from the GPU's own memory the messages that the host must read in addition to the counts.
 template <class T>
 void MessageWriter<T>::fetch(const Exec& exec, const ClientBlock<T>& block) {
   copies_.clear();
@@ -125,7 +125,7 @@ void MessageWriter<T>::write_one(const ClientRound<T>& round, const ClientBlock<
   if (tap_) tap_(round, phase_, message.client, message.encoded);
 }
 
-// Lists the active channels, and adds up what each of them counts.
+// Lists the active channels, and adds up the counts of each of them.
 template <class T>
 void MessageWriter<T>::count_channels(const ClientBlock<T>& block, std::uint32_t k, Scratch& scratch, BitCount& bits) const {
   scratch.active_channels.clear();
@@ -139,8 +139,8 @@ void MessageWriter<T>::count_channels(const ClientBlock<T>& block, std::uint32_t
   }
 }
 
-// Whether what the block's client k would send in this phase is finite: as it travels, and what its receiver makes of it where that is a
-// code of the entries. A norm, a sum or a narrower format may overflow although the client's vectors are finite.
+// Returns whether the message of the block's client k in this phase is finite: as sent, and as decoded by its receiver if the entries are
+// encoded. A norm, a sum or a narrower format may overflow although the client's vectors are finite.
 template <class T>
 bool MessageWriter<T>::is_finite_message(const ClientBlock<T>& block, std::uint32_t k) const {
   for (std::size_t c = 0; c < is_active_.size(); ++c) {

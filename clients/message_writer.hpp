@@ -1,7 +1,7 @@
-// The clients' end of messages: whether a message is finite, how long it is, and its bytes where they are asked for.
+// The clients' end of messages: whether a message is finite, its length, and its bytes if these are requested.
 //
-// A message is complete when its operators are done. Lengths are computed without encoding (codec::encoded_bits). On a GPU what they depend
-// on is counted where messages lie, and the host reads what has not been counted.
+// A message is complete when its operators have finished. Lengths are computed without encoding (codec::encoded_bits). On a GPU, kernels
+// count the quantities that determine them where the messages lie, and the host reads the parts that have not been counted.
 #pragma once
 
 #include <cstddef>
@@ -23,34 +23,34 @@ namespace fl {
 struct MessageWriterOptions {
   bool encodes = false;          // messages are bytes, and not only their lengths
   bool statistics_stay = false;  // running statistics stay with the clients (fl_core/round/own_statistics.hpp)
-  Device device = Device::cpu;   // where operators run that can
-  bool is_out_of_reach = false;  // messages lie where the host follows no pointer
+  Device device = Device::cpu;   // where operators run, if they can
+  bool is_out_of_reach = false;  // messages lie in memory that the host cannot access
 };
 
 template <class T>
 class MessageWriter {
  public:
-  // Sees every encoded message: (round, phase, client, bytes). Called from any thread, one client at a time.
+  // Receives every encoded message: (round, phase, client, bytes). Called from any thread, for one client at a time.
   using Tap = std::function<void(const ClientRound<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
 
-  // `exchange` outlives it. For threads 0 .. num_threads-1 and cohorts of up to max_cohort.
+  // `exchange` outlives it. Serves threads 0 .. num_threads-1 and cohorts of up to max_cohort.
   MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options);
   ~MessageWriter();
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
-  // Begins a phase, whose blocks are of up to block_size clients.
+  // Begins a phase, whose blocks have up to block_size clients.
   void open_phase(const RoundView<T>& round, int phase, std::uint32_t block_size);
-  // Counts on the GPU what the lengths of a whole block's messages depend on, and copies what the host has to read besides; nothing without
-  // a GPU.
+  // Counts on the GPU the quantities that determine the message lengths of a whole block, and copies the remaining data that the host must
+  // read. Does nothing without a GPU.
   void inspect(const Exec& exec, const ClientBlock<T>& block);
-  // Writes the messages of a block, or of a part of it. `refused` [M] says by cohort position who has nothing to say, and gets a mark for
-  // each message that is not finite.
+  // Writes the messages of a block, or of a part of it. `refused` [M] marks by cohort position the clients that send nothing; each message
+  // that is not finite adds a mark.
   void write(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::span<std::uint8_t> refused);
 
-  // By cohort position, of the phase that was written last.
+  // Returns by cohort position the messages of the phase that was written last.
   [[nodiscard]] std::span<const ClientMessage<T>> messages(std::size_t cohort) const { return {messages_.data(), cohort}; }
-  // Whether the client's work of this round left statistics that its message holds, or that it may keep.
+  // Returns whether the client's work of this round produced statistics that its message holds, or that the client may keep.
   [[nodiscard]] bool has_statistics(std::uint32_t position) const { return has_statistics_[position] != 0; }
   [[nodiscard]] std::size_t size_bytes() const;
 
@@ -70,7 +70,7 @@ class MessageWriter {
   [[nodiscard]] codec::Tally tally_of_entries(std::uint32_t position, std::size_t c) const {
     return counter_ == nullptr ? codec::Tally{} : tallies_[(is_active_.size() + c) * block_size_ + position % block_size_].tally;
   }
-  // The message of the block's client k where the host may read what it needs of it.
+  // Returns the message of the block's client k in memory from which the host may read the parts that it needs.
   [[nodiscard]] const Payload<T>& readable(const ClientBlock<T>& block, std::size_t c, std::uint32_t k) const {
     const Payload<T>* copy = copies_.empty() ? nullptr : copies_[c * block_size_ + (block.first + k) % block_size_].get();
     return copy == nullptr ? *block.messages[c][k] : *copy;
@@ -83,11 +83,11 @@ class MessageWriter {
   std::uint32_t block_size_ = 1;
   std::vector<bool> is_active_;                     // by channel, in this phase
   std::vector<ClientMessage<T>> messages_;          // [M]
-  std::vector<std::vector<std::byte>> encoded_;     // [M] where messages are encoded
+  std::vector<std::vector<std::byte>> encoded_;     // [M] if messages are encoded
   std::vector<std::uint8_t> has_statistics_;        // [M]
   std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
-  std::vector<codec::Channel<T>> tallies_;  // [2,channels,K] of the block on the GPU: as they travel, and entries where those differ
-  std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null where the host reads sizes alone
+  std::vector<codec::Channel<T>> tallies_;          // [2,channels,K] of the block on the GPU: in the sent form, and entries if these differ
+  std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null if the host reads sizes alone
   std::vector<std::unique_ptr<Scratch>> scratch_;    // per thread
 };
 

@@ -3,8 +3,8 @@
 // The regulariser counts every weight, a bias included:   (l2/2) |x|^2 + nonconvex * sum_j x_j^2 / (1 + x_j^2).
 // Its second derivative lies between l2 - nonconvex/2 and l2 + 2*nonconvex.
 //
-// A model whose loss has cheap second derivatives also is a SecondOrder, in double whatever T is: that is what x*, f*, L and mu are
-// computed with (optimum.hpp, constants.hpp).
+// A model whose loss has cheap second derivatives is also a SecondOrder, in double for every T. x*, f*, L and mu are computed from it
+// (optimum.hpp, constants.hpp).
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace fl {
 
-// Constants of f = sum_i w_i f_i: with and without the regulariser as stated.
+// Constants of f = sum_i w_i f_i, with or without the regulariser as stated.
 struct ProblemConstants {
   double L = 0;             // smoothness of f, regulariser excluded (for logistic regression sigma_max(A)^2 / (4m))
   double L_max = 0;         // largest L_i, regulariser excluded
@@ -35,7 +35,7 @@ struct ProblemConstants {
 
 struct Accuracy {
   double loss = 0;      // mean loss without regulariser
-  double accuracy = 0;  // fraction right; NaN for models without classes
+  double accuracy = 0;  // fraction classified correctly; NaN for models without classes
 };
 
 struct Regulariser {
@@ -80,38 +80,38 @@ struct RowSet {
 // The loss (regulariser excluded) of a model in double, with its Hessian. Thread-safe.
 class FL_API SecondOrder {
  public:
-  // Bounds that hold for the eigenvalues of the Hessian of a RowSet at every x. `least` is 0 when only convexity is known.
+  // Bounds on the eigenvalues of the Hessian of a RowSet, valid at every x. `least` is 0 if only convexity is known.
   struct Curvature {
     double least = 0, largest = 0;
   };
   virtual ~SecondOrder() = default;
-  // The sum over `set`; gradient [P], when not null, receives its gradient.
+  // Returns the sum over `set`; gradient [P], unless null, receives its gradient.
   virtual double evaluate(const Exec& exec, const double* x, RowSet set, double* gradient) const = 0;
-  // out [P] = Hessian at x of the sum over `set`, times v [P].
+  // Computes out [P] = Hessian at x of the sum over `set`, times v [P].
   virtual void hessian_times(const Exec& exec, const double* x, RowSet set, const double* v, double* out) const = 0;
   // Adds the same Hessian to H [P,P], row-major and symmetric.
   virtual void add_hessian(const Exec& exec, const double* x, RowSet set, double* H) const = 0;
   [[nodiscard]] virtual Curvature curvature(RowSet set) const = 0;
 };
 
-// The rows of K clients' stochastic gradients, and the random numbers of each (dropout). A model with running statistics may be given none
-// (empty): then nothing is drawn, and the statistics' entries are those of a minibatch all the same.
+// The rows of K clients' stochastic gradients, and the random numbers of each (dropout). For a model with running statistics `random` may
+// be empty: then nothing is drawn, and the statistics' entries are still those of a minibatch.
 struct Minibatch {
   std::span<const std::span<const std::uint32_t>> rows;  // [K]
   std::span<const RandomStream> random;                  // [K]
 };
 
-// What is true of a model, whatever its parameters are.
+// Properties of a model that do not depend on its parameters.
 struct ModelTraits {
-  bool starts_at_random = false;  // a start at zero would be a saddle, so that initial() is the default
-  bool takes_pixels = false;      // images may come as pixels; otherwise they are expanded to dense rows before bind
-  bool takes_tokens = false;      // features may be tokens; data of tokens is refused otherwise
-  bool loss_is_convex = false;    // a minimum may be looked for; known after bind
+  bool starts_at_random = false;  // a start at zero would be a saddle point, so initial() is the default
+  bool takes_pixels = false;      // accepts images as pixels; otherwise they are expanded to dense rows before bind
+  bool takes_tokens = false;      // accepts tokens as features; otherwise data of tokens are refused
+  bool loss_is_convex = false;    // a minimum can be computed; known after bind
 };
 
-// What a gradient over a number of rows needs.
+// The requirements of a gradient over a number of rows.
 struct MinibatchNeeds {
-  std::size_t least_rows = 1;  // that a gradient may be asked for: more where a layer takes the variance over the minibatch
+  std::size_t least_rows = 1;  // fewest rows of a gradient: more than one if a layer takes the variance over the minibatch
   bool takes_whole = false;    // all rows of a gradient are computed at once, whatever their number
   std::uint64_t bytes = 0;     // approximate memory of such a gradient, 0 if it is little
 };
@@ -121,56 +121,58 @@ class FL_API Model {
  public:
   virtual ~Model() = default;
 
-  // Binds to data, which must outlive the model, and stores it in data_ where as_form() describes the model; called once. Throws
-  // ConfigError when the data does not fit the model.
+  // Binds to data, which must outlive the model, and stores it in data_ if as_form() describes the model. Called once. Throws ConfigError
+  // if the data does not fit the model.
   virtual void bind(const Dataset<T>& data) = 0;
-  // Resolved numbers.
+  // Sets the regulariser's weights as numbers (rules are already resolved).
   void set_regulariser(double l2, double nonconvex) { regulariser_ = {l2, nonconvex}; }
   [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
   [[nodiscard]] virtual LayerTable layers() const = 0;       // after bind
   virtual void initial(std::uint64_t seed, T* x) const = 0;  // [P]
   [[nodiscard]] virtual ModelTraits traits() const = 0;
 
-  // For each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does not
-  // overlap gradient, whose statistics are 0. loss [K], unless null, receives the values. A client without rows has the regulariser alone.
+  // Computes for each client k: gradient[k] = gradient at x[k] of the mean loss over rows[k] plus regulariser. x may have stride 0 and does
+  // not overlap gradient, whose statistics are 0. loss [K], unless null, receives the values. For a client without rows, the regulariser
+  // alone counts.
   virtual void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                         double* loss) const = 0;
 
-  // The same on minibatches; models with randomness of their own use it here.
+  // Computes the same on minibatches; models with randomness of their own use it here.
   virtual void stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient_out,
                                    double* loss) const {
     gradient(exec, x, batch.rows, gradient_out, loss);
   }
 
-  // Sum of losses over rows of `data` (no regulariser, not divided), and how many labels were predicted (when correct is not null): of
-  // rows, or of every position where the data has labels there (labels_per_row).
+  // Returns the sum of losses over rows of `data` (no regulariser, not divided). Counts the correctly predicted labels in `correct` unless
+  // it is null: one per row, or one per position if the data has labels there (labels_per_row).
   [[nodiscard]] virtual double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                         std::uint64_t* correct) const = 0;
-  // Numbers that the model gives for a row before its loss, such as a score; 0 for a model that does not offer them.
+  // Returns how many numbers the model computes for a row before its loss, such as a score; 0 for a model that does not offer them.
   [[nodiscard]] virtual std::size_t num_outputs() const { return 0; }
-  // z [rows,num_outputs()] of rows of `data`, which has the features of the data that the model is bound to.
+  // Computes z [rows,num_outputs()] of rows of `data`, which has the features of the data that the model is bound to.
   virtual void outputs(const Exec& /*exec*/, const T* /*x*/, const Dataset<T>& /*data*/, std::span<const std::uint32_t> /*rows*/,
                        T* /*z*/) const {
     throw ConfigError("this model does not offer its outputs");
   }
-  // The regulariser's value at x [P]; statistics (Layer::statistic_rate) are no part of it.
+  // Returns the regulariser's value at x [P]; it excludes statistics (Layer::statistic_rate).
   [[nodiscard]] double regulariser(const T* x) const;
 
   [[nodiscard]] virtual MinibatchNeeds minibatch_needs(std::size_t /*rows*/) const { return {}; }
 
-  // The model as layers of plain numbers, for a GPU, and the data that it is bound to; none where it is something else.
+  // Returns the model as layers of plain numbers, for a GPU, or no value if it has no such form. training_data() returns the data that it
+  // is bound to.
   [[nodiscard]] virtual std::optional<NetworkForm> as_form() const { return std::nullopt; }
   [[nodiscard]] const Dataset<T>* training_data() const { return data_; }
 
-  // Null for a model that has no Hessian to offer.
+  // Returns null for a model without a Hessian.
   [[nodiscard]] virtual const SecondOrder* second_order() const { return nullptr; }
   [[nodiscard]] bool is_convex() const { return traits().loss_is_convex && regulariser_.least_curvature() >= 0; }
-  // Smoothness constant of the mean loss over rows, regulariser excluded. Throws ConfigError without second_order().
+  // Returns the smoothness constant of the mean loss over rows, regulariser excluded. Throws ConfigError without second_order().
   [[nodiscard]] double smoothness(std::span<const std::uint32_t> rows) const;
 
  protected:
   Regulariser regulariser_;
-  const Dataset<T>* data_ = nullptr;  // that the model is bound to
+  const Dataset<T>* data_ = nullptr;  // the data that the model is bound to
 };
 
 template <class T>

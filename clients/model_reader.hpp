@@ -1,4 +1,4 @@
-// The clients' end of the downlink: the model w as it arrives in bytes (fl_core/message/down_message.hpp).
+// The clients' end of the downlink: the model w from its received bytes (fl_core/message/down_message.hpp).
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ class ModelReader {
   // `channel` is the downlink's (name "down"), for models of P entries.
   ModelReader(ExchangeChannel<T> channel, std::size_t P);
 
-  // Moves w to that of `round`. The message may tell of rounds whose w is here already: these are left out. Returns why the bytes are no
-  // such message, or "".
+  // Moves w to its value in `round`. The message may contain rounds whose w has already been read: these are skipped. Returns why the bytes
+  // are not such a message, or "".
   [[nodiscard]] std::string read(std::uint32_t round, const DownMessage& message);
-  // w [P] of the round that was read last; zeros before the first.
+  // Returns w [P] of the round that was read last; zeros before the first round.
   [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
-  // That round; 0 = none.
+  // Returns the round that was read last; 0 = none.
   [[nodiscard]] std::uint32_t round() const { return round_; }
 
  private:

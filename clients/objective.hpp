@@ -1,7 +1,7 @@
 // The global objective f = sum_i w_i f_i of a model with second derivatives, in double: value, gradient, Hessian.
 //
 // f_i is the mean over shard i plus the regulariser, and the weights add up to 1, so f is one weighted sum over rows (weight w_i / m_i)
-// plus the regulariser. What a float run rounds when it stores data or parameters is not rounded here.
+// plus the regulariser. Data and parameters that a float run rounds when it stores them are not rounded here.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace fl {
 
 class FL_API Objective {
  public:
-  // Keeps a reference to `loss`. Throws ConfigError for weights that are not positive or do not add up to 1, or a shard without rows.
+  // Keeps a reference to `loss`. Throws ConfigError for weights that are not positive or do not add up to 1, and for a shard without rows.
   Objective(const SecondOrder& loss, const Regulariser& regulariser, std::size_t P, std::span<const Shard> shards,
             std::span<const double> weights);
   template <class T>
@@ -25,13 +25,13 @@ class FL_API Objective {
   }
 
   [[nodiscard]] std::size_t size() const { return P_; }
-  // f(x); gradient [P], when not null, receives grad f(x).
+  // Returns f(x); gradient [P], unless null, receives grad f(x).
   double evaluate(const Exec& exec, const double* x, double* gradient) const;
-  // out [P] = Hessian of f at x times v [P].
+  // Computes out [P] = Hessian of f at x times v [P].
   void hessian_times(const Exec& exec, const double* x, const double* v, double* out) const;
-  // H [P,P] = Hessian of f at x.
+  // Computes H [P,P] = Hessian of f at x.
   void hessian(const Exec& exec, const double* x, double* H) const;
-  // Bounds of the Hessian's eigenvalues, regulariser excluded.
+  // Returns bounds on the Hessian's eigenvalues, regulariser excluded.
   [[nodiscard]] SecondOrder::Curvature loss_curvature() const { return loss_.curvature(set()); }
   [[nodiscard]] const Regulariser& regulariser() const { return regulariser_; }
 

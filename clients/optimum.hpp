@@ -2,10 +2,10 @@
 //
 //   (H + damping) p = -grad f(x),  x += t p,  t halved until f falls by 1e-4 t <p, -grad f>
 //
-// Up to kDenseNewton parameters H is dense and factored (LDL^T); above, p comes from conjugate gradients with Hessian-vector products, to a
+// Up to kDenseNewton parameters, H is dense and factored (LDL^T). Above, conjugate gradients with Hessian-vector products compute p to a
 // tolerance that tightens with the gradient (R. S. Dembo, T. Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
-// optimization", Math. Programming 26, 1983). Once steps are tiny the function value no longer tells better from worse; full steps then
-// go on as long as |grad f| halves, and the point with the smallest gradient is returned.
+// optimization", Math. Programming 26, 1983). For tiny steps, function values no longer distinguish better points from worse ones. Full
+// steps then continue as long as |grad f| halves, and the point with the smallest gradient is returned.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ struct Optimum {
 
 inline constexpr std::size_t kDenseNewton = 2000;
 
-// Starts from zero. Throws ConfigError when f has no minimiser that can be found (separable data without l2).
+// Starts from zero. Throws ConfigError if no minimiser of f can be found (separable data without l2).
 [[nodiscard]] FL_API Optimum minimise(const Exec& exec, const Objective& f, std::size_t largest_dense = kDenseNewton);
 
-// The same for a model. Throws ConfigError unless it is convex.
+// Does the same for a model. Throws ConfigError unless the model is convex.
 template <class T>
 [[nodiscard]] Optimum find_optimum(const Exec& exec, const Model<T>& model, std::span<const Shard> shards,
                                    std::span<const double> weights) {

@@ -1,4 +1,4 @@
-// Gradients of clients at any point, on any sample; asked twice for one sample it takes the same rows.
+// Gradients of clients at any point, on any sample. Two requests for one sample use the same rows.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 
 namespace fl {
 
-// How a client draws the rows of a stochastic gradient.
+// The way in which a client draws the rows of a stochastic gradient.
 struct SamplingOptions {
   std::int64_t batch = 0;  // rows per gradient; 0 = all of the client's rows
   bool replacement = true;
-  std::string sample_file;  // rows that were drawn before (clients/sample_file.hpp); "" = they are drawn
+  std::string sample_file;  // rows that were drawn before (clients/sample_file.hpp); "" = rows are drawn
 };
 FL_API void describe(Schema& schema, SamplingOptions& options);
 
-// Which rows: all, or those of a round and a local step.
+// The rows of a gradient: all, or those of a round and a local step.
 struct Sample {
   bool full = false;
   std::uint32_t round = 0;
@@ -39,45 +39,45 @@ class FL_API GradientOracle {
   GradientOracle(const Model<T>& model, const std::vector<Shard>& shards, SamplingOptions sampling, std::uint64_t seed,
                  std::uint32_t num_rounds);
 
-  // gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null. Entries of statistics are those of the sample
-  // as one minibatch, for move_statistics(), also where the sample is full.
+  // Computes gradient[k] = gradient of client clients[k] at x[k] on the sample. loss [K] may be null. Entries of statistics treat the
+  // sample as one minibatch, for move_statistics(), also for a full sample.
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::uint32_t> clients, const Sample& sample, BatchView<T> gradient,
                 double* loss) const;
-  // The same for one client on rows that the caller has drawn (with LocalSteps).
+  // Computes the same for one client on rows that the caller has drawn (with LocalSteps).
   void gradient_on(const Exec& exec, const T* x, std::uint32_t client, const Sample& sample, std::span<const std::uint32_t> rows,
                    T* gradient) const;
 
   [[nodiscard]] const Model<T>& model() const { return model_; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   [[nodiscard]] bool is_full() const { return sampling_.batch == 0; }
-  // Parameters that are statistics (Layer::statistic_rate).
+  // Returns the parameters that are statistics (Layer::statistic_rate).
   [[nodiscard]] const std::vector<Statistic>& statistics() const { return statistics_; }
-  // Steps or epochs of a client in a round.
+  // Returns the steps or epochs of a client in a round.
   [[nodiscard]] std::int64_t amount(const LocalWork& work, std::uint32_t client, std::uint32_t round) const {
     return work.amount(seed_, client, round);
   }
   [[nodiscard]] std::size_t batch() const { return static_cast<std::size_t>(sampling_.batch); }
 
-  // The numbers that a model draws by itself for a sample of a client: dropout, changed images.
+  // Returns the random numbers that a model draws by itself for a sample of a client: dropout, augmented images.
   [[nodiscard]] RandomStream inner_random(std::uint32_t client, const Sample& sample) const {
     return {inner_key_, client, sample.round, sample.step};
   }
 
-  // Whether rows come from a file, for each step or one for each round.
+  // replays_steps() and replays_rounds() return whether rows come from a file, with one line per step or per round.
   [[nodiscard]] bool replays_steps() const { return replay_ != nullptr && replay_->has_steps(); }
   [[nodiscard]] bool replays_rounds() const { return replay_ != nullptr && !replay_->has_steps(); }
-  // The most rows that a sample of any client may have.
+  // Returns an upper bound on the rows in a sample of any client.
   [[nodiscard]] std::size_t most_rows() const;
 
-  // From now on samples are written down; nullptr ends that.
+  // Sets the recorder of all later samples; nullptr ends the recording.
   void record_into(SampleRecorder* recorder) { recorder_ = recorder; }
   void record(std::uint32_t client, const Sample& sample, std::span<const std::uint32_t> rows) const {
     if (recorder_ != nullptr) recorder_->add(client, sample.round, sample.step, rows);
   }
 
-  // Where the rows of one client for a sample lie; `out` has room for `batch` entries.
+  // Returns the rows of one client's sample; `out` has room for `batch` entries.
   std::span<const std::uint32_t> draw(std::uint32_t client, const Sample& sample, std::uint32_t* out) const;
-  // The client's rows in the random order of an epoch; `out` has room for all of them.
+  // Writes the client's rows in the random order of an epoch; `out` has room for all of them.
   void shuffle(std::uint32_t client, std::uint32_t round, std::uint32_t epoch, std::uint32_t* out) const;
 
  private:
@@ -90,19 +90,19 @@ class FL_API GradientOracle {
   std::uint64_t seed_, key_, epoch_key_, inner_key_;
   std::size_t model_size_, least_rows_;
   std::vector<Statistic> statistics_;
-  std::unique_ptr<const SampleFile> replay_;  // null where rows are drawn
+  std::unique_ptr<const SampleFile> replay_;  // null if rows are drawn
   SampleRecorder* recorder_ = nullptr;
 };
 
-// The minibatches of one client's local steps in a round: drawn anew for each step, or, counted in epochs, by going through all rows in a
-// random order, the last batch of an epoch being what is left.
+// The minibatches of one client's local steps in a round. They are drawn anew for each step. If work is counted in epochs, they go through
+// all rows in a random order, and the last batch of an epoch has the remaining rows.
 template <class T>
 class LocalSteps {
  public:
   // Scratch lasts as long as `frame`.
   LocalSteps(Workspace::Frame& frame, const GradientOracle<T>& oracle, std::uint32_t client, std::uint32_t round, const LocalWork& work);
   [[nodiscard]] std::uint32_t count() const { return count_; }
-  // The rows of step 0, 1, ... in this order.
+  // Returns the rows of a step. Call for steps 0, 1, ... in this order.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t step);
 
  private:

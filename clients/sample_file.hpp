@@ -3,11 +3,11 @@
 //   round,client,step,rows
 //   1,0,0,5 17 3          rows of client 0's minibatch in local step 0 of round 1, in the order in which the model reads them
 //   1,0,1,9 9 2
-// Rounds count from 1, clients and steps from 0; a row is its place among the client's own rows, from 0. Lines come in any order. A method
-// that takes one gradient in a round has step 0 alone. Gradients over all rows that a method takes besides (of a reference point, a control
-// variate) are not there: nothing is drawn for them.
+// Rounds count from 1, clients and steps from 0; a row is its position among the client's own rows, from 0. Lines may be in any order. A
+// method that computes one gradient per round has step 0 alone. The file does not contain additional gradients over all rows (at a
+// reference point, for a control variate), because nothing is drawn for them.
 //
-// A file without that first line is of the older form, one row per round and client: line r, column i = the row of client i in round r.
+// A file without this first line has the older form with one row per round and client: line r, column i = the row of client i in round r.
 #pragma once
 
 #include <cstddef>
@@ -30,18 +30,19 @@
 
 namespace fl {
 
-// What a file holds, with rows of the data in place of the clients' own numbers.
+// The content of a sample file, with rows of the data in place of the clients' own row numbers.
 class FL_API SampleFile {
  public:
-  // Throws ConfigError naming file and line: missing or no ordinary file, no numbers, a row that a client does not have, a sample twice; in
-  // the older form fewer than num_rounds lines, or more numbers in a line than clients.
+  // Throws ConfigError naming file and line if the file is missing or not an ordinary file, or if it contains no numbers, a row that a
+  // client does not have, or a sample twice. For the older form, also throws if there are fewer than num_rounds lines, or more numbers in a
+  // line than clients.
   SampleFile(const std::string& path, const std::vector<Shard>& shards, std::uint32_t num_rounds);
-  // The same of a text; `path` is its name in errors.
+  // Reads the same from a text; `path` is its name in errors.
   SampleFile(const std::string& path, std::string_view text, const std::vector<Shard>& shards, std::uint32_t num_rounds);
 
-  // Throws ConfigError for a sample that the file lacks.
+  // Returns the rows of a sample. Throws ConfigError if the file lacks it.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::uint32_t client, std::uint32_t round, std::uint32_t step) const;
-  // Whether it says which rows each step takes; the older form does not.
+  // Returns whether the file gives the rows of each step; the older form does not.
   [[nodiscard]] bool has_steps() const { return has_steps_; }
   [[nodiscard]] std::size_t most_rows() const { return most_rows_; }  // of any sample
 
@@ -62,16 +63,16 @@ class FL_API SampleFile {
   std::vector<std::uint32_t> rows_;
 };
 
-// Writes the samples of a run, a round at a time. Threads may add samples together; one thread ends the round.
+// Writes the samples of a run, a round at a time. Several threads may add samples at the same time; one thread ends the round.
 class FL_API SampleRecorder {
  public:
-  // Throws StoreError where the file cannot be written. It has its name once finish() was called.
+  // Throws StoreError if the file cannot be written. The file gets its final name in finish().
   SampleRecorder(std::filesystem::path file, const std::vector<Shard>& shards);
   ~SampleRecorder();
   SampleRecorder(const SampleRecorder&) = delete;
   SampleRecorder& operator=(const SampleRecorder&) = delete;
 
-  // A sample that a method draws twice is written once.
+  // Adds a sample. A sample that a method draws twice is written once.
   void add(std::uint32_t client, std::uint32_t round, std::uint32_t step, std::span<const std::uint32_t> rows);
   void end_round();
   void finish();

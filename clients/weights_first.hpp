@@ -1,6 +1,8 @@
 // The order of a network's parameter vector [P]: all weights, tensor by tensor, then all running statistics.
 //
-// So the weights are one stretch, which operators with scope = "model" treat as one vector. Layers hold their tensors side by side, a batch
+// The weights are therefore contiguous, and operators with scope = "model" treat them as one vector. Layers hold their tensors next to each
+// other, with the statistics of a batch normalisation behind its weights: this is the layers' order. Models without statistics have one
+// order.
 // normalisation its statistics behind its weights: that order is the layers'. Models without statistics have one order.
 #pragma once
 
@@ -13,7 +15,7 @@
 
 namespace fl {
 
-// The table of tensors that lie in the layers' order, without gaps.
+// Returns the table of tensors that lie in the layers' order, without gaps.
 [[nodiscard]] inline LayerTable weights_first(const std::vector<Layer>& tensors) {
   LayerTable table;
   for (const bool statistics : {false, true})
@@ -25,14 +27,14 @@ namespace fl {
   return table;
 }
 
-// x [P] in the layers' order, where `statistics` lie, as weights first.
+// Writes x [P], given in the layers' order with the positions of `statistics`, with the weights first.
 template <class T>
 void put_weights_first(std::span<const Statistic> statistics, std::size_t P, const T* x, T* out) {
   for_each_run_of_weights(statistics, 0, P, [&](std::size_t begin, std::size_t end) { out = std::copy(x + begin, x + end, out); });
   gather_statistics(statistics, x, out);
 }
 
-// And back.
+// Writes x [P], given with the weights first, in the layers' order.
 template <class T>
 void put_in_order_of_layers(std::span<const Statistic> statistics, std::size_t P, const T* x, T* out) {
   for_each_run_of_weights(statistics, 0, P, [&](std::size_t begin, std::size_t end) {

@@ -1,4 +1,4 @@
-// What a local step does to an entry of a client's parameters, given its gradient, wherever these lie.
+// The effect of a local step on one entry of a client's parameters, given its gradient, wherever these lie.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace fl::cuda {
 // v = beta v + g + decay y + mu (y - w), y -= gamma v; statistics (Layer::statistic_rate) move by y -= rate g alone.
 template <class T>
 struct DescentStep {
-  const T* gamma = nullptr;  // [1], in memory, so that steps of another size are the same work
+  const T* gamma = nullptr;  // [1], in memory, so that one recorded graph serves every step size
   T decay = T(0), momentum = T(0), proximal = T(0);
   const T* w = nullptr;     // [P], the parameters that the client received
-  const T* rate = nullptr;  // [P], or null: above 0 at statistics
+  const T* rate = nullptr;  // [P], or null; above 0 at statistics
 
   DescentStep() = default;
   DescentStep(const Descent& descent, const T* step_size, const T* received, const T* statistic_rate)
@@ -26,14 +26,14 @@ struct DescentStep {
         w(received),
         rate(statistic_rate) {}
 
-  // What moved() is told of entry j.
+  // Returns the value that moved() receives for entry j.
   [[nodiscard]] FL_HD T received(std::size_t j) const { return proximal > T(0) ? w[j] : T(0); }
-  // Entry j, whose gradient with the regulariser is g; v is null without momentum. The new y.
+  // Returns the new y of entry j, whose gradient with the regulariser is g. v is null without momentum.
   [[nodiscard]] FL_HD T taken(std::size_t j, T g, T y, T* v) const {
     if (rate != nullptr && rate[j] > T(0)) return y - rate[j] * g;
     return moved(g, y, received(j), v);
   }
-  // The same where there are no statistics.
+  // Returns the same as taken() for models without statistics.
   [[nodiscard]] FL_HD T moved(T g, T y, T received, T* v) const {
     T direction = g;
     if (decay > T(0)) direction += decay * y;

@@ -13,9 +13,9 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostSparseFeatures = 4096;  // sparse rows become dense ones when they are gathered
+constexpr std::size_t kMostSparseFeatures = 4096;  // gathering makes sparse rows dense
 
-// A warp per place.
+// Uses a warp per position.
 template <class T>
 __global__ void gather(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, T* out) {
   const std::size_t D = data.num_features;
@@ -44,7 +44,7 @@ __global__ void gather(DeviceRows<T> data, const std::uint32_t* row, std::size_t
   }
 }
 
-// A warp per place; images alone.
+// Uses a warp per position; for images alone.
 template <class T>
 __global__ void gather_images(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t B, const RandomStream* random,
                               std::size_t first, T* out) {
@@ -68,7 +68,8 @@ __global__ void gather_images(DeviceRows<T> data, const std::uint32_t* row, std:
   }
 }
 
-// A thread per place: {user, item} of the row, then of the user and others. met_begin [users + 1], of their items in `met`.
+// Uses a thread per position. Writes {user, item} of the row, then pairs of the user with other items. met_begin [users + 1] gives the
+// users' ranges in `met`.
 template <class T>
 __global__ void make_pairs(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t B, std::size_t negatives,
                            const std::int32_t* met, const std::uint64_t* met_begin, std::size_t num_users, std::size_t num_items,
@@ -90,7 +91,7 @@ __global__ void make_pairs(DeviceRows<T> data, const std::uint32_t* row, std::si
   }
 }
 
-// The largest of the lanes' numbers, for every lane.
+// Returns the largest of the lanes' numbers to every lane.
 template <class T>
 __device__ T warp_largest(T x) {
   for (unsigned width = kWarp / 2; width > 0; width /= 2) {
@@ -100,7 +101,7 @@ __device__ T warp_largest(T x) {
   return x;
 }
 
-// sum_c exp(x_c - largest), for every lane.
+// Returns sum_c exp(x_c - largest) to every lane.
 template <class T>
 __device__ double sum_of_exp(const T* x, std::size_t C, unsigned lane, T& largest) {
   largest = x[0];
@@ -111,18 +112,18 @@ __device__ double sum_of_exp(const T* x, std::size_t C, unsigned lane, T& larges
   return warp_sum(sum);
 }
 
-// The label of a row at one of its positions.
+// Returns the label of a row at one of its positions.
 template <class T>
 __device__ std::size_t label_at(const DeviceRows<T>& data, std::size_t r, std::size_t position) {
   return static_cast<std::size_t>(position + 1 < data.num_labels ? data.token[r * data.num_features + position + 1] : data.label[r]);
 }
-// What a row is compared with by losses of one number.
+// Returns the target of a row for losses of one number.
 template <class T>
 __device__ double target_of(const DeviceRows<T>& data, std::size_t r) {
   return data.target != nullptr ? data.target[r] : static_cast<double>(data.label[r]);
 }
 
-// A warp per place and position; C classes.
+// Uses a warp per row and label position, for C classes.
 template <class T>
 __global__ void softmax_slopes(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t B, std::size_t C,
                                const double* scale, const T* z, T* d) {
@@ -145,7 +146,8 @@ __global__ void softmax_slopes(DeviceRows<T> data, const std::uint32_t* row, std
   }
 }
 
-// The same of one output, compared with a number: with 1 for the first of E examples and 0 for the others, where a row has several.
+// Computes the same for one output and a numeric target. If a row has several examples, the target is 1 for the first of E examples and 0
+// for the others.
 template <class T>
 __global__ void logistic_slopes(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t B, std::size_t E,
                                 const double* scale, const T* z, T* d) {
@@ -161,7 +163,7 @@ __global__ void logistic_slopes(DeviceRows<T> data, const std::uint32_t* row, st
   }
 }
 
-// The same of `weight` times the squares of C outputs less that number.
+// Computes the same for `weight` times the squares of C outputs minus the target.
 template <class T>
 __global__ void squared_slopes(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t B, std::size_t C,
                                double weight, const double* scale, const T* z, T* d) {
@@ -172,7 +174,7 @@ __global__ void squared_slopes(DeviceRows<T> data, const std::uint32_t* row, std
   }
 }
 
-// The same of losses and of what is right. A warp per place.
+// Computes losses and the number of correct labels. Uses a warp per position.
 template <class T>
 __global__ void softmax_losses(DeviceRows<T> data, const std::uint32_t* row, std::size_t places, std::size_t C, const T* z, double* value,
                                std::uint32_t* correct) {
@@ -191,7 +193,7 @@ __global__ void softmax_losses(DeviceRows<T> data, const std::uint32_t* row, std
       T largest;
       const double sum = sum_of_exp(x, C, lane, largest);
       const std::size_t right = label_at(data, r, position);
-      std::uint32_t above = 0;  // entries before which the label's does not come
+      std::uint32_t above = 0;  // entries that come before the label's entry in descending order
       for (std::size_t c = lane; c < C; c += kWarp) above += c < right ? !(x[c] < x[right]) : x[right] < x[c];
       above = __reduce_add_sync(kAllLanes, above);
       total += log(sum) + static_cast<double>(largest) - static_cast<double>(x[right]);
@@ -235,7 +237,7 @@ __global__ void squared_losses(DeviceRows<T> data, const std::uint32_t* row, std
   }
 }
 
-// Of each output's square.
+// Returns the weight of each output's square.
 double weight_of(NetworkForm::Loss loss, std::size_t C) {
   return (loss == NetworkForm::Loss::half_squared ? 0.5 : 1.0) / static_cast<double>(C);
 }

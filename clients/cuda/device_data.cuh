@@ -1,6 +1,6 @@
-// A data set on the GPU, and what kernels make of its rows: a network's inputs, and losses of its outputs with their slopes.
+// A data set on the GPU, and what kernels compute from its rows: a network's inputs, and the losses and slopes of its outputs.
 //
-// A place of a minibatch holds a row or kNoRow.
+// A position of a minibatch holds a row number or kNoRow.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fl::cuda {
 
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
-// Sparse rows on the GPU, as in SparseRows.
+// Sparse rows on the GPU, laid out as in SparseRows.
 template <class T>
 struct DeviceSparseRows {
   const std::uint64_t* row_begin = nullptr;
@@ -25,24 +25,25 @@ struct DeviceSparseRows {
   const T* value = nullptr;  // null: all ones
 };
 
-// A data set on the GPU; one kind of rows is there.
+// A data set on the GPU, with exactly one kind of rows.
 template <class T>
 struct DeviceRows {
   std::size_t num_features = 0, stride = 0;
   const T* dense = nullptr;
   const std::uint8_t* pixels = nullptr;
-  const T *scale = nullptr, *shift = nullptr;  // of a channel's pixels
-  std::size_t plane = 0;                       // pixels of a channel
+  const T *scale = nullptr, *shift = nullptr;  // per channel of the pixels
+  std::size_t plane = 0;                       // pixels per channel
   DeviceSparseRows<T> sparse;
   const std::int32_t* token = nullptr;
   const std::int32_t* label = nullptr;  // null: only targets
   const double* target = nullptr;       // null: only labels
-  std::size_t num_labels = 1;           // of a row; of more than one, the others are its tokens from the second on
-  std::size_t height = 0, width = 0;    // of images that are changed
+  std::size_t num_labels = 1;           // per row; if above one, the further labels are the row's tokens from the second on
+  std::size_t height = 0, width = 0;    // of images that are augmented
   Augmentation augment;
 };
 
-// Dense rows, images as bytes, tokens, and sparse rows of up to 4096 features; with classes or targets.
+// Returns whether a GPU can hold the data: dense rows, images as bytes, tokens, or sparse rows of up to 4096 features, with classes or
+// targets.
 template <class T>
 [[nodiscard]] bool can_lie_on_device(const Dataset<T>& data);
 
@@ -50,7 +51,7 @@ template <class T>
 template <class U>
 const U* keep(Buffer<U>& there, std::span<const U> here) {
   there = Buffer<U>(here.size(), Device::cuda);
-  const DeviceStream stream(Device::cuda);  // lets no other one wait
+  const DeviceStream stream(Device::cuda);  // a stream of its own: no other stream waits
   if (!here.empty()) ::fl::copy_bytes(there.data(), Device::cuda, here.data(), Device::cpu, here.size_bytes(), stream.get());
   return there.data();
 }
@@ -109,12 +110,12 @@ class DeviceData {
   Buffer<double> target_;
 };
 
-// The data on the GPU: one copy for all who hold it at the same time.
+// Returns the data on the GPU: one copy, shared by all holders that exist at the same time.
 template <class T>
 [[nodiscard]] std::shared_ptr<const DeviceData<T>> on_device(const Dataset<T>& data);
 
-// What a network is given of rows and how its outputs are judged. A row is `per_row` examples: itself, and as many pairs of ratings as the
-// form has negatives.
+// Makes a network's inputs from rows and computes the losses of its outputs. A row makes `per_row` examples: itself, and as many pairs of
+// ratings as the form has negatives.
 template <class T>
 class DeviceExamples {
  public:
@@ -124,21 +125,22 @@ class DeviceExamples {
   [[nodiscard]] bool draws() const { return negatives_ > 0 || !data_->rows().augment.is_none(); }  // random numbers, for a minibatch
   [[nodiscard]] std::size_t size_bytes() const { return data_->size_bytes() + met_.size() * sizeof(std::int32_t); }
 
-  // in [clients,B,per_row,n], zeros where there is no row. `random` [clients] are those of minibatches, where `first` is the place of the
-  // first of B rows; null: as the rows alone say (Dataset::gather_changed and gather, NeuralModel::make_examples).
+  // Fills in [clients,B,per_row,n], with zeros at positions without a row. `random` [clients] are the minibatches' random streams, and
+  // `first` is the position of the first of the B rows in its minibatch. Null: the examples depend on the rows alone
+  // (Dataset::gather_changed and gather, NeuralModel::make_examples).
   void make(const Exec& exec, const std::uint32_t* row, std::size_t clients, std::size_t B, const RandomStream* random, std::size_t first,
             T* in) const;
-  // d [clients,B,per_row,outputs] = scale_k times the derivative of the rows' losses by z; 0 where there is no row.
+  // Writes d [clients,B,per_row,outputs] = scale_k times the derivative of the rows' losses by z; 0 at positions without a row.
   void slopes(const Exec& exec, const std::uint32_t* row, std::size_t clients, std::size_t B, const double* scale, const T* z, T* d) const;
-  // value [places] = the rows' losses, correct [places] = of how many of its labels the largest of z (the first of equal ones) is the one;
-  // zeros without a row.
+  // Writes value [places] = the rows' losses and correct [places] = the number of a row's labels that equal the index of the largest z (the
+  // first of equal ones). Both are zero without a row.
   void losses(const Exec& exec, const std::uint32_t* row, std::size_t places, const T* z, double* value, std::uint32_t* correct) const;
 
  private:
   NetworkForm::Loss loss_;
   std::size_t outputs_, negatives_, num_items_ = 0;
   std::shared_ptr<const DeviceData<T>> data_;
-  Buffer<std::int32_t> met_;         // items that users met, one user's after another's
+  Buffer<std::int32_t> met_;         // items that users have rated, user by user
   Buffer<std::uint64_t> met_begin_;  // [users + 1]
 };
 

@@ -1,4 +1,4 @@
-// Division of indices by a layer's numbers.
+// Division of indices by the sizes of a layer.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace fl::cuda {
 
 // Quotients by a number that is known when a kernel starts, without a division: n / divisor = (n multiplier / 2^32 + n) >> shift for n
-// below 2^31. T. Granlund, P. Montgomery, "Division by invariant integers using multiplication", PLDI 1994.
+// below 2^31. Source: T. Granlund, P. Montgomery, "Division by invariant integers using multiplication", PLDI 1994.
 struct Divisor {
   std::uint32_t divisor = 1, multiplier = 0, shift = 0;
   Divisor() = default;
@@ -21,7 +21,7 @@ struct Divisor {
     const auto high = static_cast<std::uint32_t>(std::uint64_t{n} * multiplier >> 32);
     return static_cast<std::uint32_t>((std::uint64_t{high} + n) >> shift);
   }
-  // n = quotient * divisor + what is returned; n becomes the quotient.
+  // Replaces n by its quotient and returns the remainder: n = quotient * divisor + remainder.
   FL_HD std::uint32_t split(std::uint32_t& n) const {
     const std::uint32_t whole = n, q = quotient(n);
     n = q;

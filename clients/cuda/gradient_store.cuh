@@ -1,10 +1,10 @@
-// Where the gradient by a layer's weights goes, entry by entry, from the kernel that has found it:
+// Stores the gradient by a layer's weights, entry by entry, from the kernel that computes it:
 //
 //   set    g = found
 //   add    g += found, for the pieces of a minibatch after the first
 //   step   y = the weight after its local step; no gradient lies in memory
 //
-// All give the same bits. A layer has read its weights for the way back before it stores: after a step they are others.
+// All three give the same bits. A layer reads its weights for the backward pass before it stores, because a step changes them.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +21,24 @@ class GradientStore {
   // Client k's entries are at data + k * stride.
   [[nodiscard]] static GradientStore set(T* g, std::size_t stride) { return {How::set, g, stride}; }
   [[nodiscard]] static GradientStore add(T* g, std::size_t stride) { return {How::add, g, stride}; }
-  // Of models without statistics. v, unless null, lies as y does.
+  // Returns a store that takes a local step, for models without statistics. v has the layout of y, or is null.
   [[nodiscard]] static GradientStore step(const DescentStep<T>& step, T* y, T* v, std::size_t stride) {
     GradientStore store{How::step, y, stride};
     store.step_ = step;
     store.v_ = v;
     return store;
   }
-  // That of the weights from `begin` on.
+  // Returns the store of the weights from `begin` on.
   [[nodiscard]] GradientStore from(std::size_t begin) const {
     GradientStore store = *this;
     store.begin_ += begin;
     return store;
   }
-  // Whether a gradient that is stored twice is there once.
+  // Returns whether storing an entry twice has the same effect as storing it once.
   [[nodiscard]] bool may_repeat() const { return how_ == How::set; }
 
-  // What is in memory where entry j of client k's goes. Threads with many entries read them all before they store the first: no read waits
-  // for another.
+  // The values in memory at the destination of client k's entry j. Threads with many entries read all of them before they store the first,
+  // so that reads do not wait for each other.
   struct Before {
     T data, v, received;
   };

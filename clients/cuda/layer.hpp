@@ -1,9 +1,9 @@
-// A layer of many clients' networks on a GPU: every client's minibatch, or a piece of it, at once.
+// A layer of many clients' networks on a GPU. It computes every client's minibatch, or a piece of it, at once.
 //
-// Activations are [clients,B,n] as in clients/nn/module.hpp; B is the same for all, places without a row hold what the rows' gather left
-// there (zeros) and have a slope of zero. Weights are a stretch of each client's vector [P].
+// Activations are [clients,B,n] as in clients/nn/module.hpp. B is the same for all clients; positions without a row hold zeros, written by
+// the gather, and have a slope of zero. Weights are a contiguous part of each client's vector [P].
 //
-// A layer's CUDA half is one file that registers it under the name of the layer; it is made from the numbers with which the layer describes
+// A layer's CUDA half is one file that registers it under the name of the layer. It is made from the numbers by which the layer describes
 // itself (Module::as_form). docs/how-to-add-a-layer.md walks through an example.
 #pragma once
 
@@ -26,11 +26,11 @@ namespace fl::cuda {
 struct LayerPass {
   const Exec& exec;
   std::size_t clients = 0, B = 0;
-  bool training = true;                  // false: forward alone; batch norm takes its running statistics
+  bool training = true;                  // false: forward alone; batch norm uses its running statistics
   const RandomStream* random = nullptr;  // [clients] on the GPU, of the step; null: dropout does not drop
-  const std::uint32_t* row = nullptr;    // [clients,B] on the GPU: which places hold a row, the first of a client; null: all
+  const std::uint32_t* row = nullptr;    // [clients,B] on the GPU: which positions hold a row, the first of a client; null: all
   std::size_t first = 0;                 // number of each client's first example in its minibatch, a multiple of 4
-  void* saved = nullptr;                 // LayerMemory::kept entries for each of the examples; null where there is only forward
+  void* saved = nullptr;                 // LayerMemory::kept entries per example; null if only forward runs
   MatrixProducts products = MatrixProducts::full;
 
   [[nodiscard]] std::size_t examples() const { return clients * B; }
@@ -50,36 +50,36 @@ template <class T>
 class FL_API DeviceLayer {
  public:
   virtual ~DeviceLayer() = default;
-  // Whether backward reads what forward read, and what it wrote.
+  // needs_input() and needs_output() return whether backward reads the input of forward and its output.
   [[nodiscard]] virtual bool needs_input() const { return true; }
   [[nodiscard]] virtual bool needs_output() const { return false; }
-  // Whether it needs random numbers.
+  // Returns whether the layer needs random numbers.
   [[nodiscard]] virtual bool draws() const { return false; }
-  // The networks inside of the layer. What they keep for backward lies in pass.saved behind what the layer keeps itself.
+  // Returns the networks inside the layer. Their entries for backward lie in pass.saved behind the layer's own.
   [[nodiscard]] virtual std::vector<const DeviceNetwork<T>*> networks() const { return {}; }
-  // About how many kernels a pass forward and back starts.
+  // Returns the approximate number of kernels that a forward and a backward pass start.
   [[nodiscard]] virtual std::size_t num_kernels() const { return 3; }
-  // Whether `out` may be `in`, and d_in d_out.
+  // Returns whether `out` may be `in`, and d_in may be d_out.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
 
   virtual void forward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* out) const = 0;
-  // d_in, unless null, and then the gradient by the weights from d_out. The store may change the weights.
+  // Computes d_in, unless it is null, and then the gradient by the weights, both from d_out. The store may change the weights.
   virtual void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, const T* out, const T* d_out, T* d_in,
                         const GradientStore<T>& by_weights) const = 0;
 };
 
-// Makes the CUDA half of a layer; null for one that gives its input under another shape.
+// Makes the CUDA half of a layer. Returns null for a layer that only gives its input another shape.
 template <class T>
 using DeviceLayerFactory = std::function<std::unique_ptr<DeviceLayer<T>>(const NetworkForm::Layer&)>;
 
-// Returns the CUDA half of a layer by its name. Throws ConfigError where the registry has none.
+// Returns the CUDA half of a layer by its name. Throws ConfigError if the registry has no such half.
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceLayer<T>> make_device_layer(const NetworkForm::Layer& layer) {
   const std::any& factory = Registry::instance().factory("layer", layer.form.name, Device::cuda, kPrecisionOf<T>);
   return std::any_cast<const DeviceLayerFactory<T>&>(factory)(layer);
 }
 
-// Registers Half<float> and Half<double>, which are constructed from NetworkForm::Layer, as the CUDA half of the layer of that name.
+// Registers Half<float> and Half<double>, which are constructed from NetworkForm::Layer, as the CUDA half of the layer with that name.
 // Used as:   FL_REGISTER_CUDA_LAYER(DenseLayer, "dense");
 template <template <class> class Half>
 struct DeviceLayerRegistration {

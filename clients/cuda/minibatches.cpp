@@ -5,7 +5,7 @@
 namespace fl::cuda {
 namespace {
 
-// What one client drew, step after step.
+// The rows that one client drew, step after step.
 struct Drawn {
   std::vector<std::uint32_t> rows;
   std::vector<std::size_t> end;  // of each step's rows

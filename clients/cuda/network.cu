@@ -8,7 +8,7 @@ namespace fl::cuda {
 
 namespace {
 
-// Stretches of kept memory begin on cache lines, as those of a workspace do.
+// Rounds up to whole cache lines: parts of kept memory begin on cache lines, as the parts of a workspace do.
 template <class T>
 std::size_t whole_lines(std::size_t entries) {
   constexpr std::size_t kLine = 64 / sizeof(T);
@@ -66,7 +66,7 @@ std::size_t DeviceNetwork<T>::num_kernels() const {
   return kernels;
 }
 
-// take(entries) gives memory.
+// take(entries) returns memory.
 template <class T>
 template <class Take>
 typename DeviceNetwork<T>::Tape DeviceNetwork<T>::lay_out(std::size_t examples, T* input, const Take& take) const {
@@ -89,7 +89,7 @@ typename DeviceNetwork<T>::Tape DeviceNetwork<T>::open(Workspace::Frame& frame, 
 
 template <class T>
 typename DeviceNetwork<T>::Tape DeviceNetwork<T>::keep(T* memory, std::size_t examples, const T* input) const {
-  // No layer writes over an input that is others'.
+  // Layers never modify an input that they do not own.
   return lay_out(examples, const_cast<T*>(input), [&memory](std::size_t entries) {
     T* taken = memory;
     memory += whole_lines<T>(entries);
@@ -129,7 +129,7 @@ void DeviceNetwork<T>::backward(const LayerPass& pass, LayerWeights<T> w, const 
     FL_CUDA_CHECK(cudaMemcpyAsync(d_in, d, pass.examples() * inputs_ * sizeof(T), cudaMemcpyDeviceToDevice, stream_of(pass.exec)));
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Placed& one = layers_[i];
-    const bool is_wanted = d_in != nullptr || (i > 0 && one.begin > 0);  // or some layer below has weights
+    const bool is_wanted = d_in != nullptr || (i > 0 && one.begin > 0);  // or an earlier layer has weights
     T* by_input = !is_wanted ? nullptr : i == 0 ? d_in : one.layer->works_in_place() ? d : other;
     LayerPass own = pass;
     own.saved = tape.saved[i];

@@ -1,4 +1,4 @@
-// A network on a GPU: many clients' minibatches forward and backward, every client with weights of its own or all with the same.
+// A network on a GPU. It runs many clients' minibatches forward and backward; each client has its own weights, or all share the same.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace fl::cuda {
 
-// Whose memory a network's input is: one that it may write over, or one that others read afterwards.
+// The owner of a network's input: the network, which may overwrite it, or other code, which reads it afterwards.
 enum class NetworkInput { own, of_others };
 
 template <class T>
@@ -17,34 +17,35 @@ class DeviceNetwork {
  public:
   explicit DeviceNetwork(const NetworkForm& form, NetworkInput input = NetworkInput::own);
 
-  // Where a pass over up to `examples` examples works: activation[0] is the input, activation[i] what layer i-1 made of it; some of them
-  // are the same memory. saved[i] is what layer i left for backward.
+  // The memory of a pass over up to `examples` examples. activation[0] is the input, activation[i] the output of layer i-1; several of them
+  // may share memory. saved[i] holds what layer i leaves for backward.
   struct Tape {
     std::vector<T*> activation, saved;
     T* slope[2] = {};
   };
   [[nodiscard]] Tape open(Workspace::Frame& frame, std::size_t examples) const;
-  // For forward alone: two stretches take turns. `input` unless null is the first activation.
+  // Opens a tape for forward alone, in which two buffers alternate. `input`, unless null, is the first activation.
   [[nodiscard]] Tape open_forward(Workspace::Frame& frame, std::size_t examples, const T* input = nullptr) const;
-  // For a network inside of a layer: `input`, and all that backward reads in `memory` of kept_size(examples) entries; no slopes.
+  // Returns the tape of a network inside a layer, with the given `input`. `memory` has kept_size(examples) entries and holds everything
+  // that backward reads. The tape has no slopes.
   [[nodiscard]] Tape keep(T* memory, std::size_t examples, const T* input) const;
   [[nodiscard]] std::size_t kept_size(std::size_t examples) const;
   void take_slopes(Workspace::Frame& frame, std::size_t examples, Tape& tape) const;
-  // Entries that open() takes for an example, and about what a pass takes besides.
+  // Returns the entries that open() takes per example, plus the approximate temporary entries of a pass.
   [[nodiscard]] std::size_t entries_per_example() const { return inputs_ + kept_size(1) + room_size(1); }
-  // Entries of two slopes and of what layers take.
+  // Returns the entries of two slopes and of the layers' temporary memory.
   [[nodiscard]] std::size_t room_size(std::size_t examples) const;
 
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
-  [[nodiscard]] std::size_t widest() const { return widest_; }  // entries of the largest activation of an example
+  [[nodiscard]] std::size_t widest() const { return widest_; }  // entries of an example's largest activation
   [[nodiscard]] std::size_t size() const { return size_; }      // parameters
   [[nodiscard]] bool draws() const { return draws_; }           // whether passes need random numbers
-  [[nodiscard]] std::size_t num_kernels() const;                // about how many a pass forward and back starts
+  [[nodiscard]] std::size_t num_kernels() const;                // approximate number that a forward and a backward pass start
 
-  // From tape.activation[0] to the last activation, which is returned.
+  // Computes all activations from tape.activation[0] on and returns the last one.
   T* forward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape) const;
-  // The gradient by the weights, and d_in unless null, from the derivative by the last activation, which must lie in
+  // Computes the gradient by the weights, and d_in unless it is null, from the derivative by the last activation, which must lie in
   // slope_of_output(tape).
   void backward(const LayerPass& pass, LayerWeights<T> w, const Tape& tape, const GradientStore<T>& by_weights, T* d_in = nullptr) const;
   [[nodiscard]] T* slope_of_output(const Tape& tape) const { return tape.slope[0]; }
@@ -53,9 +54,9 @@ class DeviceNetwork {
   struct Placed {
     std::unique_ptr<DeviceLayer<T>> layer;
     std::vector<const DeviceNetwork*> inside;
-    std::size_t kept, room;  // of an example, as the layer's form states them
+    std::size_t kept, room;  // per example, as the layer's form states them
     std::size_t begin, outputs;
-    bool in_place;  // its output is its input's memory
+    bool in_place;  // the output uses the input's memory
     [[nodiscard]] std::size_t saved_size(std::size_t examples) const;
   };
   template <class Take>

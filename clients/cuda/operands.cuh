@@ -1,17 +1,18 @@
-// What products of matrices read and where they write (tiled_product.cuh).
+// The operands that matrix products read and the stores that they write to (tiled_product.cuh).
 //
-// A product C(i, j) = sum over e of A(i, e) B(e, j) reads operands by lines, the rows i of A or the columns j of B, and depths e. An
+// A product C(i, j) = sum over e of A(i, e) B(e, j) reads operands by lines, the rows i of A or the columns j of B, and by depths e. An
 // operand opens for a client as a view:
 //
-//   view.line(i), view.deep(e)   where a line and a depth lie, found apart
-//   view.at(line, deep)          the number where they meet
-//   Operand::kRunsInward         whether neighbours in memory are neighbours in e: a thread then has one depth of several lines at a time,
-//                                and of other operands several depths of one line
-//   Operand::kTakesLong          whether those several are so long to find that a block finds them once for all of its threads
+//   view.line(i), view.deep(e)   the position of a line and of a depth, computed separately
+//   view.at(line, deep)          the number at a line and a depth
+//   Operand::kRunsInward         whether neighbours in memory are neighbours in e. If so, a thread loads one depth of several lines at a
+//                                time, otherwise several depths of one line
+//   Operand::kTakesLong          whether these several positions are so costly to compute that a block computes them once for its threads
 //
-// store(k, i, j, value, before) is given C(i, j) of client k with before = store.before(k, i, j), which a thread reads for many entries
-// first: no read waits for another. Store::Before is what that is, Store::kReads whether there is much of it.
+// store(k, i, j, value, before) receives C(i, j) of client k, with before = store.before(k, i, j). A thread reads `before` for many entries
+// first, so that reads do not wait for each other. Store::Before is its type, and Store::kReads says whether it is large.
 //
+// Entries of one client's operand are counted in 32 bits.
 // Entries of one client's operand are counted in 32 bits.
 #pragma once
 
@@ -23,7 +24,7 @@
 
 namespace fl::cuda {
 
-// Row-major of `width` columns, each client's `stride` after the one before (0 = shared).
+// A row-major matrix of `width` columns. Clients are `stride` apart (0 = shared).
 template <class T, bool kInward>
 struct MatrixView {
   const T* data;
@@ -47,7 +48,7 @@ using LeftMatrix = Matrix<T, !kTransposed>;
 template <class T, bool kTransposed = false>
 using RightMatrix = Matrix<T, kTransposed>;
 
-// Into [m,n] of row length `width`, or added to it.
+// Stores into [m,n] of row length `width`, or adds to it.
 template <class T>
 struct StoreMatrix {
   static constexpr bool kReads = false;
@@ -68,7 +69,7 @@ struct StoreMatrix {
   }
 };
 
-// Into the gradient by weights [m,n].
+// Stores into the gradient by weights [m,n].
 template <class T>
 struct StoreGradient {
   static constexpr bool kReads = true;
@@ -83,7 +84,7 @@ struct StoreGradient {
   }
 };
 
-// An operand or a store of clients `first` and on.
+// An operand or a store whose client 0 is client `first` of the original.
 template <class Operand>
 struct FromClient {
   static constexpr bool kRunsInward = Operand::kRunsInward, kTakesLong = Operand::kTakesLong;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kMostSharedBytes = 96 * 1024;  // two blocks of threads fit a multiprocessor of sm_90; of sm_80, up to 81 KiB each
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
-constexpr unsigned kRowsAtOnce = 4;  // of a warp: a parameter that was read serves so many rows
+constexpr unsigned kRowsAtOnce = 4;  // per warp: a loaded parameter serves this many rows
 template <class T>
-inline constexpr unsigned kFeaturesAtOnce = sizeof(T) == sizeof(float) ? 4 : 2;  // of a thread: a slope that was read serves so many
+inline constexpr unsigned kFeaturesAtOnce = sizeof(T) == sizeof(float) ? 4 : 2;  // per thread: a loaded slope serves this many
 
 template <class T>
 [[nodiscard]] std::size_t shared_bytes(const RegressionForm& form, std::size_t most_rows) {
@@ -32,7 +32,7 @@ struct Features {
       entry = data.dense + row * data.stride;
   }
 };
-// What an entry of feature j means.
+// The conversion of an entry of feature j to a number.
 template <class T, bool kPixels>
 struct Shade {
   T scale = T(1), shift = T(0);
@@ -77,7 +77,7 @@ struct ClientScratch {
   [[nodiscard]] __device__ T* bias() const { return y + form.outputs * form.inputs; }
 };
 
-// use(is_one), which says whether a number below kClasses is one of `classes`: without a question where all are.
+// Calls use(is_one), where is_one says whether a number below kClasses is one of `classes`. Needs no comparison if all of them are.
 template <unsigned kClasses, class Use>
 __device__ void for_classes(std::uint32_t classes, const Use& use) {
   if (classes == kClasses)
@@ -86,7 +86,7 @@ __device__ void for_classes(std::uint32_t classes, const Use& use) {
     use([=](unsigned c) { return c < classes; });
 }
 
-// Outputs of kRowsAtOnce rows from `first` on into scratch.d; a warp. kClasses of them at a time.
+// Computes with one warp the outputs of kRowsAtOnce rows from `first` on into scratch.d, kClasses outputs at a time.
 template <class T, unsigned kClasses, bool kPixels>
 __device__ void outputs_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
                                 unsigned lane) {
@@ -100,7 +100,7 @@ __device__ void outputs_of_rows(const ClientScratch<T>& scratch, const DeviceRow
     T sum[kRowsAtOnce][kClasses] = {};
     const std::uint32_t classes = C - from < kClasses ? C - from : kClasses;
     const T* W = scratch.y + std::size_t{from} * D;
-    // Entries are on their way while those before them are used; the last ones twice.
+    // Entries are loaded while the previous ones are used; the last ones are loaded twice.
     typename Row::Entry next[kRowsAtOnce];
     const auto load = [&](std::uint32_t j) {
       FL_UNROLL
@@ -133,7 +133,7 @@ __device__ void outputs_of_rows(const ClientScratch<T>& scratch, const DeviceRow
   }
 }
 
-// Replaces outputs by slopes of each row's loss; a warp.
+// Replaces outputs by slopes of each row's loss, with one warp.
 template <class T>
 __device__ void slopes_of_rows(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, std::uint32_t first,
                                unsigned lane) {
@@ -180,7 +180,7 @@ struct TakeStep {
   }
 };
 
-// Adds up the slopes of `classes` outputs from `from` on by a thread's features, and takes their steps: first, first + kThreads, ...
+// Adds up the slopes of `classes` outputs from `from` on by a thread's features (first, first + kThreads, ...) and takes their steps.
 template <class T, unsigned kClasses, bool kPixels>
 __device__ __forceinline__ void move_features(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B,
                                               std::uint32_t from, std::uint32_t classes, std::uint32_t first, const TakeStep<T>& take) {
@@ -229,8 +229,8 @@ __device__ __forceinline__ void move_features(const ClientScratch<T>& scratch, c
   }
 }
 
-// Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU; a thread
-// has the columns of some features, kThreads apart.
+// Takes one step of the parameters. The slopes of all rows are added up before the sum is divided by their number, as on the CPU. A thread
+// handles the columns of some features, kThreads apart.
 template <class T, unsigned kClasses, bool kPixels>
 __device__ void move(const ClientScratch<T>& scratch, const DeviceRows<T>& data, std::uint32_t B, const DescentStep<T>& step,
                      const Regulariser& regulariser, T* v) {
@@ -249,7 +249,7 @@ __device__ void move(const ClientScratch<T>& scratch, const DeviceRows<T>& data,
   }
 }
 
-// Block k: client k. y: [clients,P]
+// Block k computes client k. y: [clients,P]
 template <class T, unsigned kClasses, bool kPixels>
 __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
     descend(RegressionForm form, DeviceRows<T> data, RegressionBatches batches, std::size_t most_rows, std::size_t clients,
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(kThreads, sizeof(T) == sizeof(float) ? 2 : 1)
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   for (std::size_t k = blockIdx.x; k < clients; k += gridDim.x) {
     for (std::size_t j = threadIdx.x; j < P; j += kThreads) scratch.y[j] = step.w[j];
-    // A thread brings one row's number of each minibatch, a step ahead.
+    // A thread loads one row number of each minibatch, one step ahead.
     std::uint32_t next_rows = 0, next_row = 0;
     const auto load = [&](std::uint32_t t) {
       if (t >= batches.count[k]) return;

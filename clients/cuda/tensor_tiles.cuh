@@ -1,5 +1,5 @@
-// Tiles of products (tiles.cuh) of numbers rounded to TF32 or BF16, by tensor cores: sums are float, in ascending order of the tiles that
-// one instruction multiplies.
+// Tiles of products (tiles.cuh) of numbers rounded to TF32 or BF16, computed by tensor cores. Sums are float, in ascending order of the
+// tiles that one instruction multiplies.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,11 +9,11 @@
 
 namespace fl::cuda::tiles {
 
-// How operands lie in the block's memory and are multiplied.
+// The formats in which operands lie in the block's memory and are multiplied.
 struct Tf32 {
   using Stored = float;
   using Number = nvcuda::wmma::precision::tf32;
-  static constexpr int kDeep = 8;  // of a tile that one instruction multiplies
+  static constexpr int kDeep = 8;  // depth of a tile that one instruction multiplies
   [[nodiscard]] static __device__ Stored rounded(float x) { return nvcuda::wmma::__float_to_tf32(x); }
 };
 struct Bf16 {
@@ -23,12 +23,12 @@ struct Bf16 {
   [[nodiscard]] static __device__ Stored rounded(float x) { return __float2bfloat16(x); }
 };
 
-// A tile of kRows x kTensorCols; a warp has kWarpTile x kWarpTile of it.
+// A tile is kRows x kTensorCols; a warp computes kWarpTile x kWarpTile of it.
 constexpr unsigned kTensorCols = 128, kWarpTile = 32, kFragment = 16;
 template <unsigned kRows>
 inline constexpr unsigned kTensorThreads = kRows* kTensorCols / (kWarpTile * kWarpTile) * kWarp;
 
-// Of a multiprocessor at the same time: bounds what the compiler takes of registers.
+// Blocks on a multiprocessor at the same time. Bounds the registers that the compiler uses.
 template <unsigned kRows>
 inline constexpr unsigned kTensorBlocks = kRows >= 64 ? 2 : 3;
 
@@ -46,7 +46,7 @@ struct WarpEntries {
   using TileB = Stored[kDepth][kTensorCols + kPad];
   using Found = float[kWarpTile * kResultWidth];
   Sum sum[kParts][kParts], total[kParts][kParts];
-  unsigned row, col;  // where they begin
+  unsigned row, col;  // where the warp's part begins
 
   __device__ __forceinline__ WarpEntries(unsigned own_row, unsigned own_col) : row(own_row), col(own_col) {
     FL_UNROLL
@@ -82,7 +82,7 @@ struct WarpEntries {
       nvcuda::wmma::fill_fragment(sum[i][j], 0.0f);
     }
   }
-  // Brings the totals to shared memory, row by row.
+  // Writes the totals to shared memory, row by row.
   __device__ __forceinline__ void put(Found& found) {
     FL_UNROLL
     for (unsigned i = 0; i < kParts; ++i) FL_UNROLL
@@ -93,7 +93,7 @@ struct WarpEntries {
     }
     __syncwarp();
   }
-  // A lane stores a column of what put() has brought there.
+  // Stores a column per lane of the totals that put() has written.
   template <class Store>
   __device__ __forceinline__ void store_to(const Store& store, const TilePosition& place, const ProductShape& shape, const Found& found,
                                            unsigned lane) const {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kTensorThreads<kRows>, kTensorBlocks<kRows>)
   using Own = WarpEntries<How, kRows>;
   using CarryA = Carrier<float, A, kRows, kOwnThreads>;
   using CarryB = Carrier<float, B, kTensorCols, kOwnThreads>;
-  // The tiles' room is that of what warps have found, when these are done.
+  // The memory of the tiles also holds the warps' results after the last product.
   union Room {
     struct {
       typename Own::TileA a;

@@ -1,10 +1,10 @@
-// One matrix product for each of many clients, of operands that need not lie in memory as matrices (operands.cuh):
+// One matrix product for each of many clients, for operands that need not lie in memory as matrices (operands.cuh):
 //
 //   C_k(i, j) = sum over e < d of A_k(i, e) B_k(e, j)          i < m, j < n, k < clients
 //
-// The product is handed to `store(k, i, j, value)`. Sums are in ascending order of e, and every kSumPart of them are added up by
-// themselves, so that long ones lose little: the same bits in every run, whatever the operands' layout. Rounded to TF32 or BF16
-// (MatrixProducts) tiles are multiplied by tensor cores.
+// Each entry of the product is passed to `store(k, i, j, value)`. Sums are in ascending order of e. Every kSumPart terms are summed
+// separately, which limits the rounding error of long sums. The bits are the same in every run, whatever the operands' layout. For TF32 or
+// BF16 (MatrixProducts), tensor cores multiply the tiles.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace fl::cuda {
 
-// store(k, i, j, the sum of partial [clients,parts,m,n] over parts, in ascending order).
+// Calls store(k, i, j, the sum of partial [clients,parts,m,n] over parts, in ascending order).
 template <class T, class Store>
 __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n, std::uint32_t parts, const T* partial, Store store) {
   const std::size_t per_client = std::size_t{m} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
@@ -37,8 +37,8 @@ __global__ void add_parts(std::size_t clients, std::uint32_t m, std::uint32_t n,
   }
 }
 
-// What a kernel of tiles does with its sums: they are whole, and go to the store, or parts, and go to memory [clients,parts,m,n] until
-// they are added up. One kernel for both: each is compiled for every product of every layer.
+// The destination of a tile kernel's sums: complete sums go to the store, partial sums go to memory [clients,parts,m,n] until they are
+// added up. One kernel serves both cases, because it is compiled for every product of every layer.
 template <class T, class Store>
 struct StoreTile {
   static constexpr bool kReads = Store::kReads;
@@ -57,7 +57,7 @@ struct StoreTile {
   }
 };
 
-// m, n and d below 2^31. `products` other than full are for float alone.
+// Requires m, n and d below 2^31. `products` other than full are for float alone.
 template <class T, class A, class B, class Store>
 void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name, const tiles::ProductShape& shape, const A& a, const B& b,
                     const Store& store) {
@@ -78,7 +78,7 @@ void multiply_tiles(const Exec& exec, MatrixProducts products, const char* name,
     start.template operator()<kRows>();
 }
 
-// Where there are few tiles of long sums, parts of these are computed side by side: the same bits.
+// Computes the product. If there are few tiles of long sums, parts of the sums are computed in parallel, with the same bits.
 template <class T, class A, class B, class Store>
 void tiled_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
                    std::size_t d, const A& a, const B& b, const Store& store) {
@@ -97,9 +97,9 @@ void tiled_product(const Exec& exec, MatrixProducts products, const char* name, 
   Launch(exec, "add_parts", clients * blocks_for(m * n))(add_parts<T, Store>, clients, shape.m, shape.n, shape.parts, partial, store);
 }
 
-// ---- operands that are laid out as matrices first ---------------------------------------------------------------------------------
+// ---- operands that are first written as matrices ----------------------------------------------------------------------------------
 
-// to [clients,d,n] = B of clients first .. first+clients-1.
+// Writes to [clients,d,n] = B of clients first .. first+clients-1.
 template <class T, class B>
 __global__ void lay_out(std::size_t first, std::size_t clients, std::uint32_t d, std::uint32_t n, Divisor width, B operand, T* to) {
   const std::size_t per_client = std::size_t{d} * n, blocks = (per_client + blockDim.x - 1) / blockDim.x;
@@ -113,7 +113,7 @@ __global__ void lay_out(std::size_t first, std::size_t clients, std::uint32_t d,
   }
 }
 
-// The same product, of the same bits, with B written to memory as a matrix before: entries that many tiles read are found once.
+// Computes the same product with the same bits, but first writes B to memory as a matrix: entries that many tiles read are computed once.
 template <class T, class A, class B, class Store>
 void laid_out_product(const Exec& exec, MatrixProducts products, const char* name, std::size_t clients, std::size_t m, std::size_t n,
                       std::size_t d, const A& a, const B& b, const Store& store) {

@@ -1,5 +1,5 @@
-// Tiles of products of matrices (tiled_product.cuh): a block of threads computes a tile of one client's C from tiles of A and B in shared
-// memory; the next ones are on their way into registers meanwhile.
+// Tiles of matrix products (tiled_product.cuh). A block of threads computes a tile of one client's C from tiles of A and B in shared
+// memory, while it loads the next tiles into registers.
 #pragma once
 
 #include <math.h>
@@ -16,7 +16,8 @@ namespace fl::cuda::tiles {
 constexpr unsigned kDepth = 16, kPart = kSumPart;
 static_assert(kPart % (2 * kDepth) == 0);
 
-// clients x parts products: the inner dimension of product k is part k % parts of that of client k / parts; one part is all of it.
+// clients x parts products. The inner dimension of product k is part k % parts of the inner dimension of client k / parts; with one part it
+// is the whole.
 struct ProductShape {
   std::size_t clients;
   std::uint32_t m, n, d, parts = 1;
@@ -26,7 +27,7 @@ struct ProductShape {
   }
 };
 
-// A tile of product k, and the stretch of the inner dimension that it sums over.
+// A tile of product k, and the range of the inner dimension that it sums over.
 struct TilePosition {
   std::size_t k, client;
   std::uint32_t row, col, begin, end;
@@ -42,8 +43,8 @@ struct TilePosition {
   }
 };
 
-// A thread's share of bringing tiles of kLines lines and kDepth depths of an operand from the device's memory, through registers, to
-// tile[depth][line]. Of what runs inward it has one depth of several lines, of others several depths of one line.
+// A thread's share of moving tiles of kLines lines and kDepth depths of an operand from device memory, through registers, to
+// tile[depth][line]. If the operand runs inward, the thread loads one depth of several lines, otherwise several depths of one line.
 template <class T, class Operand, unsigned kLines, unsigned kThreads>
 class Carrier {
   static constexpr bool kInward = Operand::kRunsInward;
@@ -55,7 +56,7 @@ class Carrier {
 
  public:
   static constexpr bool kHasTable = Operand::kTakesLong;
-  // What the block finds for all of its threads, in shared memory: lines, or depths of this tile and of the next one.
+  // Positions that the block computes once for all of its threads, in shared memory: lines, or depths of this tile and of the next one.
   struct Table {
     Line line[kHasTable && kInward ? kLines : 1];
     Deep deep[2][kHasTable && !kInward ? kDepth : 1];
@@ -70,7 +71,7 @@ class Carrier {
       for (unsigned i = 0; i < kOwnLines; ++i) line_[i] = view_.line(first + line_of(i));
     }
   }
-  // The depths from `base` on into the table. All threads meet between this, or the beginning, and load().
+  // Writes the depths from `base` on into the table. All threads synchronise between this call, or the constructor, and load().
   __device__ void find_depths(std::uint32_t base) const {
     if constexpr (kHasTable && !kInward)
       if (threadIdx.x < kDepth) table_.deep[base / kDepth % 2][threadIdx.x] = view_.deep(base + threadIdx.x);
@@ -99,7 +100,7 @@ class Carrier {
   }
 
  private:
-  // Inward a warp has 4 depths of 8 lines: with rows of 8 more than a multiple of 32 words, all of them in other banks.
+  // Inward, a warp has 4 depths of 8 lines: with rows 8 words longer than a multiple of 32, all of them lie in different banks.
   [[nodiscard]] static __device__ unsigned line_of(unsigned i) {
     return kInward ? threadIdx.x / 4 % 8 + threadIdx.x / 128 * 8 + i * (kThreads / kDepth) : threadIdx.x % kLines;
   }
@@ -115,18 +116,18 @@ class Carrier {
 
 constexpr unsigned kThreads = 128, kAcross = 16, kDown = kThreads / kAcross;  // of a block
 
-// Of a multiprocessor at the same time: bounds what the compiler takes of registers.
+// Blocks on a multiprocessor at the same time. Bounds the registers that the compiler uses.
 template <class T, unsigned kRows>
 inline constexpr unsigned kBlocksAtOnce = sizeof(T) == sizeof(double) ? 3
                                           : kRows >= 64               ? 4
                                                                       : 5;
 
-// A thread's entries of a tile of kRows x kCols: kRows / kDown rows that lie side by side and kCols / kAcross columns.
+// A thread's entries of a tile of kRows x kCols: kRows / kDown adjacent rows and kCols / kAcross columns.
 template <class T, unsigned kRows, unsigned kCols>
 struct OwnEntries {
   static constexpr unsigned kOwnRows = kRows / kDown, kOwnCols = kCols / kAcross, kPad = 32 / sizeof(T);
-  // Columns of a thread that lie side by side. One: neighbouring threads write neighbours. Two, where threads have so few rows that they
-  // would wait for shared memory: it is read in pairs.
+  // Adjacent columns of a thread. With one, neighbouring threads write neighbours in memory. With two, shared memory is read in pairs,
+  // because threads with few rows would wait for it.
   static constexpr unsigned kRun = kRows >= 64 ? 1 : 2;
   using TileA = T[kDepth][kRows + kPad];
   using TileB = T[kDepth][kCols + kPad];
@@ -175,8 +176,8 @@ struct OwnEntries {
   }
 };
 
-// The two carriers of a tile, which bring the depths of `place` to a and b in shared memory: use(base) is called when those from `base` on
-// are there, and the next ones are on their way.
+// Moves the depths of `place` through the two carriers of a tile to a and b in shared memory. Calls use(base) when the depths from `base`
+// on are there and the next ones are being loaded.
 template <class CarryA, class CarryB, class TileA, class TileB, class Rounded, class Use>
 __device__ __forceinline__ void for_depths(const TilePosition& place, CarryA& carry_a, CarryB& carry_b, TileA& a, TileB& b,
                                            const Rounded& rounded, const Use& use) {
@@ -201,7 +202,7 @@ __device__ __forceinline__ void for_depths(const TilePosition& place, CarryA& ca
   }
 }
 
-// A tile of kRows x kCols.
+// Computes tiles of kRows x kCols.
 template <class T, unsigned kRows, unsigned kCols, class A, class B, class Store>
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T, kRows>) multiply(ProductShape shape, A a_operand, B b_operand, Store store) {
   using Own = OwnEntries<T, kRows, kCols>;

@@ -23,16 +23,16 @@
 namespace fl::cuda {
 namespace {
 
-constexpr std::size_t kMostRows = 512;                        // of a client in one piece, unless a minibatch is one whatever its size
+constexpr std::size_t kMostRows = 512;                        // of a client in one piece, unless a minibatch must stay whole
 constexpr std::size_t kMostEntries = std::size_t{1} << 31;    // of a client's activation: kernels count them in 32 bits
 constexpr std::size_t kMostWaveBytes = std::size_t{2} << 30;  // of activations and weights
-constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that a block of threads goes through by itself
-constexpr std::size_t kMostRecordedKernels = 4000;            // of local steps that are repeated as one graph, about
+constexpr std::size_t kMostRegressionRows = 256;              // of a minibatch that one block of threads computes
+constexpr std::size_t kMostRecordedKernels = 4000;            // approximate limit, of local steps that are repeated as one graph
 constexpr unsigned kEntriesAThread = 4, kEntriesABlock = kBlockThreads * kEntriesAThread;
 
 // ---- entries of all clients -----------------------------------------------------------------------------------------------------
 //
-// A block has kEntriesABlock entries of one client: use(client, entry) for each of them.
+// A block of threads handles kEntriesABlock entries of one client and calls use(client, entry) for each of them.
 
 [[nodiscard]] std::size_t entry_blocks(std::size_t clients, std::size_t P) { return clients * ((P + kEntriesABlock - 1) / kEntriesABlock); }
 template <class Use>
@@ -51,7 +51,7 @@ __global__ void spread(std::size_t clients, std::size_t P, const T* from, T* to)
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) { to[k * P + j] = from[j]; });
 }
 
-// g += the regulariser's derivative at y (stride 0: the same for all). rate [P], unless null, is above 0 at statistics.
+// Adds the regulariser's derivative at y to g (stride 0: one y for all). rate [P], unless null, is above 0 at statistics.
 template <class T>
 __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser regulariser, const T* rate, const T* y, std::size_t stride,
                                 T* g) {
@@ -60,7 +60,7 @@ __global__ void add_regulariser(std::size_t clients, std::size_t P, Regulariser 
   });
 }
 
-// Statistics have no part in a full gradient.
+// Clears the entries of statistics, which are no part of a full gradient.
 template <class T>
 __global__ void clear_statistics(std::size_t clients, std::size_t P, const T* rate, T* g) {
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
@@ -68,7 +68,7 @@ __global__ void clear_statistics(std::size_t clients, std::size_t P, const T* ra
   });
 }
 
-// One step of the clients that have one.
+// Takes one step of the clients that have a further one.
 template <class T>
 __global__ void take_step(std::size_t clients, std::size_t P, DescentStep<T> step, const T* g, T* v, T* y) {
   for_each_entry(clients, P, [&](std::size_t k, std::size_t j) {
@@ -77,8 +77,8 @@ __global__ void take_step(std::size_t clients, std::size_t P, DescentStep<T> ste
   });
 }
 
-// The statistics of models: where they lie in the layers' order [S], and the place of each parameter in the order of vectors [P].
-// All null where there are none.
+// The statistics of models: their positions in the layers' order [S], and the position of each parameter in the order of vectors [P]. All
+// pointers are null for models without statistics.
 template <class T>
 struct PlacedStatistics {
   const std::uint32_t *at = nullptr, *place_of = nullptr;
@@ -86,13 +86,13 @@ struct PlacedStatistics {
   std::size_t S = 0;
 };
 
-// y <- the client's own statistics: out [clients,S] by places.
+// Copies the client's own statistics, out [clients,S] by position in the block, to y.
 template <class T>
 __global__ void read_statistics(std::size_t clients, std::size_t P, PlacedStatistics<T> statistics, BatchView<const T> own,
                                 const std::uint32_t* place, T* y) {
   for_each_entry(clients, statistics.S, [&](std::size_t k, std::size_t s) { y[k * P + statistics.at[s]] = own.row(place[k])[s]; });
 }
-// The client's statistics after its work: those of y, or (w unless null) one step from its own along the gradient y at w.
+// Writes the client's statistics after its work: those of y, or (w unless null) one step from its own along the gradient y at w.
 template <class T>
 __global__ void write_statistics(std::size_t clients, std::size_t P, PlacedStatistics<T> statistics, const T* w, const T* y,
                                  BatchView<T> own, const std::uint32_t* place, std::uint8_t* refused) {
@@ -104,8 +104,8 @@ __global__ void write_statistics(std::size_t clients, std::size_t P, PlacedStati
   });
 }
 
-// What is sent: g, or per_work_k (w - y), to the client's place of the block; 0 at statistics. refused: 1 where something of a client's is
-// not finite.
+// Writes the vector that is sent, g or per_work_k (w - y), to the client's position in the block; 0 at statistics. Sets refused to 1 for a
+// client with an entry that is not finite.
 template <class T>
 __global__ void write_vectors(std::size_t clients, std::size_t P, const T* w, const T* from, const T* per_work,
                               PlacedStatistics<T> statistics, BatchView<T> out, const std::uint32_t* place, std::uint8_t* refused) {
@@ -114,7 +114,7 @@ __global__ void write_vectors(std::size_t clients, std::size_t P, const T* w, co
     if (w != nullptr) x = per_work == nullptr ? w[j] - x : per_work[k] * (w[j] - x);
     if (statistics.rate != nullptr && statistics.rate[j] > T(0)) x = T(0);
     out.row(place[k])[statistics.place_of == nullptr ? j : statistics.place_of[j]] = x;
-    if (!(x - x == T(0))) refused[place[k]] = 1;  // all who write here write this
+    if (!(x - x == T(0))) refused[place[k]] = 1;  // all threads that write here write the same value
   });
 }
 template <class T>
@@ -127,17 +127,17 @@ __global__ void clear_refused(std::size_t clients, std::size_t P, BatchView<T> o
 
 // ---- a block of clients ---------------------------------------------------------------------------------------------------------
 
-// Where the minibatches of clients first .. first+clients-1 lie on the GPU: a step is made of pieces of up to kMostRows places of each
-// client, and a place holds a row or kNoRow.
+// The minibatches of clients first .. first+clients-1 on the GPU. A step consists of pieces of up to kMostRows positions per client, and a
+// position holds a row or kNoRow.
 struct Piece {
-  std::size_t places;        // of each client: B
+  std::size_t places;        // per client: B
   const std::uint32_t* row;  // [clients, B]
 };
 struct PlannedStep {
-  std::size_t clients;  // that take it
+  std::size_t clients;  // that take the step
   std::vector<Piece> pieces;
   const double* scale;         // [clients] 1 / rows of the minibatch
-  const RandomStream* random;  // [clients], or null where the network draws none
+  const RandomStream* random;  // [clients], or null if the network draws no random numbers
 };
 
 template <class T>
@@ -188,7 +188,7 @@ class Training final : public DeviceTraining<T> {
   }
 
  private:
-  // Of running statistics; empty where there are none.
+  // The positions of running statistics; empty if there are none.
   struct StatisticPlaces {
     Buffer<T> rate;                                // [P] Layer::statistic_rate of each parameter, in the layers' order
     Buffer<std::uint32_t> statistic_at, place_of;  // [S], [P] of PlacedStatistics
@@ -222,7 +222,7 @@ class Training final : public DeviceTraining<T> {
                       std::to_string(kMostEntries) + " entries, which its kernels cannot count; use a smaller batch or --device cpu");
   }
 
-  // A block with what all its waves read, on the GPU.
+  // A block with the data that all its waves read, on the GPU.
   struct TrainingBlock {
     const RoundView<T>* round;
     const ClientBlock<T>* block;
@@ -250,7 +250,7 @@ class Training final : public DeviceTraining<T> {
     Launch(exec, "clear_refused", blocks)(clear_refused<T>, clients, P, out, there.place + first, there.refused);
   }
 
-  // block.work, and 1 / work of every client on the GPU; null where vectors are not normalised.
+  // Sets block.work and returns 1 / work of every client on the GPU, or null if vectors are not normalised.
   const T* normalise(const Exec& exec, const RoundView<T>& round, const ClientBlock<T>& block, const Minibatches& batches,
                      Workspace::Frame& frame) const {
     std::vector<T> per_work;
@@ -262,13 +262,15 @@ class Training final : public DeviceTraining<T> {
     return round.run.normalises() ? upload(exec, std::span<const T>(per_work), frame) : nullptr;
   }
 
-  // The choice is told the times of a way from its second turn on, and counts from the third: in the first the workspace grows, and in the
-  // second it is one piece, at other addresses; so the third records the steps and the fourth repeats them.
+  // Reports the time of the current choice from its second turn on. The choice counts times from the third turn on: in the first turn the
+  // workspace grows, and in the second it becomes one piece at other addresses. The third turn records the steps and the fourth repeats
+  // them.
   void note_time(double seconds_per_row) {
     if (std::exchange(way_before_, wave_choice_.way()) == wave_choice_.way()) wave_choice_.took(seconds_per_row);
   }
 
-  // Waves are of the largest size, or of one whose weights and activations stay in the cache: whichever has been faster.
+  // Returns the number of clients in a wave. A wave has the largest size, or a size whose weights and activations stay in the cache:
+  // whichever was faster.
   [[nodiscard]] std::size_t clients_at_once(const Minibatches& batches) const {
     const std::size_t rows = batches.largest(), way = wave_choice_.way();
     const bool has_g = !steps_in_passing() || rows > piece_rows_;
@@ -277,14 +279,14 @@ class Training final : public DeviceTraining<T> {
     return std::clamp<std::size_t>(fits, 1, batches.K);
   }
   [[nodiscard]] bool has_v() const { return descent_.momentum > 0; }
-  // Of activations and so many vectors (y, g and v) for minibatches of up to so many rows.
+  // Returns the bytes of activations and of `vectors` vectors (y, g and v) for minibatches of up to `rows` rows.
   [[nodiscard]] std::size_t bytes_per_client(std::size_t rows, std::size_t vectors = 3) const {
     const std::size_t P = oracle_.model().layers().size();
     if (regression_) return 2 * P * sizeof(T) + 1;
     return (std::min(rows, piece_rows_) * examples_.per_row() * network_.entries_per_example() + vectors * P) * sizeof(T) + 1;
   }
 
-  // All row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
+  // Uploads all row numbers, factors and streams in a few copies, so that steps follow each other without waiting for the host.
   std::vector<PlannedStep> plan(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
                                 Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
@@ -332,7 +334,7 @@ class Training final : public DeviceTraining<T> {
     return steps;
   }
 
-  // Gradients at w: [clients,P].
+  // Returns gradients at w: [clients,P].
   const T* gradients(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::vector<PlannedStep> steps = plan(exec, there, first, clients, frame);
     T* g = frame.take<T>(clients * there.round->P());
@@ -340,7 +342,7 @@ class Training final : public DeviceTraining<T> {
     return g;
   }
 
-  // y after all steps, from w: [clients,P].
+  // Returns y after all steps, from w: [clients,P].
   const T* descend(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients, Workspace::Frame& frame) {
     const std::size_t P = there.round->P(), entries = clients * P;
     T *y = frame.take<T>(entries), *v = has_v() ? frame.take<T>(entries) : nullptr;
@@ -370,7 +372,7 @@ class Training final : public DeviceTraining<T> {
     return y;
   }
 
-  // The same by one kernel, for a regression.
+  // Computes the same by one kernel, for a regression.
   const T* descend_on_chip(const Exec& exec, const TrainingBlock& there, std::size_t first, std::size_t clients,
                            Workspace::Frame& frame) const {
     const Minibatches& batches = *there.batches;
@@ -391,8 +393,8 @@ class Training final : public DeviceTraining<T> {
     return passes * (network_.num_kernels() + 2) + steps.size();
   }
 
-  // What the kernels of the steps are given: sizes, factors and addresses. Where the rest of the workspace lies follows from where it is
-  // now and how often it has grown.
+  // Returns the arguments of the steps' kernels: sizes, factors and addresses. The current address in the workspace and its number of
+  // growths determine all later addresses.
   [[nodiscard]] std::vector<std::uint64_t> key_of(const Exec& exec, const DescentStep<T>& how, const std::vector<PlannedStep>& steps,
                                                   std::size_t clients, const T* y, const T* own, const std::uint32_t* place) const {
     Workspace::Frame here(*exec.workspace);
@@ -407,7 +409,7 @@ class Training final : public DeviceTraining<T> {
     return key;
   }
 
-  // g = the gradients of the clients' minibatches at their weights: [step.clients,P].
+  // Computes g = the gradients of the clients' minibatches at their weights: [step.clients,P].
   void gradient(const Exec& exec, const PlannedStep& step, LayerWeights<T> y, T* g) const {
     const std::size_t P = oracle_.model().layers().size(), clients = step.clients;
     if (step.pieces.empty()) FL_CUDA_CHECK(cudaMemsetAsync(g, 0, clients * P * sizeof(T), stream_of(exec)));
@@ -420,14 +422,14 @@ class Training final : public DeviceTraining<T> {
       Launch(exec, "add_regulariser", entry_blocks(clients, P))(add_regulariser<T>, clients, P, regulariser, rate(), y.data, y.stride, g);
   }
 
-  // Whether the layers may take the step where they find the gradient: nothing else has a part in it.
+  // Returns whether layers may take the step where they compute the gradient, because nothing else contributes to it.
   [[nodiscard]] bool steps_in_passing() const {
     const Regulariser& regulariser = oracle_.model().regulariser();
     return rate() == nullptr && regulariser.l2 == 0 && regulariser.nonconvex == 0;
   }
   [[nodiscard]] bool steps_in_passing(const PlannedStep& step) const { return steps_in_passing() && step.pieces.size() == 1; }
 
-  // Forward and back through piece i of the step.
+  // Runs forward and backward through piece i of the step.
   void pass_over(const Exec& exec, const PlannedStep& step, std::size_t i, LayerWeights<T> y, const GradientStore<T>& by_weights) const {
     Workspace::Frame inner(*exec.workspace);
     const Piece& piece = step.pieces[i];
@@ -454,12 +456,12 @@ class Training final : public DeviceTraining<T> {
   DeviceExamples<T> examples_;
   const GradientOracle<T>& oracle_;
   MatrixProducts products_;
-  std::size_t piece_rows_;  // of a client in one piece; longer minibatches are added up
+  std::size_t piece_rows_;  // of a client in one piece; gradients of longer minibatches are added up
   StatisticPlaces places_;
   std::optional<RegressionForm> regression_;
   std::size_t cache_bytes_ = cache_bytes_of_device();
   MeasuredChoice wave_choice_{3};
-  std::size_t way_before_ = std::numeric_limits<std::size_t>::max();  // of the turn before this one
+  std::size_t way_before_ = std::numeric_limits<std::size_t>::max();  // of the previous turn
   StreamTimer timer_;
   RepeatedWork repeated_;
 };

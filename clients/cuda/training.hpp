@@ -10,7 +10,7 @@
 
 namespace fl::cuda {
 
-// The data have to be such as can_lie_on_device (clients/cuda/device_data.cuh).
+// Requires data that satisfy can_lie_on_device (clients/cuda/device_data.cuh).
 template <class T>
 [[nodiscard]] std::unique_ptr<DeviceTraining<T>> make_training(const Descent& descent, const NetworkForm& form, const Dataset<T>& data,
                                                                const GradientOracle<T>& oracle, MatrixProducts products);

@@ -1,4 +1,4 @@
-// The compiler takes Eigen's deliberately undefined AVX-512 registers for a mistake once they are inlined here.
+// The compiler warns about Eigen's deliberately undefined AVX-512 registers once they are inlined here.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif

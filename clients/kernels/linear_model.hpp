@@ -1,9 +1,9 @@
-// What all models with margins z = W a + b share: Model and SecondOrder in terms of a link (links.hpp).
+// The common part of all models with margins z = W a + b: Model and SecondOrder in terms of a link (links.hpp).
 //
 // A derived class `Self` has   std::size_t check(const Dataset<T>&)   which refuses unfit data and returns the number of outputs O, and
 // auto with_link(const Dataset<T>&, f)   which calls f with the link for that data's labels.
 //
-// Layers: "weight" (O x D; D x 1 for a single output), then "bias" [O] where there is one. Starts at zero.
+// Layers: "weight" (O x D; D x 1 for a single output), then "bias" [O] if the model has one. Parameters start at zero.
 #pragma once
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class LinearModel : public Model<T>, public SecondOrder {
   template <class Source, class Link>
   void gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
                       std::span<const std::span<const std::uint32_t>> rows, const BatchView<T>& gradient, double* loss) const;
-  // B [count,D+1]: rows with a one for the bias, zero without.
+  // Writes B [count,D+1]: the rows, each followed by a one if there is a bias, else a zero.
   template <class Source>
   void expand(const Source& source, const std::uint32_t* rows, std::size_t count, double* B) const {
     for (std::size_t r = 0; r < count; ++r) {
@@ -123,9 +123,9 @@ class LinearModel : public Model<T>, public SecondOrder {
   LinearShape shape_;
 };
 
-// The slopes of all rows are added up before their sum is divided by the number of rows: sums of integers are exact, so that entries of
-// the gradient that are equal by definition have the same bits. Division by a power of two is exact, so there slopes are divided first,
-// which saves a pass over the parameters.
+// Adds up the slopes of all rows before it divides the sum by the number of rows. Sums of integers are exact, so that entries of the
+// gradient that are equal by definition have the same bits. Division by a power of two is exact, so slopes are then divided first, which
+// saves a pass over the parameters.
 template <class T, class Self>
 template <class Source, class Link>
 void LinearModel<T, Self>::gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
@@ -187,7 +187,7 @@ void LinearModel<T, Self>::add_hessian(const Exec& exec, const double* x, RowSet
       }
     });
   });
-  // Parameter of output a and feature i; the bias is feature D.
+  // Returns the parameter of output a and feature i; the bias is feature D.
   const auto place = [&](std::size_t a, std::size_t i) { return i < shape_.D ? a * shape_.D + i : shape_.weights() + a; };
   const std::size_t used = shape_.bias ? n : shape_.D;
   const double* pair = G.data();

@@ -1,13 +1,13 @@
-// What a linear model does with its margins z = W a + b [O]: the loss per row, its derivative and its curvature.
+// The loss of a linear model as a function of its margins z = W a + b [O]: the loss per row, its derivative and its curvature.
 //
 //   LogisticLink  O = 1  l = log(1 + exp(-y z)), y = -1 for class 0 and +1 for class 1      l' = -y / (1 + exp(y z))
 //   SoftmaxLink   O = C  l = log sum_c exp(z_c) - z_label                                   dl/dz_c = p_c - [c = label]
 //   SquaredLink   O = 1  l = (z - target)^2 / 2                                             l' = z - target
 //
-// A block of margins lies as z [O,stride], row r of the block in column r; stride is a multiple of kLanes; columns from `count` to
-// padded(count) are computed with but never used. `loss` [stride] receives each row's loss when it is not null.
+// A block of margins is z [O,stride] with row r of the block in column r; stride is a multiple of kLanes. Columns from `count` to
+// padded(count) are computed but never used. `loss` [stride] receives each row's loss when it is not null.
 // kCurvatureBound and kLeastCurvature bound the eigenvalues of the second derivative over all z.
-// curvature(a, b, r, ...) is d2l/(dz_a dz_b) of column r, from a block that went through normalise().
+// curvature(a, b, r, ...) is d2l/(dz_a dz_b) of column r, from a block that normalise() has processed.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ class LogisticLink {
   static constexpr double kLeastCurvature = 0.0;
   explicit LogisticLink(const std::int32_t* label) : label_(label) {}
 
-  // z becomes dl/dz.
+  // Replaces z by dl/dz.
   void derivative(const std::uint32_t* rows, int count, int, double* z, double* loss) const {
     alignas(64) double sign[kMostRows];
     for (int r = 0; r < count; ++r) sign[r] = static_cast<double>(2 * label_[rows[r]] - 1);
@@ -38,7 +38,7 @@ class LogisticLink {
       if (loss != nullptr) store(loss + r, log1p_unit(t) + (m < VecD{} ? -m : VecD{}));
     }
   }
-  // direction becomes (d2l/dz2) direction.
+  // Replaces direction by (d2l/dz2) direction.
   static void curvature_times(int count, int, const double* z, double* direction) {
     for (int r = 0; r < count; r += kLanes) {
       const VecD t = exp(-absolute(load(z + r)));
@@ -70,7 +70,7 @@ class SoftmaxLink {
     normalise(count, stride, z, loss);
     for (int r = 0; r < count; ++r) at(z, stride, rows[r], r) -= 1;
   }
-  // In place on the direction u: p_c (u_c - sum_b p_b u_b).
+  // Replaces the direction u by p_c (u_c - sum_b p_b u_b).
   void curvature_times(int count, int stride, double* z, double* direction) const {
     normalise(count, stride, z, nullptr);
     for (int r = 0; r < count; r += kLanes) {
@@ -82,12 +82,12 @@ class SoftmaxLink {
       }
     }
   }
-  // p_a ([a = b] - p_b) from margins that normalise() has turned into probabilities.
+  // Returns p_a ([a = b] - p_b) from margins that normalise() has turned into probabilities.
   [[nodiscard]] static double curvature(std::size_t a, std::size_t b, int r, int stride, const double* p) {
     const double p_a = p[a * static_cast<std::size_t>(stride) + static_cast<std::size_t>(r)];
     return p_a * ((a == b ? 1.0 : 0.0) - p[b * static_cast<std::size_t>(stride) + static_cast<std::size_t>(r)]);
   }
-  // Margins to probabilities; adds log sum_c exp(z_c) to loss.
+  // Turns margins into probabilities; adds log sum_c exp(z_c) to loss.
   void normalise(int count, int stride, double* z, double* loss) const {
     for (int r = 0; r < count; r += kLanes) {
       VecD largest = load(z + r);
@@ -107,7 +107,7 @@ class SoftmaxLink {
         for (int i = 0; i < kLanes; ++i) loss[r + i] += largest[i] + std::log(total[i]);
     }
   }
-  // The first of the largest margins decides.
+  // Returns whether the first of the largest margins is the label's.
   [[nodiscard]] bool is_right(std::uint32_t row, int r, int stride, const double* z) const {
     std::size_t best = 0;
     for (std::size_t c = 1; c < classes_; ++c)

@@ -1,5 +1,5 @@
 // Passes over rows of a linear model, for any source of rows (dense_rows.hpp, sparse_rows.hpp) and any link (links.hpp). A parameter vector
-// is W [O,D] row-major and then, where there is a bias, b [O]; acc has the same layout in double.
+// is W [O,D] row-major, followed by b [O] if there is a bias; acc has the same layout in double.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct LinearShape {
   [[nodiscard]] std::size_t size() const { return weights() + (bias ? O : 0); }
 };
 
-// Room for one block of margins [O,kStride].
+// The sizes of one block of margins [O,kStride].
 template <class Source>
 inline constexpr int kStride = padded(Source::kRowsPerBlock);
 template <class Source>
@@ -28,7 +28,7 @@ template <class Source>
   return shape.O * static_cast<std::size_t>(kStride<Source>);
 }
 
-// Margins of a block; columns up to padded(count) become zero. kAdd: row_block_add of the same block follows.
+// Computes the margins of a block; columns up to padded(count) become zero. kAdd: row_block_add of the same block follows.
 template <bool kAdd, class Source, class X>
 [[gnu::always_inline]] inline void row_block_margins(const Source& source, const LinearShape& shape, const X* x,
                                                      const typename Source::RowBlock& block, double* z) {
@@ -41,7 +41,7 @@ template <bool kAdd, class Source, class X>
   }
 }
 
-// acc += sum_r z[r] (row r, 1).
+// Computes acc += sum_r z[r] (row r, 1).
 template <class Source>
 [[gnu::always_inline]] inline void row_block_add(const Source& source, const LinearShape& shape, const double* z,
                                                  const typename Source::RowBlock& block, double* acc) {
@@ -71,7 +71,8 @@ template <class Source, class Visit>
   }
 }
 
-// acc += scale * sum_r weight[r] grad l(x; r); returns sum_r weight[r] l(x; r) when `losses` is set, else 0. z: block_size() numbers.
+// Computes acc += scale * sum_r weight[r] grad l(x; r). Returns sum_r weight[r] l(x; r) if `losses` is set, else 0. z: block_size()
+// numbers.
 template <class Source, class X, class Link>
 [[gnu::always_inline]] inline double add_gradient(const Source& source, const LinearShape& shape, const Link& link, const X* x,
                                                   const RowSet& set, double scale, double* acc, double* z, bool losses,
@@ -94,7 +95,7 @@ template <class Source, class X, class Link>
   return total;
 }
 
-// out = c row + l2 x of a gradient over one row; returns the row's loss when `losses` is set, else 0.
+// Computes the gradient over one row, out = c row + l2 x. Returns the row's loss if `losses` is set, else 0.
 template <class V, class Link>
 [[gnu::always_inline]] inline double single_gradient(const DenseRows<V>& source, const LinearShape& shape, const Link& link, const V* x,
                                                      std::uint32_t row, double l2, V* out, double* z, bool losses,
@@ -110,7 +111,7 @@ template <class V, class Link>
   return losses ? loss[0] : 0;
 }
 
-// Sum of losses, and how many rows are right when `correct` is not null.
+// Returns the sum of losses, and adds the number of correct rows to `correct` unless it is null.
 template <class Source, class X, class Link>
 double sum_losses(const Source& source, const LinearShape& shape, const Link& link, const X* x, const RowSet& set, double* z,
                   std::uint64_t* correct) {
@@ -129,7 +130,7 @@ double sum_losses(const Source& source, const LinearShape& shape, const Link& li
   return total;
 }
 
-// acc += sum_r weight[r] (Hessian of l(.; r) at x) v. z, u: block_size() numbers each.
+// Computes acc += sum_r weight[r] (Hessian of l(.; r) at x) v. z, u: block_size() numbers each.
 template <class Source, class Link>
 void add_hessian_times(const Source& source, const LinearShape& shape, const Link& link, const double* x, const RowSet& set,
                        const double* v, double* acc, double* z, double* u) {

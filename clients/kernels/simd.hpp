@@ -1,7 +1,7 @@
-// Vectors of doubles as wide as the instruction set has them, written with the compilers' vector extensions.
+// Vectors of doubles of the instruction set's width, written with the compilers' vector extensions.
 //
-// Data may be stored as float or double; arithmetic is always double, so a float run rounds only what it stores. Wider vectors than the
-// machine has are emulated very slowly, hence the width follows the target of the translation unit.
+// Data may be stored as float or double; arithmetic is always double, so a float run rounds only stored values. Vectors wider than the
+// machine's are emulated very slowly, hence the width follows the target of the translation unit.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ typedef std::int64_t VecI __attribute__((vector_size(kLanes * sizeof(std::int64_
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-// Intrinsics where g++ 12 makes four instructions of the conversion, and where vector extensions have no gather; masked forms,
-// because the plain ones start from a register that is undefined on purpose, which g++ warns of.
+// Loads floats as doubles. Intrinsics are used because g++ 12 makes four instructions of the conversion and vector extensions have no
+// gather. They are masked because the plain forms start from an intentionally undefined register, about which g++ warns.
 [[gnu::always_inline]] inline VecD load(const float* p) {
 #if defined(__AVX512F__)
   return (VecD)_mm512_maskz_cvtps_pd(0xFF, _mm256_loadu_ps(p));
@@ -41,7 +41,7 @@ typedef std::int64_t VecI __attribute__((vector_size(kLanes * sizeof(std::int64_
   return __builtin_convertvector(v, VecD);
 #endif
 }
-// x[index[i]] for the kLanes indices from `index` on, each below 2^31.
+// Returns x[index[i]] for the kLanes indices from `index` on, each below 2^31.
 template <class X>
 [[gnu::always_inline]] inline VecD gather(const X* x, const std::uint32_t* index) {
 #if defined(__AVX512F__)
@@ -62,16 +62,16 @@ template <class X>
   std::memcpy(p, &f, sizeof f);
 }
 [[gnu::always_inline]] inline VecD broadcast(double value) { return VecD{} + value; }
-// 0, 1, 2, ...
+// Returns 0, 1, 2, ...
 [[gnu::always_inline]] inline VecI lane_numbers() {
   VecI v{};
   for (int i = 0; i < kLanes; ++i) v[i] = i;
   return v;
 }
-// The least multiple of kLanes that is not below n.
+// Returns n rounded up to a multiple of kLanes.
 constexpr int padded(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-// Sum of the lanes, halves first.
+// Returns the sum of the lanes, adding halves first.
 [[gnu::always_inline]] inline double sum(VecD v) {
 #if defined(__AVX512F__)
   const auto four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);

@@ -1,8 +1,9 @@
 // CSR rows of a linear model, 64 at a time: margins z = W a and the transposed product W += z a^T.
 //
-// Rows are short (a dozen entries) and of uneven length, so loops over one row at a time spend their time on mispredicted ends. Instead a
-// block's entries are treated as one run of products x[column] * value [E], summed per row with masked vectors; the transposed product
-// first spreads each row's z over its entries. Blocks with more than kFlat entries go row by row, where ends are rare.
+// Rows are short (a dozen entries) and of uneven length, so loops over one row at a time would spend their time on mispredicted ends.
+// Instead, a block's entries are treated as one run of products x[column] * value [E], summed per row with masked vectors. The transposed
+// product first spreads each row's z over its entries. Blocks with more than kFlat entries are computed row by row, because ends are then
+// rare.
 // Features that are all one have no value array. x [O,D] row-major, z [O,stride], acc [O,D] double.
 #pragma once
 
@@ -36,7 +37,7 @@ class SparseRows {
         value_(data.sparse.value.empty() ? nullptr : data.sparse.value.data()),
         D_(data.num_features) {}
 
-  // Rows that come next are of no interest here: the processor foresees short rows by itself.
+  // Ignores the rows that come next: the processor prefetches short rows by itself.
   [[nodiscard]] RowBlock block(const std::uint32_t* rows, int count, std::span<const std::uint32_t>) const {
     RowBlock block;
     block.rows = rows;
@@ -93,7 +94,7 @@ class SparseRows {
         for (int r = 0; r < block.count; ++r) scatter(spread + block.offset[r], begin_[block.rows[r]], block.length(r), acc);
     }
   }
-  // out [D] = the row, dense.
+  // Writes out [D] = the row, dense.
   void expand(std::uint32_t row, double* out) const {
     std::fill_n(out, D_, 0.0);
     for (std::uint64_t i = begin_[row]; i < begin_[row + 1]; ++i) out[column_[i]] = value(i);
@@ -105,7 +106,7 @@ class SparseRows {
 
   [[nodiscard]] double value(std::uint64_t i) const { return value_ == nullptr ? 1.0 : static_cast<double>(value_[i]); }
 
-  // out[i] = x[column] * value of n entries from `first` on.
+  // Computes out[i] = x[column] * value for n entries from `first` on.
   template <class X>
   [[gnu::always_inline]] void products(const X* x, std::uint64_t first, std::size_t n, double* out) const {
     const std::uint32_t* column = column_ + first;
@@ -118,7 +119,7 @@ class SparseRows {
       for (; i < n; ++i) out[i] = static_cast<double>(x[column[i]]) * static_cast<double>(value_[first + i]);
     }
   }
-  // z[r] = sum of row r's products. The last W vectors are masked, and nearly always all there is.
+  // Computes z[r] = sum of row r's products. The last W vectors are masked; most rows have no others.
   template <int W>
   [[gnu::always_inline]] static void row_sums(const RowBlock& block, const double* product, double* z) {
     const VecI lane = lane_numbers();
@@ -131,7 +132,7 @@ class SparseRows {
       z[r] = sum(part[0] + part[1]);
     }
   }
-  // out = z[r] over the entries of row r; what is written past a row's end is overwritten by the next.
+  // Writes out = z[r] over the entries of row r. The next row overwrites entries written past a row's end.
   template <int W>
   [[gnu::always_inline]] static void spread_rows(const RowBlock& block, const double* z, double* out) {
     for (int r = 0; r < block.count; ++r) {

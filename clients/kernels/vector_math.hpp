@@ -2,7 +2,7 @@
 //
 // exp(x):   x = n ln2 + r with |r| <= ln2/2; Taylor polynomial of degree 13 in r (remainder below 5e-18), scaled by 2^n in two factors so
 //           that overflow, gradual underflow, infinities and NaN come out as in the standard library.
-// log1p(t): for t in [0,1] only, which is all that log(1 + exp(-|z|)) needs. 1+t above sqrt(2) is halved; then with f the rest and
+// log1p(t): for t in [0,1] only, as log(1 + exp(-|z|)) needs. 1+t above sqrt(2) is halved; then with f the rest and
 //           s = f/(2+f): log(1+f) = f - (f^2/2 - s (f^2/2 + R(s^2))), R from the series of 2 atanh(s).
 #pragma once
 
@@ -12,20 +12,20 @@ namespace fl::kernels {
 
 namespace detail {
 
-// 2^n for |n| <= 1022.
+// Returns 2^n for |n| <= 1022.
 [[gnu::always_inline]] inline VecD power_of_two(VecI n) { return reinterpret_cast<VecD>((n + 1023) << 52); }
 
 }  // namespace detail
 
 [[gnu::always_inline]] inline VecD exp(VecD x) {
-  constexpr double kShift = 0x1.8p52;  // adding it rounds to an integer, which then stands in the low bits
+  constexpr double kShift = 0x1.8p52;  // adding it rounds to an integer, which is then in the low bits
   const VecD high = broadcast(710.0), low = broadcast(-746.0);
   x = x > high ? high : x;
   x = x < low ? low : x;
   const VecD shifted = x * 0x1.71547652b82fep+0 + kShift;
   const VecD n = shifted - kShift;
   const VecI exponent = reinterpret_cast<VecI>(shifted) - reinterpret_cast<VecI>(broadcast(kShift));
-  // ln2 in two parts, the first with 11 trailing zero bits: n times it is exact.
+  // ln2 is split into two parts; the first has 11 trailing zero bits, so n times it is exact.
   const VecD r = (x - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;
   const VecD r2 = r * r, r4 = r2 * r2;
   const VecD q0 = (1.0 / 2 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120));

@@ -1,5 +1,5 @@
-// A network inside of a layer, for layers that join several: its activations are computed again on the way back (they would be many times
-// what the network outside keeps), and its random numbers are others than those of the layers around it.
+// A network inside a layer, for layers that join several networks. The backward pass computes its activations again (they would take many
+// times the memory of the outer network), and its random numbers differ from those of the layers around it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ template <class T>
 class Branch {
  public:
   Branch() = default;
-  // `salt` tells the branches of one layer apart.
+  // `salt` distinguishes the branches of one layer.
   Branch(const std::vector<std::string>& layers, const Shape& input, const DataNames& names, std::uint32_t salt)
       : network_(layers, input, names), salt_(salt << 28) {}
 
@@ -29,13 +29,13 @@ class Branch {
   [[nodiscard]] std::size_t room_size(std::size_t B) const { return network_.room_size(B); }
   [[nodiscard]] std::size_t least_examples() const { return network_.least_examples(); }
 
-  // use(z) with z [B,n_out] made of `in`.
+  // Calls use(z) with z [B,n_out] computed from `in`.
   template <class Use>
   void forward(const Pass& pass, const T* w, const T* in, const Use& use) const {
     Workspace::Frame frame(*pass.exec.workspace);
     use(static_cast<const T*>(run(frame, pass, w, in).z));
   }
-  // fill(d_z) writes the derivative by the output [B,n_out]; d_in [B,n_in], unless null, and d_w follow.
+  // Calls fill(d_z), which writes the derivative by the output [B,n_out], and computes d_in [B,n_in], unless null, and d_w.
   template <class Fill>
   void backward(const Pass& pass, const T* w, const T* in, const Fill& fill, T* d_in, T* d_w) const {
     Workspace::Frame frame(*pass.exec.workspace);
@@ -60,10 +60,10 @@ class Branch {
     return own;
   }
   Network<T> network_;
-  std::uint32_t salt_ = 0;  // of the client's part of the counter
+  std::uint32_t salt_ = 0;  // for the client's part of the counter
 };
 
-// The tensors of two branches, one after the other.
+// Returns the tensors of two branches, one after the other.
 template <class T>
 [[nodiscard]] std::vector<Layer> tensors_of(const Branch<T>& first, const std::string& first_name, const Branch<T>& second,
                                             const std::string& second_name) {
@@ -75,8 +75,8 @@ template <class T>
   return tensors;
 }
 
-// Returns the form of a layer of branches, unless a layer inside leaves its data to the CPU. A pass over them works in what the largest of
-// them takes, and in a second derivative by the input.
+// Returns the form of a layer of branches, unless a layer inside leaves its data to the CPU. The memory of a pass over them is that of the
+// largest branch, plus a second derivative by the input.
 template <class T>
 [[nodiscard]] std::optional<LayerForm> form_of(std::initializer_list<const Branch<T>*> branches) {
   LayerForm form;

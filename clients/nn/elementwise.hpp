@@ -1,4 +1,4 @@
-// Functions of many numbers at once, vectorised. A result never depends on where numbers lie in memory.
+// Vectorised functions of many numbers at once. A result never depends on the memory address of the numbers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fl::nn {
 
-// to[j] = f(from[j]) for j < n; `to` may be `from`.
+// Computes to[j] = f(from[j]) for j < n; `to` may be `from`.
 template <class T>
 FL_API void exp_of(std::size_t n, const T* from, T* to);
 template <class T>
@@ -15,7 +15,7 @@ FL_API void tanh_of(std::size_t n, const T* from, T* to);
 template <class T>
 FL_API void logistic_of(std::size_t n, const T* from, T* to);  // 1 / (1 + exp(-x))
 
-// The sum of n numbers, 16 running sums taken in turn and then joined in a tree.
+// Returns the sum of n numbers, with 16 running sums that are joined in a tree.
 template <class T>
 [[nodiscard]] FL_API T sum_of(std::size_t n, const T* from);
 

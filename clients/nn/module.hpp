@@ -1,8 +1,8 @@
-// A layer of a neural network: what it makes of one client's minibatch, and how gradients flow back through it.
+// A layer of a neural network: its output for one client's minibatch, and its gradients.
 //
 // Activations are [B,n]: one example after another, each of the layer's Shape, row-major. An image is {channels, height, width}, a sequence
-// {length} of tokens or {length, features}. A module owns no parameters and no memory: weights are a stretch of the client's flat vector,
-// and what backward needs is either the layer's input and output, which the network keeps, or what forward wrote to `saved`.
+// {length} of tokens or {length, features}. A module owns no parameters and no memory: weights are a contiguous part of the client's flat
+// vector. Backward reads the layer's input and output, which the network keeps, or the numbers that forward wrote to `saved`.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace fl::nn {
 
-// Of one example. Sizes are at least 1.
+// The shape of one example. Sizes are at least 1.
 struct Shape {
   std::vector<std::size_t> dims;
 
@@ -39,18 +39,18 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// How a minibatch is computed.
+// The settings of one pass over a minibatch.
 struct Pass {
   const Exec& exec;
   std::size_t B = 0;        // examples
   bool training = true;     // batch norm takes the statistics of the minibatch
   bool accumulate = false;  // backward adds to the gradient of the weights instead of setting it
-  bool drops = false;       // dropout drops, by
-  RandomStream random{};    // the numbers of this client, round, step and layer
+  bool drops = false;       // dropout drops, using `random`
+  RandomStream random{};    // the random numbers of this client, round, step and layer
   std::size_t first = 0;    // number of the first example in its minibatch, a multiple of 4: long minibatches are computed in pieces
 };
 
-// How a tensor begins. Bounds are those of PyTorch's modules: uniform in +-1/sqrt(fan_in).
+// The initial distribution of a tensor. Bounds follow PyTorch's modules: uniform in +-1/sqrt(fan_in).
 enum class Initial {
   pytorch,         // U(-1/sqrt(fan_in), 1/sqrt(fan_in)), weights and biases
   kaiming_normal,  // N(0, 2/fan_in); biases 0 (K. He et al., ICCV 2015)
@@ -64,32 +64,32 @@ class FL_API Module {
  public:
   virtual ~Module() = default;
 
-  // Fixes the shapes; called once. Throws ConfigError when the input does not fit.
+  // Fixes the shapes. Called once. Throws ConfigError if the input does not fit.
   virtual Shape bind(const Shape& input) = 0;
-  // Its tensors in order, `begin` counted from the module's first parameter; names such as "weight".
+  // Returns its tensors in order, with `begin` counted from the module's first parameter and names such as "weight".
   [[nodiscard]] virtual std::vector<Layer> tensors() const { return {}; }
   virtual void initial(RandomSequence&, T* /*w*/) const {}
-  // Numbers of the data, for layers that hold others; before bind.
+  // Passes dataset constants (such as `classes`) to container layers. Call before bind().
   virtual void know(const std::map<std::string, std::int64_t>& /*names*/) {}
-  // Entries that forward leaves for backward, of B examples.
+  // Returns how many entries forward leaves for backward, for B examples.
   [[nodiscard]] virtual std::size_t saved_size(std::size_t /*B*/) const { return 0; }
-  // Entries that forward or backward works in meanwhile, of B examples, where they grow with B.
+  // Returns the temporary entries of forward or backward for B examples, if these grow with B.
   [[nodiscard]] virtual std::size_t room_size(std::size_t /*B*/) const { return 0; }
-  // The fewest examples of a minibatch in training.
+  // Returns the fewest examples of a minibatch in training.
   [[nodiscard]] virtual std::size_t least_examples() const { return 1; }
-  // Whether backward reads the layer's output (otherwise only its input).
+  // Returns whether backward reads the layer's output (otherwise only its input).
   [[nodiscard]] virtual bool needs_output() const { return false; }
-  // The numbers that its CUDA half is made from and the memory that it takes on a GPU, once bound; the network adds the name. A layer with
-  // neither needs none of this: a run on a GPU then says that the layer has no CUDA half. Nullopt where the CPU computes these data
-  // whatever the device is.
+  // Returns the numbers from which the CUDA half is made and the layer's memory on a GPU. Call after bind(); the network adds the name. A
+  // layer without a CUDA half need not override this: a run on a GPU then reports that the layer has no CUDA half. Returns no value if the
+  // CPU computes these data whatever the device is.
   [[nodiscard]] virtual std::optional<LayerForm> as_form() const { return LayerForm{}; }
 
-  // out [B,n_out] from in [B,n_in] and w.
+  // Computes out [B,n_out] from in [B,n_in] and w.
   virtual void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const = 0;
-  // d_in [B,n_in], unless null, and d_w from d_out [B,n_out]: derivatives of one number by the layer's input, weights and output.
+  // Computes d_in [B,n_in], unless null, and d_w from d_out [B,n_out]: derivatives of one number by the layer's input, weights and output.
   virtual void backward(const Pass& pass, const T* w, const T* in, const T* out, const T* saved, const T* d_out, T* d_in, T* d_w) const = 0;
 
-  // As scenarios write it; who makes the layer sets it.
+  // The name as written in scenarios; set by the code that makes the layer.
   [[nodiscard]] const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
 
@@ -97,7 +97,7 @@ class FL_API Module {
   std::string name_;
 };
 
-// The number of a module's parameters.
+// Returns the number of a module's parameters.
 template <class T>
 [[nodiscard]] std::size_t num_parameters(const Module<T>& module) {
   LayerTable table{module.tensors()};

@@ -1,4 +1,4 @@
-// Layers one after another over a flat parameter vector w [P], one client's minibatch at a time.
+// A sequence of layers over a flat parameter vector w [P], for one client's minibatch at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fl::nn {
 
-// What a pass over up to B examples works in: activation[0] is the input, activation[i] what layer i-1 made of it.
+// The memory of a pass over up to B examples: activation[0] is the input, activation[i] the output of layer i-1.
 template <class T>
 struct Tape {
   T** activation = nullptr;  // [layers + 1]
@@ -25,31 +25,32 @@ template <class T>
 class FL_API Network {
  public:
   Network() = default;
-  // Throws ConfigError for layers that cannot be read or do not fit together; it names the layer and its place.
+  // Throws ConfigError for layers that cannot be read or do not fit together; the error names the layer and its position.
   Network(const std::vector<std::string>& layers, const Shape& input, const DataNames& names);
 
   [[nodiscard]] std::size_t size() const { return P_; }  // parameters
   [[nodiscard]] const Shape& input() const { return shapes_.front(); }
   [[nodiscard]] const Shape& output() const { return shapes_.back(); }
-  // Its layers by name with plain numbers, unless one of them leaves its data to the CPU.
+  // Returns its layers by name with plain numbers, unless one of them leaves its data to the CPU.
   [[nodiscard]] std::optional<NetworkForm> as_form() const;
   [[nodiscard]] std::vector<Layer> tensors(const std::string& prefix = "") const;  // "1.dense.weight"
   void initial(RandomSequence& random, T* w) const;
 
-  // For forward and backward; everything is kept.
+  // Opens a tape for forward and backward that keeps everything.
   [[nodiscard]] Tape<T> open(Workspace::Frame& frame, std::size_t B) const;
-  // For forward alone; layers take turns in two stretches.
+  // Opens a tape for forward alone, in which two buffers alternate.
   [[nodiscard]] Tape<T> open_forward(Workspace::Frame& frame, std::size_t B) const;
-  // From tape.activation[0] to the last activation, which is returned.
+  // Computes all activations from tape.activation[0] on and returns the last one.
   T* forward(const Pass& pass, const T* w, const Tape<T>& tape) const;
-  // d_w [P] from the derivative by the last activation, which must lie in slope_of_output(tape); d_in [B,n], unless null, by the input.
+  // Computes d_w [P] from the derivative by the last activation, which must lie in slope_of_output(tape), and d_in [B,n] by the input
+  // unless null.
   void backward(const Pass& pass, const T* w, const Tape<T>& tape, T* d_in, T* d_w) const;
   [[nodiscard]] T* slope_of_output(const Tape<T>& tape) const { return tape.slope[modules_.size() % 2]; }
-  // Entries that open() takes for B examples, and what layers work in meanwhile.
+  // Returns the entries that open() takes for B examples, plus the layers' temporary entries.
   [[nodiscard]] std::size_t room_size(std::size_t B) const;
-  // The fewest examples of a minibatch in training.
+  // Returns the fewest examples of a minibatch in training.
   [[nodiscard]] std::size_t least_examples() const;
-  // Entries of the largest activation of one example.
+  // Returns the entries of the largest activation of one example.
   [[nodiscard]] std::size_t largest() const { return largest_; }
 
  private:

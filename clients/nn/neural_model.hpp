@@ -1,10 +1,10 @@
 // A neural network as a client model: layers, a loss, and the gradients of clients' minibatches.
 //
-// f_i(x) = mean over client i's rows of loss(network(x; row)) + regulariser(x). Rows are taken in pieces that stay in cache, and a
-// minibatch in pieces of kLargestPiece rows. Where batch normalisation ties the rows of a minibatch together, all of them are one piece,
-// whatever their number; the full gradient is then that of all the client's rows as one minibatch. A full gradient has no randomness
-// (dropout off, images as they are); a stochastic one draws its dropout from (seed, client, round, step, layer) and the changes to its
-// images from (seed, client, round, step, example).
+// f_i(x) = mean over client i's rows of loss(network(x; row)) + regulariser(x). Rows are computed in pieces that stay in cache, and a
+// minibatch in pieces of kLargestPiece rows. If batch normalisation couples the rows of a minibatch, all of them are one piece, whatever
+// their number; the full gradient then treats all the client's rows as one minibatch. A full gradient has no randomness (dropout off,
+// images not augmented). A stochastic gradient draws its dropout from (seed, client, round, step, layer) and the changes to its images from
+// (seed, client, round, step, example).
 //
 // A row may be several examples (one observed, others drawn), and an example may have a label at each of its positions: the loss of a row
 // is the mean over all of them.
@@ -27,8 +27,8 @@ static_assert(kLargestPiece % 4 == 0, "Pass::first is a multiple of 4");
 template <class T>
 class FL_API NeuralModel : public Model<T> {
  public:
-  // `layers` as layer_text.hpp reads them; the last gives what the loss wants (`dense(classes)` before softmax_cross_entropy).
-  // `key` is the option of the model that errors about its layers name; "" = the model itself.
+  // `layers` have the form of layer_text.hpp; the last one has the outputs that the loss needs (`dense(classes)` before
+  // softmax_cross_entropy). `key` is the option of the model that errors about its layers name; "" = the model itself.
   NeuralModel(std::vector<std::string> layers, Loss loss, std::string key = {})
       : texts_(std::move(layers)), loss_(loss), key_(std::move(key)) {}
 
@@ -49,14 +49,14 @@ class FL_API NeuralModel : public Model<T> {
   void outputs(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows, T* z) const override;
 
  protected:
-  // Its layers and its loss for a GPU, where each has such a form.
+  // Returns its layers and its loss for a GPU, if all of them have such a form.
   [[nodiscard]] std::optional<NetworkForm> form_of_layers() const;
-  // Other layers than those of the constructor, before NeuralModel::bind: where they depend on the data.
+  // Replaces the layers of the constructor by layers that depend on the data. Call before NeuralModel::bind.
   void set_layers(std::vector<std::string> layers) { texts_ = std::move(layers); }
-  // How many examples stand for a row: 1 unless make_examples() makes others.
+  // Sets the number of examples per row: 1 unless make_examples() makes others.
   void set_examples_per_row(std::size_t examples) { examples_per_row_ = examples; }
-  // The examples of `rows`: in [rows,examples,n] and, unless null, what the loss compares them with, target [rows,examples]. Without random
-  // numbers they follow from the rows alone; with those of a minibatch, `first` is the place of rows[0] in it.
+  // Makes the examples of `rows`: in [rows,examples,n] and, unless null, the loss's targets, target [rows,examples]. Without random numbers
+  // they depend on the rows alone; with those of a minibatch, `first` is the position of rows[0] in it.
   virtual void make_examples(const Dataset<T>& data, std::span<const std::uint32_t> rows, const RandomStream* random, std::size_t first,
                              T* in, double* target) const;
 
@@ -66,18 +66,18 @@ class FL_API NeuralModel : public Model<T> {
   template <class Use>
   void for_each_piece(const Exec& exec, const Dataset<T>& data, std::span<const std::uint32_t> rows, std::size_t examples,
                       const Use& use) const;
-  // x itself, or in the layers' order where that is another one.
+  // Returns x itself, or x in the layers' order if that order differs.
   [[nodiscard]] const T* in_order_of_layers(Workspace::Frame& frame, const T* x) const;
-  // The gradient at x, without the regulariser's value in `loss`; x and gradient in the layers' order.
+  // Computes the gradient at x, without the regulariser's value in `loss`; x and gradient are in the layers' order.
   void one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
                     double* loss) const;
   void gradient_at(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
                    double* loss) const;
-  // The sum over rows of their losses, from the last activations z, and `scale` times its derivative.
+  // Returns the sum of the rows' losses from the last activations z, and computes `scale` times its derivative.
   double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target, const T* z,
                  double scale, T* d_z, std::uint64_t* correct) const;
   [[nodiscard]] std::size_t piece_size() const;
-  // Rows of a gradient that are computed at once.
+  // Returns how many rows of a gradient are computed at once.
   [[nodiscard]] std::size_t gradient_piece(std::size_t rows, bool is_full) const;
   [[nodiscard]] bool takes_whole_minibatches() const { return !statistics_.empty(); }
   [[nodiscard]] std::size_t least_rows() const;

@@ -1,4 +1,4 @@
-// Vectors of the machine's width, as the compiler's own types: loads and stores need no alignment.
+// Vectors of the machine's width in the compiler's own types. Loads and stores need no alignment.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ template <class T>
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-// The first `count` entries, then zeros.
+// Returns the first `count` entries, followed by zeros.
 template <class T>
 [[gnu::always_inline]] inline Vec<T> load_some(const T* p, std::size_t count) {
 #if defined(__AVX512F__)
@@ -55,12 +55,12 @@ template <class T>
 [[gnu::always_inline]] inline void store(T* p, Vec<T> v) {
   std::memcpy(p, &v, sizeof v);
 }
-// The vector whose entry l is entry l + shift.
+// Returns the vector whose entry l is entry l + shift.
 template <std::size_t kShift, class V, std::size_t... kLane>
 [[gnu::always_inline]] inline V shifted(V v, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(v, v, ((kLane + kShift) % sizeof...(kLane))...);
 }
-// The sum of a vector's entries in a tree: halves are added until one is left.
+// Returns the sum of a vector's entries in a tree: halves are added until one entry is left.
 template <class T, std::size_t kHalf = kLanes<T> / 2>
 [[gnu::always_inline]] inline T sum_of_lanes(Vec<T> v) {
   if constexpr (kHalf > 0)

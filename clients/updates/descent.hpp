@@ -1,4 +1,4 @@
-// The local steps that all methods with local steps share: options, and one client's walk from w.
+// The common part of all methods with local steps: options, and the steps of one client from w.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline void describe(Schema& s, LocalStepOptions& o) {
 }
 inline void validate(const LocalStepOptions& o, Problems& problems) { validate(o.work, problems); }
 
-// LocalUpdate of the methods with LocalStepOptions.
+// A LocalUpdate for methods with LocalStepOptions.
 template <class T, class MethodOptions>
 class StepwiseUpdate : public LocalUpdate<T> {
  public:
@@ -38,8 +38,8 @@ class StepwiseUpdate : public LocalUpdate<T> {
   [[nodiscard]] std::vector<Unit> units() const override { return {Unit::update}; }
 
  protected:
-  // y <- y - gamma d for each of the steps of the block's client k, from y = w, where direction(g, y) turns the stochastic gradient g [P]
-  // (weight decay included) into d in place; or direction(g, y, H), for those that need the number of steps. Returns H. y, g [P] are room.
+  // Takes the steps y <- y - gamma d of the block's client k, from y = w. direction(g, y) turns the stochastic gradient g [P] (weight decay
+  // included) into d in place; methods that need the number of steps H use direction(g, y, H). Returns H. y and g [P] are scratch memory.
   template <class Direction>
   std::uint32_t descend(const Exec& exec, const ClientRound<T>& round, const GradientOracle<T>& oracle, const ClientBlock<T>& block,
                         std::uint32_t k, const T* w, T* y, T* g, const Direction& direction) const {
@@ -69,7 +69,7 @@ class StepwiseUpdate : public LocalUpdate<T> {
   MethodOptions options_;
 
  private:
-  // Statistics of a layer move at their own rate, whatever the method does.
+  // Moves the statistics of layers at their own rate, whatever the method does.
   static void move_with(std::span<const Statistic> statistics, const T* g, T* y) {
     for (const Statistic& statistic : statistics)
       for (std::size_t j = statistic.begin; j < statistic.end; ++j) y[j] -= static_cast<T>(statistic.rate) * g[j];

@@ -1,4 +1,4 @@
-// Slopes by constant terms.
+// Gradients by constant terms.
 #pragma once
 
 #include "clients/cuda/divisor.hpp"
@@ -8,8 +8,8 @@
 
 namespace fl::cuda {
 
-// The gradient [n]: the sums of d [B,outer,n,inner] of every client over examples, outer and inner, in that order; a warp per sum. Lanes
-// add up every 32nd number, then a tree joins them.
+// Computes the gradient [n]: the sums of each client's d [B,outer,n,inner] over examples, outer and inner, in that order. One warp computes
+// a sum: each lane adds every 32nd number, and a tree joins the lanes.
 template <class T>
 __global__ void sum_slopes(std::size_t clients, std::uint32_t n, std::uint32_t terms, Divisor inner, std::size_t per_client, const T* d,
                            GradientStore<T> by_bias) {
@@ -28,7 +28,8 @@ __global__ void sum_slopes(std::size_t clients, std::uint32_t n, std::uint32_t t
   }
 }
 
-// The same by a block of threads per sum, for long ones: every 256th number, then a tree in each warp, then the warps.
+// Computes the same with a block of threads per sum, for long sums: each thread adds every 256th number, a tree joins the lanes of each
+// warp, and then the warps are added in order.
 template <class T>
 __global__ void sum_long_slopes(std::size_t clients, std::uint32_t n, std::uint32_t terms, Divisor inner, std::size_t per_client,
                                 const T* d, GradientStore<T> by_bias) {
@@ -47,11 +48,11 @@ __global__ void sum_long_slopes(std::size_t clients, std::uint32_t n, std::uint3
   }
 }
 
-// The same where nothing is inner: neighbours in memory are neighbours in n, so a block has kWarp of the sums. Its warps add up every 8th
-// term, then one after the other.
+// Computes the same if inner is 1: neighbours in memory are neighbours in n, so a block computes kWarp sums. Each of its warps adds every
+// 8th term, and then the warps are added in order.
 template <class T>
 __global__ void sum_columns(std::size_t clients, std::uint32_t n, std::uint32_t terms, const T* d, GradientStore<T> by_bias) {
-  constexpr unsigned kWarps = kBlockThreads / kWarp, kAhead = 8;  // terms on their way at a time
+  constexpr unsigned kWarps = kBlockThreads / kWarp, kAhead = 8;  // terms loaded ahead at a time
   __shared__ double part[kWarps][kWarp];
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const std::uint32_t pieces = (n + kWarp - 1) / kWarp;
@@ -82,7 +83,8 @@ __global__ void sum_columns(std::size_t clients, std::uint32_t n, std::uint32_t 
 
 template <class T>
 void bias_slopes(const LayerPass& pass, std::size_t n, std::size_t outer, std::size_t inner, const T* d, const GradientStore<T>& by_bias) {
-  constexpr std::size_t kLong = 16;  // terms of an example: by the layer's shape alone, so that the rows of a minibatch change no order
+  constexpr std::size_t kLong = 16;  // terms of an example; depends on the layer's shape alone, so the size of a minibatch changes no order
+                                     // of summation
   const std::size_t terms = pass.B * outer * inner;
   if (inner == 1) {
     Launch(pass.exec, "bias_slopes", pass.clients * ((n + kWarp - 1) / kWarp))(sum_columns<T>, pass.clients, static_cast<std::uint32_t>(n),

@@ -1,11 +1,11 @@
-// "residual" and "concat": networks inside of a layer. What they made on the way forward is kept for the way back.
+// "residual" and "concat": networks inside a layer. The activations of the forward pass are kept for the backward pass.
 #include "clients/cuda/network.hpp"
 #include "fl_core/ops/cuda/check.cuh"
 
 namespace fl::cuda {
 namespace {
 
-// The streams of a branch's network (clients/nn/branch.hpp).
+// Derives the random streams of a branch's network (clients/nn/branch.hpp).
 __global__ void salt_streams(std::size_t clients, std::uint32_t layer, std::uint32_t salt, const RandomStream* from, RandomStream* to) {
   for (std::size_t k = thread_index(); k < clients; k += num_threads()) {
     RandomStream own = from[k];
@@ -15,13 +15,13 @@ __global__ void salt_streams(std::size_t clients, std::uint32_t layer, std::uint
   }
 }
 
-// to = a + b, which may be the same memory.
+// Computes to = a + b; `to` may be the memory of a or b.
 template <class T>
 __global__ void add(std::size_t count, const T* a, const T* b, T* to) {
   for (std::size_t i = thread_index(); i < count; i += num_threads()) to[i] = a[i] + b[i];
 }
 
-// `count` numbers of each row; rows begin every `from_stride` and `to_stride`.
+// Copies `count` numbers of each row; rows begin every `from_stride` and `to_stride` entries.
 template <class T>
 __global__ void copy_columns(std::size_t rows, std::size_t count, const T* from, std::size_t from_stride, T* to, std::size_t to_stride) {
   for (std::size_t i = thread_index(); i < rows * count; i += num_threads()) {
@@ -37,12 +37,12 @@ class DeviceBranch {
       : network_(form, NetworkInput::of_others), layer_(layer), salt_(salt << 28) {}
   [[nodiscard]] const DeviceNetwork<T>& network() const { return network_; }
 
-  // z [clients,B,outputs] of `in`, in the frame or in `kept`, which is null where there is only forward.
+  // Returns z [clients,B,outputs] of `in`, in the frame or in `kept`, which is null if only forward runs.
   const T* forward(Workspace::Frame& frame, const LayerPass& pass, LayerWeights<T> w, const T* in, T* kept) const {
     const auto tape = kept == nullptr ? network_.open_forward(frame, pass.examples(), in) : network_.keep(kept, pass.examples(), in);
     return network_.forward(salted(frame, pass), w, tape);
   }
-  // fill(d_z) writes the derivative by the output.
+  // Calls fill(d_z), which writes the derivative by the output.
   template <class Fill>
   void backward(const LayerPass& pass, LayerWeights<T> w, const T* in, T* kept, const Fill& fill, T* d_in,
                 const GradientStore<T>& by_weights) const {
@@ -139,7 +139,7 @@ class BranchesLayer : public DeviceLayer<T> {
   }
 
  private:
-  // Entries of an example.
+  // Returns the entries per example.
   [[nodiscard]] std::size_t outputs() const {
     std::size_t entries = 0;
     for (const auto& branch : branches_) entries += branch.network().outputs();

@@ -1,9 +1,9 @@
-// "conv2d": products with matrices of windows that are never written. All of a client's images are one product.
+// "conv2d": products with matrices of windows that are never written to memory. All of a client's images are one product.
 //
 //   forward    out_k [channels, (b,y,x)]    = W [channels, (c,i,j)] windows [(c,i,j), (b,y,x)]
 //   weights    d_W   [channels, (c,i,j)]    = d_out [channels, (b,y,x)] windows^T
 //   input      d_in  [c, (b,row,column)]    = W^T [c, (channel,i,j)] slopes [(channel,i,j), (b,row,column)]: the slope of the output whose
-//                                             window has this pixel at (i,j), 0 where there is none
+//                                             window has this pixel at (i,j), 0 if there is no such output
 #include <bit>
 #include <string>
 
@@ -15,12 +15,12 @@
 namespace fl::cuda {
 namespace {
 
-// What kernels divide by.
+// The divisors of the kernels.
 struct Divisors {
   Divisor kernels, squares, out_widths, out_heights, out_planes, widths, heights, strides;
 };
 
-// The numbers of a convolution, and what kernels divide by.
+// The sizes of a convolution, and the divisors of its kernels.
 struct Geometry {
   std::uint32_t channels, height, width, out_channels, out_height, out_width, kernel, padding, stride;
   Divisors by;
@@ -48,7 +48,7 @@ struct Geometry {
   [[nodiscard]] FL_HD std::uint32_t image() const { return channels * height * width; }
 };
 
-// Where something begins in a client's memory, or how far from there; a row and a column, both of which may have wrapped around below zero.
+// An address in a client's memory, or an offset from one, with a row and a column, both of which may have wrapped around below zero.
 struct Corner {
   std::uint32_t at, row, column;
 };
@@ -86,7 +86,7 @@ struct ByInside : WindowsView<T> {
 };
 template <class T>
 struct ByPlace : WindowsView<T> {
-  static constexpr bool kRunsInward = true, kTakesLong = true;  // neighbouring places are neighbours in memory
+  static constexpr bool kRunsInward = true, kTakesLong = true;  // neighbouring positions are neighbours in memory
   [[nodiscard]] __device__ Inside line(std::uint32_t number) const { return this->inside(number); }
   [[nodiscard]] __device__ Corner deep(std::uint32_t place) const { return this->corner(place); }
   [[nodiscard]] __device__ T at(const Inside& inside, const Corner& corner) const { return this->entry(corner, inside); }
@@ -100,7 +100,7 @@ struct Windows {
   [[nodiscard]] __device__ View open(std::size_t k) const { return {{g, images + k * per_client}}; }
 };
 
-// A matrix [lines, (outer,inner)] of which memory has [outer,lines,inner].
+// A matrix [lines, (outer,inner)] whose memory layout is [outer,lines,inner].
 template <class T>
 struct TurnedView {
   const T* data;
@@ -124,7 +124,7 @@ struct Turned {
   [[nodiscard]] __device__ TurnedView<T> open(std::size_t k) const { return {data + k * stride, lines, inner}; }
 };
 
-// The slope of output (channel, y, x) where the window at (y, x) has pixel (row, column) at (i, j).
+// The slope of output (channel, y, x) whose window at (y, x) has pixel (row, column) at (i, j).
 template <class T>
 struct OutputsOfPixelsView {
   Geometry g;
@@ -155,7 +155,7 @@ struct OutputsOfPixels {
   [[nodiscard]] __device__ OutputsOfPixelsView<T> open(std::size_t k) const { return {g, d + k * per_client}; }
 };
 
-// Element (channel, (b, place)) of images [B,channels,plane].
+// Stores element (channel, (b, place)) into images [B,channels,plane].
 template <class T>
 struct StoreImages {
   static constexpr bool kReads = false;
@@ -210,8 +210,8 @@ class ConvolutionLayer final : public DeviceLayer<T> {
   }
 
  private:
-  // With windows found where they are read, or laid out before (im2col): whichever is faster for the shape. Both give the same bits. What
-  // is timed is done again and again, and goes to aside(frame).
+  // Multiplies with windows that are computed on access, or laid out before (im2col): whichever is faster for the shape. Both give the same
+  // bits. Timed products are repeated, and their results go to aside(frame).
   template <class A, class B, class Store, class Aside>
   void multiply(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d, const A& a, const B& b,
                 const Store& store, const Aside& aside) const {
@@ -234,7 +234,8 @@ class ConvolutionLayer final : public DeviceLayer<T> {
                 const Store& store) const {
     multiply(pass, name, m, n, d, a, b, store, [&](Workspace::Frame&) { return store; });
   }
-  // Numbers of clients, and of places, within a power of two are one: minibatches of many sizes would all be measured.
+  // Returns the name of a shape for the measurements. Numbers of clients and of positions are rounded up to a power of two, because
+  // otherwise minibatches of many sizes would all be measured.
   [[nodiscard]] std::string name_of(const LayerPass& pass, const char* name, std::size_t m, std::size_t n, std::size_t d) const {
     const auto number = [](std::size_t x) { return std::to_string(x); };
     return std::string(name) + " " + number(m) + " x " + number(std::bit_ceil(n)) + " x " + number(std::bit_ceil(d)) + ", window " +

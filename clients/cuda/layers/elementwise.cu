@@ -18,7 +18,7 @@ __device__ T value_of(Function function, T x) {
   if (function == Function::relu) return x <= T(0) ? T(0) : x;
   return function == Function::tanh ? tanh(x) : x * normal_cdf(x);
 }
-// At x, where the value is y.
+// Returns the slope at x, where the value is y.
 template <class T>
 __device__ T slope_of(Function function, T x, T y) {
   if (function == Function::relu) return y <= T(0) ? T(0) : T(1);
@@ -63,8 +63,8 @@ using TanhLayer = ElementwiseLayer<T, Function::tanh>;
 template <class T>
 using GeluLayer = ElementwiseLayer<T, Function::gelu>;
 
-// Entry i of client k's minibatch falls by word i of its stream; 4 `before` entries were dropped with earlier pieces of the minibatch. Four
-// entries a thread, which share their words' computation.
+// Drops entry i of client k's minibatch by word i of its stream; earlier pieces of the minibatch have used 4 `before` words. A thread
+// handles four entries, which share the computation of their words.
 template <class T>
 __global__ void drop(std::size_t clients, std::size_t per_client, std::size_t before, std::uint32_t bound, T keep,
                      const RandomStream* random, std::uint32_t layer, const T* from, T* to) {
@@ -112,7 +112,7 @@ class DropoutLayer final : public DeviceLayer<T> {
   std::uint32_t layer_;
 };
 
-// The same numbers under another shape: there is nothing to compute.
+// Registers "flatten": the same numbers under another shape, with nothing to compute.
 template <class T>
 void register_flatten() {
   const auto make = [](const NetworkForm::Layer&) -> std::unique_ptr<DeviceLayer<T>> { return nullptr; };

@@ -1,7 +1,7 @@
 // "lstm": one product for the inputs of all positions, and per position one product and one kernel for the gates.
 //
-// Rows are (example, position): gates [clients,B,L,4H], states c and h [clients,B,L,H]. The first bias goes into the product for the
-// inputs, the second where there is one into the gates.
+// Rows are (example, position): gates [clients,B,L,4H], states c and h [clients,B,L,H]. The first bias enters the product for the inputs;
+// the second, if there is one, enters the gates.
 #include <math.h>
 
 #include "clients/cuda/layer.hpp"
@@ -18,8 +18,8 @@ template <class T>
   return T(1) / (T(1) + exp(-x));
 }
 
-// Position t of all examples, B of each client: gates hold sums, and then what their functions make of them. bias.data unless null is added
-// to the sums, each client's [4H]. last_h [examples,H], unless null, also receives h.
+// Computes position t of all examples, B of each client. `gates` holds sums, which the gates' functions replace by their values. bias.data,
+// unless null, holds each client's [4H], which is added to the sums. last_h [examples,H], unless null, also receives h.
 template <class T>
 __global__ void take_position(std::size_t examples, std::size_t B, std::size_t H, std::size_t L, std::size_t t, LayerWeights<T> bias,
                               T* gates, T* c, T* h, T* last_h) {
@@ -41,9 +41,9 @@ __global__ void take_position(std::size_t examples, std::size_t B, std::size_t H
   }
 }
 
-// The way back over position t. d_h [examples,H] is the slope by h_t that comes from position t+1, d_c that by c_t, which becomes that by
-// c_{t-1}; neither is read at the last position. d_out, unless null, begins with the slope by h_t of the first example, the next one's
-// `stride` later. Slopes by the gates' sums take the gates' place.
+// Computes the backward pass over position t. d_h [examples,H] is the slope by h_t from position t+1. d_c is the slope by c_t and becomes
+// the slope by c_{t-1}. Neither is read at the last position. d_out, unless null, begins with the slope by h_t of the first example;
+// examples are `stride` apart. The slopes by the gates' sums replace the gates.
 template <class T>
 __global__ void take_position_back(std::size_t examples, std::size_t H, std::size_t L, std::size_t t, T* gates, const T* c, const T* d_h,
                                    T* d_c, const T* d_out, std::size_t stride) {
@@ -63,7 +63,7 @@ __global__ void take_position_back(std::size_t examples, std::size_t H, std::siz
   }
 }
 
-// h of the position before, as a matrix [(example,position),H]; zeros before the first.
+// h of the previous position, as a matrix [(example,position),H]; zeros before the first position.
 template <class T>
 struct BeforeView {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
@@ -97,7 +97,7 @@ class LstmLayer final : public DeviceLayer<T> {
         biases_(layer.form.size("biases")),
         kept_(layer.form.memory.kept),
         only_last_(layer.form.size("only_last") > 0) {}
-  // All states are the output; of the last one alone, they are saved.
+  // Returns true if the output holds all states. If the output is the last state alone, all states are saved.
   [[nodiscard]] bool needs_output() const override { return !only_last_; }
   [[nodiscard]] std::size_t num_kernels() const override { return 6 * L_ + 9 + biases_; }
 
@@ -153,7 +153,7 @@ class LstmLayer final : public DeviceLayer<T> {
   [[nodiscard]] std::size_t hidden() const { return 4 * H_ * n_; }
   [[nodiscard]] std::size_t bias() const { return 4 * H_ * (n_ + H_); }
   std::size_t L_, n_, H_, biases_, kept_;
-  bool only_last_;  // of the states, only the last comes out
+  bool only_last_;  // the output is the last state alone
 };
 
 FL_REGISTER_CUDA_LAYER(LstmLayer, "lstm");

@@ -1,5 +1,5 @@
-// "group_norm" and "batch_norm": a block of threads per group, which goes over its entries for the mean, for the variance and to
-// normalise them. Sums are in double: thread i adds up every entry i, i + threads, ..., whatever the other clients' minibatches hold.
+// "group_norm" and "batch_norm": a block of threads per group passes over its entries for the mean, for the variance and for the normalised
+// values. Sums are in double: thread i adds every entry i, i + threads, ..., whatever the other clients' minibatches hold.
 #include <math.h>
 
 #include "clients/cuda/device_data.cuh"
@@ -25,7 +25,7 @@ struct Channels {
 
 // ---- groups of an example -------------------------------------------------------------------------------------------------------
 
-// saved [examples,groups,2], unless null: mean and 1/deviation.
+// Normalises groups. saved [examples,groups,2], unless null, receives the mean and 1/deviation.
 template <class T>
 __global__ void normalise_groups(Channels s, std::size_t examples, std::size_t B, double epsilon, LayerWeights<T> w, const T* in, T* out,
                                  T* saved) {
@@ -53,7 +53,8 @@ __global__ void normalise_groups(Channels s, std::size_t examples, std::size_t B
   }
 }
 
-// by_channel [examples,channels,2] = derivatives by weight and bias of each example; d_in, unless null. Places without a row have d_out 0.
+// Computes by_channel [examples,channels,2] = derivatives by weight and bias of each example, and d_in unless null. Positions without a row
+// have d_out 0.
 template <class T>
 __global__ void group_slopes(Channels s, std::size_t examples, std::size_t B, LayerWeights<T> w, const T* in, const T* saved,
                              const T* d_out, double* by_channel, T* d_in) {
@@ -90,7 +91,7 @@ __global__ void group_slopes(Channels s, std::size_t examples, std::size_t B, La
   }
 }
 
-// The gradient: sums over a client's examples.
+// Computes the gradient as sums over a client's examples.
 template <class T>
 __global__ void add_examples(std::size_t clients, std::size_t B, std::size_t channels, const double* by_channel,
                              GradientStore<T> by_weights) {
@@ -130,7 +131,7 @@ class GroupNormLayer final : public DeviceLayer<T> {
 
 // ---- channels of a minibatch ----------------------------------------------------------------------------------------------------
 
-// How many of a client's B places hold a row: the first ones.
+// Returns how many of a client's B positions hold a row; these come first.
 __device__ std::uint32_t rows_among(const std::uint32_t* row, std::uint32_t B) {
   if (row == nullptr) return B;
   std::uint32_t low = 0, high = B;
@@ -144,14 +145,14 @@ __device__ std::uint32_t rows_among(const std::uint32_t* row, std::uint32_t B) {
   return low;
 }
 
-// Where entry j of channel c lies in a client's images.
+// Returns the position of entry j of channel c in a client's images.
 [[nodiscard]] __device__ std::size_t at(const Channels& s, std::uint32_t c, std::uint32_t j) {
   std::uint32_t b = j;
   const std::uint32_t p = s.pixel.split(b);
   return (std::size_t{b} * s.channels + c) * s.pixels + p;
 }
 
-// A block per client and channel. saved [clients,3,channels]: mean, 1/deviation, variance.
+// Uses a block per client and channel. saved [clients,3,channels]: mean, 1/deviation, variance.
 template <class T>
 __global__ void normalise_channels(Channels s, std::size_t clients, std::uint32_t B, const std::uint32_t* row, double epsilon,
                                    LayerWeights<T> w, const T* in, T* out, T* saved) {
@@ -186,7 +187,7 @@ __global__ void normalise_channels(Channels s, std::size_t clients, std::uint32_
   }
 }
 
-// By the running statistics.
+// Normalises by the running statistics.
 template <class T>
 __global__ void normalise_by_running(Channels s, std::size_t clients, std::size_t per_client, double epsilon, LayerWeights<T> w,
                                      const T* in, T* out) {
@@ -199,7 +200,7 @@ __global__ void normalise_by_running(Channels s, std::size_t clients, std::size_
   }
 }
 
-// The gradient by weight and bias, and (running - of the minibatch) of its mean and its unbiased variance.
+// Computes the gradient by weight and bias, and (running - minibatch) for the mean and the unbiased variance.
 template <class T>
 __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B, const std::uint32_t* row, LayerWeights<T> w, const T* in,
                                const T* saved, const T* d_out, GradientStore<T> by_weights, T* d_in) {
@@ -211,7 +212,7 @@ __global__ void channel_slopes(Channels s, std::size_t clients, std::uint32_t B,
     const std::uint32_t count = rows_among(row == nullptr ? nullptr : row + k * B, B) * s.pixels;
     const T *x = in + k * per_client, *d = d_out + k * per_client, *weight = w.data + k * w.stride + c;
     const T *own = saved + k * 3 * s.channels + c, mean = own[0], r = own[s.channels];
-    const T scale = weight[0];  // as it is before the store
+    const T scale = weight[0];  // read before the store changes it
     double d_weight = 0, d_bias = 0;
     for (std::uint32_t j = threadIdx.x; j < count; j += blockDim.x) {
       const std::size_t here = at(s, c, j);
@@ -261,7 +262,7 @@ class BatchNormLayer final : public DeviceLayer<T> {
   }
 
  private:
-  // The order of sums must not follow from the other clients' rows, so it does not from B.
+  // Returns a number that does not depend on B, because the order of sums must not depend on the other clients' rows.
   [[nodiscard]] int threads() const { return threads_for_sum(8 * std::size_t{shape_.pixels}); }
   Channels shape_;
   double epsilon_;

@@ -1,5 +1,5 @@
-// "max_pool" and "mean_pool": a thread per entry of the output, and backward one per entry of the input, which looks at the windows that
-// hold it.
+// "max_pool" and "mean_pool": forward uses a thread per entry of the output, backward a thread per entry of the input, which reads the
+// windows that contain it.
 #include <algorithm>
 
 #include "clients/cuda/divisor.hpp"
@@ -9,7 +9,7 @@
 namespace fl::cuda {
 namespace {
 
-// What kernels divide by.
+// The divisors of the kernels.
 struct WindowDivisors {
   Divisor widths, heights, out_widths, out_heights, strides_across, strides_down, planes, out_planes;
 };
@@ -38,7 +38,8 @@ struct Windows {
            Divisor(std::size_t{out_height} * out_width)} {}
   [[nodiscard]] static std::uint32_t of(const LayerForm& form, const char* number) { return static_cast<std::uint32_t>(form.size(number)); }
 
-  // Where the largest entry of the window at (y, x) lies in its plane: the first of equal ones, and the last NaN where there is one.
+  // Returns the position of the largest entry of the window at (y, x) in its plane: the first of equal ones, or the last NaN if there is
+  // one.
   template <class T>
   [[nodiscard]] __device__ std::uint32_t largest(const T* plane, std::uint32_t y, std::uint32_t x) const {
     std::uint32_t best = y * stride_height * width + x * stride_width, row = best;
@@ -54,7 +55,7 @@ struct Windows {
   }
 };
 
-// Planes are images' channels; `planes` of them.
+// Pools `planes` planes; a plane is one channel of an image.
 template <class T>
 __global__ void pool(Windows w, std::uint32_t planes, const T* in, T* out) {
   const std::uint32_t entries = planes * w.by.out_planes.divisor;
@@ -87,7 +88,7 @@ __global__ void pool_back(Windows w, std::uint32_t planes, const T* in, const T*
     const std::uint32_t column = w.by.widths.split(row);
     const T *from = in + std::size_t{plane} * w.by.planes.divisor, *d = d_out + std::size_t{plane} * w.by.out_planes.divisor;
     T sum = T(0);
-    // Windows that hold this entry begin at most a window before it, in the order in which the CPU adds them.
+    // Windows that contain this entry begin less than one window size before it. They are added in the same order as on the CPU.
     const std::uint32_t first_y = row < w.window_height ? 0 : w.by.strides_down.quotient(row - w.window_height) + 1;
     const std::uint32_t first_x = column < w.window_width ? 0 : w.by.strides_across.quotient(column - w.window_width) + 1;
     for (std::uint32_t y = first_y; y < w.out_height && y * w.stride_height <= row; ++y)
@@ -123,7 +124,7 @@ class PoolingLayer : public DeviceLayer<T> {
   }
 
  private:
-  // Kernels count entries in 31 bits.
+  // Splits the planes into calls of use(first, count), because kernels count entries in 31 bits.
   template <class Use>
   void for_planes(const LayerPass& pass, const Use& use) const {
     constexpr std::size_t kMostEntries = (std::size_t{1} << 31) - 1;

@@ -7,13 +7,13 @@
 namespace fl::cuda {
 namespace {
 
-// The row of the table that a number names; `entries` of it where it names none.
+// Returns the row of the table that a number names, or `entries` if it names none.
 template <class T>
 [[nodiscard]] __device__ std::size_t entry_of(T x, std::size_t entries) {
   return x >= T(0) && x < static_cast<T>(entries) ? static_cast<std::size_t>(x) : entries;
 }
 
-// A thread per entry of the output; NaN where a number is beyond the table, which no client may send.
+// Uses a thread per entry of the output. Writes NaN for a number beyond the table; no client may send NaN.
 template <class T>
 __global__ void look_up(std::size_t places, std::size_t per_client, std::size_t entries, std::size_t units, LayerWeights<T> w, const T* in,
                         T* out) {
@@ -26,8 +26,8 @@ __global__ void look_up(std::size_t places, std::size_t per_client, std::size_t 
 
 constexpr unsigned kOwnUnits = 4, kWarpUnits = kOwnUnits * kWarp;
 
-// The gradient [entries,units]: the slopes of the places that name an entry, in their order within a piece of a minibatch. A warp per
-// client, entry and kWarpUnits units: it goes over all places of the client, 32 at a time.
+// Computes the gradient [entries,units]: the slopes of the positions that name an entry, in their order within a piece of a minibatch. A
+// warp handles a client, an entry and kWarpUnits units: it reads all positions of the client, 32 at a time.
 template <class T>
 __global__ void look_up_slopes(std::size_t clients, std::size_t per_client, std::size_t entries, std::size_t units, const T* in,
                                const T* d_out, GradientStore<T> by_weights) {
@@ -67,7 +67,7 @@ class EmbeddingLayer final : public DeviceLayer<T> {
     const std::size_t per_client = pass.B * length_, places = pass.clients * per_client;
     Launch(pass.exec, "embedding", blocks_for(places * units_))(look_up<T>, places, per_client, entries_, units_, w, in, out);
   }
-  // Numbers of the data have no slope.
+  // Sets d_in to zero, because the data's numbers have no slope.
   void backward(const LayerPass& pass, LayerWeights<T>, const T* in, const T*, const T* d_out, T* d_in,
                 const GradientStore<T>& by_weights) const override {
     const std::size_t per_client = pass.B * length_, warps = pass.clients * entries_ * ((units_ + kWarpUnits - 1) / kWarpUnits);
@@ -80,7 +80,7 @@ class EmbeddingLayer final : public DeviceLayer<T> {
   std::size_t entries_, units_, length_;
 };
 
-// The product over all positions of an example's sequence but `left_out`.
+// Returns the product over all positions of an example's sequence except `left_out`.
 template <class T>
 [[nodiscard]] __device__ T product_without(const T* in, std::size_t length, std::size_t entries, std::size_t left_out) {
   T product = T(1);

@@ -5,14 +5,14 @@
 
 namespace fl::cuda {
 
-// The sum of the lanes' numbers, for every lane.
+// Returns the sum of the lanes' numbers to every lane.
 template <class T>
 [[nodiscard]] __device__ T warp_sum(T x) {
   for (unsigned width = kWarp / 2; width > 0; width /= 2) x += __shfl_xor_sync(kAllLanes, x, static_cast<int>(width));
   return x;
 }
 
-// The sum of the numbers of a block's threads, for every thread: warps in their order. `room` [kWarp] is shared memory.
+// Returns the sum over a block's threads to every thread, with warps added in order. `room` [kWarp] is shared memory.
 [[nodiscard]] __device__ inline double block_sum(double x, double* room) {
   x = warp_sum(x);
   __syncthreads();  // earlier sums have been read
@@ -23,7 +23,7 @@ template <class T>
   return sum;
 }
 
-// Threads of a block that add up `count` numbers.
+// Returns the number of threads in a block that adds up `count` numbers.
 [[nodiscard]] inline int threads_for_sum(std::size_t count) { return count <= 256 ? static_cast<int>(kWarp) : kBlockThreads; }
 
 }  // namespace fl::cuda
