@@ -8,7 +8,8 @@
 // = "lambda": the number is per unit of the gradient and becomes c / gamma if the input is a step (gradient times step size gamma).
 // The message contains the scale |x| / s, so s need not be sent. Levels are as wide as the largest s of the message requires, at most
 // max_levels; for larger norms s stays at max_levels and kappa no longer holds. Published bits: 1 + ceil(log2(s+1)) per coordinate, 32 per
-// norm. The rule for s is from the cited paper; the constants are derived here.
+// norm.
+// The rule for s is from the cited paper; the constants are derived here.
 // Yan, Huang, Lan, Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021.
 #include <algorithm>
 #include <cmath>

@@ -3,11 +3,11 @@
 //   z = sqrt(d) R x / |x|,   Q(z)_j the centroid nearest to z_j: 2^b of them, Lloyd-Max for N(0,1)            (R: compressors/rotation.hpp)
 //   C(x) = S R^-1 Q(z),   scale = "unbiased": S = |x|^2 / <Rx, Q(z)>      scale = "min_error": S = <Rx, Q(z)> / |Q(z)|^2
 //
-// b = 1 is DRIVE: both centroids are +-sqrt(2/pi), which the scale absorbs. min_error is a projection: |C(x)-x|^2 = |x|^2 - <Rx,Q>^2 /
-// |Q|^2. A contraction in expectation: with the best scale the error is at most that of the nearest centroid for |z|, hence of any one m of
-// them, (|x|^2/d) sum_j (|z_j| - m)^2 = |x|^2 (1 + m^2 - 2 m |z|_1 / d), and E|z|_1 >= flatness d (rotation.hpp), so delta >= max_m (2 m
-// flatness - m^2), and flatness^2 for b = 1. Observed errors are much smaller: normal numbers have an error of 0.3634, 0.1175, 0.03454,
-// 0.009497 for b = 1 .. 4 (Max 1960).
+// b = 1 is DRIVE: both centroids are +-sqrt(2/pi), which the scale absorbs.
+// min_error is a projection: |C(x)-x|^2 = |x|^2 - <Rx,Q>^2 / |Q|^2. A contraction in expectation: with the best scale the error is at most
+// that of the nearest centroid for |z|, hence of any one m of them, (|x|^2/d) sum_j (|z_j| - m)^2 = |x|^2 (1 + m^2 - 2 m |z|_1 / d), and
+// E|z|_1 >= flatness d (rotation.hpp), so delta >= max_m (2 m flatness - m^2), and flatness^2 for b = 1. Observed errors are much smaller:
+// normal numbers have an error of 0.3634, 0.1175, 0.03454, 0.009497 for b = 1 .. 4 (Max 1960).
 // unbiased: <C(x), x> = |x|^2; the mean is exact for uniform rotations and nearly exact for the Hadamard rotation. omega = 3 as for DRIVE.
 // Encoding: b bits per coordinate and the scale; both sides know the centroids. Published bits: the same, 32 per segment.
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "EDEN: Communication-efficient and robust distributed mean estimation

@@ -20,10 +20,10 @@
 //   W = max(floor(sum c (log2(M/f) + 2^(r-31) log2 e) / 32) + 2, ceil(n / 2^17))
 // is sufficient. W is rounded up in units of 2^-24 bit per level, and all W words are sent. The second term bounds the memory that a
 // message can make its receiver allocate: at most 4096 levels per bit. r is chosen for the shortest result. Frequencies are counts scaled
-// and rounded to the nearest, at least 1. Messages of 10,000 levels and more in formats of up to eight bits come within 2% of their
-// empirical entropy (9 bits and more: 100,000 levels).
-// J. Duda, Asymmetric numeral systems: entropy coding combining speed of Huffman coding with compression rate of arithmetic coding, arXiv
-// 1311.2540 (2013). The extra bits are separated as in Exp-Golomb codes (Teuhola, Information Processing Letters 7 (1978)).
+// and rounded to the nearest, at least 1.
+// Messages of 10,000 levels and more in formats of up to eight bits come within 2% of their empirical entropy (9 bits and more: 100,000
+// levels). J. Duda, Asymmetric numeral systems: entropy coding combining speed of Huffman coding with compression rate of arithmetic
+// coding, arXiv 1311.2540 (2013). The extra bits are separated as in Exp-Golomb codes (Teuhola, Information Processing Letters 7 (1978)).
 #pragma once
 
 #include <cstddef>
