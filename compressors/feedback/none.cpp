@@ -18,7 +18,7 @@ class NoFeedback final : public Memoryless<T> {
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "none", .keeps_error = false}; }
-  // An unbiased operator is noise with M = omega.
+  // An unbiased operator acts as noise with M = omega.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (const std::string why = theory::unmet(facts, theory::Gradients::bounded_noise); !why.empty()) return TheoryStep::none(why);
     const Contract& contract = facts.contracts.front();
