@@ -9,9 +9,9 @@
 //   stochastic  E|C(x)-x|^2 <= kappa^2 = d t^2 max(1/4, z^2),   |C(x)-x|^2 < d t^2 max(1, z^2) for every draw
 //   nearest     |C(x)-x|^2 <= kappa^2 = d t^2 max(1/4, z^2) for every draw
 // kappa does not depend on x: error feedback around C keeps an error of at most kappa for all gradients (Sahu et al., Remark 5), as around
-// hard_threshold. hard_threshold sends kept entries at full precision; here each kept entry costs the log2 of its size. rule = "step": t is
-// the given number, in units of the input. rule = "lambda": the number is in units of the gradient; if the input is a step (gradient times
-// step size gamma), t = gamma * step. It may be a rule: "2*sqrt(epsilon/d)" has kappa^2 = epsilon (z <= 1/2).
+// hard_threshold. hard_threshold sends kept entries at full precision; here each kept entry costs the log2 of its size.
+// rule = "step": t is the given number, in units of the input. rule = "lambda": the number is in units of the gradient; if the input is a
+// step (gradient times step size gamma), t = gamma * step. It may be a rule: "2*sqrt(epsilon/d)" has kappa^2 = epsilon (z <= 1/2).
 //
 // Bits: all levels of a message have the width that its largest one needs, 1 + floor(log2 q) + sign for |q| <= q. A message of zeros has no
 // levels. A message with an entry beyond 2^24 steps (2^30 in float64) is sent as raw numbers, without an error. A deadzone of z >= 1/2
@@ -110,7 +110,7 @@ class AbsoluteRounding final : public Compressor<T> {
   // Sends one client's message. `most` is the largest |x_j| / step.
   void send(const Exec& exec, const Affine<T>& input, const Scope& scope, double step, double most, std::span<const RandomStream> stream,
             const StateWrite<T>& state, std::span<Payload<T>* const> message) const {
-    if (most == 0 || most < options_.deadzone || (!is_stochastic() && most <= 0.5))  // nothing but zeros
+    if (most == 0 || most < options_.deadzone || (!is_stochastic() && most <= 0.5))  // all levels are zero
       return select_rows(exec, input, scope, AtLeast<T>{std::numeric_limits<T>::infinity()}, kNativeWire<T>, state, message);
     if (most > kLargestGridLevel<T>) return dense_rows(exec, input, scope, kNativeWire<T>, state, message);
     const double largest = is_stochastic() ? std::ceil(most) : std::rint(most);

@@ -1,11 +1,11 @@
 // ACCORDION: weak compression for layers in a critical phase of training, strong compression for the others.
 //
 //   every `window` rounds of a client and for every segment, with n_now the norm of its input and n_then that of `window` rounds before:
-//   critical  if it is the first time, or |n_then - n_now| / n_then >= eta, or the step size has fallen since
+//   critical  if it is the first decision, or |n_then - n_now| / n_then >= eta, or the step size has fallen since
 //   C(x)_segment = critical(x) or otherwise(x)
 //
-//   compressor.up = { kind = "accordion", scope = "tensor", critical = { kind = "top_k", ratio = 0.99 }, otherwise = { kind = "top_k",
-//   ratio = 0.1 } }
+//   compressor.up = { kind = "accordion", scope = "tensor", critical = { kind = "top_k", ratio = 0.99 },
+//                    otherwise = { kind = "top_k", ratio = 0.1 } }
 // Every client decides for itself from norms that it stores, as the published port does; the original adds up the gradients of the window
 // and decides for all workers. The input includes the feedback's memory. The contract is the weaker one of both operators. Both must send
 // raw values of some entries, or factors. The operator stores 2 S + 2 numbers per client: the norm and decision of each segment, the rounds

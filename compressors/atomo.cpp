@@ -43,8 +43,8 @@ inline void validate(const AtomoOptions& o, Problems& problems) { validate_spars
 namespace FL_DEVICE_NS {
 namespace {
 
-// Returns a with p_i = min(1, a lambda_i), from magnitudes in ascending order and their running sums. Sums start at the small end, where
-// rounding matters.
+// Returns a with p_i = min(1, a lambda_i), from magnitudes in ascending order and their running sums. The sums start
+// at the small end, where small terms still count.
 template <class U>
 [[nodiscard]] FL_HD inline double atomo_slope(const U* lambda, const double* sum, std::size_t n, double budget) {
   std::size_t uncertain = n;

@@ -4,7 +4,7 @@
 //   send                         clients: makes C(p) of this phase, with the raw values of excluded tensors beside it
 //   receive                      all: updates the shared state by the mean of the phase's messages; the last mean is the mean of C(p)
 //   hold                         runs all phases with clients on the host, who form the whole cohort
-//   known_levels, reconstruct    receiver: returns what is known of a message; turns a message that travelled as a code into entries
+//   known_levels, reconstruct    receiver: returns the known properties of a message; turns a message that travelled as a code into entries
 //
 // Most operators have one phase and no shared state. The caller keeps the operator's state of each client and passes rows of it (Senders).
 // The shared state [cohort_state_size] belongs to the conversation or to the run.

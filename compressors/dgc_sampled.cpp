@@ -66,7 +66,7 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
 
 }  // namespace fl
 
-// send_by_samples.
+// The header of the device defines send_by_samples.
 #if defined(FL_DEVICE_IS_CUDA)
 #include "compressors/sampled_search_on_gpu.cuh"
 #else

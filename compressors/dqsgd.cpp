@@ -1,4 +1,4 @@
-// DQSGD: QSGD whose number of levels grows with the norm, so that the error does not.
+// DQSGD: QSGD whose number of levels grows with the norm, so that the error stays bounded.
 //
 //   s(x) = max(1, ceil(c |x|_2)) of the segment,   C = QSGD with s(x) levels of |x|_2
 //

@@ -1,7 +1,7 @@
 // DRIVE: the signs of a randomly rotated segment and one scale.
 //
-//   C(x) = S R^-1 sgn(R x),   scale = "unbiased": S = |x|^2 / |Rx|_1      scale = "min_error": S = |Rx|_1 / d       (R:
-//   compressors/rotation.hpp)
+//   C(x) = S R^-1 sgn(R x),   scale = "unbiased": S = |x|^2 / |Rx|_1      scale = "min_error": S = |Rx|_1 / d
+//   R: compressors/rotation.hpp
 //
 // min_error is the projection of x on R^-1 sgn(Rx): |C(x)-x|^2 = |x|^2 - |Rx|_1^2 / d. A contraction in expectation with delta =
 // flatness^2, 1/2 if all segments are powers of two and 1/4 otherwise (rotation.hpp; a uniform rotation has 2/pi in the limit, and the
@@ -11,8 +11,8 @@
 // and round draws a new rotation; the receiver draws the same rotation and undoes it (Compressor::reconstruct). Encoding: one bit per
 // coordinate and the scale. Published bits: the same, 32 per segment.
 //
-// Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
-// One-bit distributed mean estimation", NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
+// Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE: One-bit distributed mean estimation",
+// NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
 #include <cmath>
 
 #include "compressors/compressor.hpp"

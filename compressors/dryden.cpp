@@ -1,7 +1,7 @@
 // Dryden's adaptive threshold: keeps the same fraction of the positive and of the negative entries, each side as one number.
 //
 //   t+ = the max(1, floor(r n+))-th largest of the n+ positive entries, t- likewise for the magnitudes of the n- negative ones
-//   C(x)_j = mu+ if x_j >= t+,  -mu- if x_j <= -t-,  else 0;     mu+ and mu-: the mean magnitudes of what each side keeps
+//   C(x)_j = mu+ if x_j >= t+,  -mu- if x_j <= -t-,  else 0;     mu+ and mu-: the mean magnitudes of the kept entries of each side
 //
 // C projects on two indicator vectors: |C(x) - x|^2 = |x|^2 - k+ mu+^2 - k- mu-^2, a contraction with delta >= 1/d, d the largest segment
 // (on each side k mu^2 >= |x|^2 / n, as for sparse ternary compression). All entries equal to the threshold are kept. Intended for error

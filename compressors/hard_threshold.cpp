@@ -2,9 +2,9 @@
 //
 //   C(x)_j = x_j if |x_j| >= t, else 0,      |C(x) - x|_inf < t,   |C(x) - x|^2 <= d t^2: absolute with kappa = sqrt(d) t
 //
-// rule = "threshold": t is the given number, in units of the input. rule = "lambda": the number is in units of the gradient; if the input
-// is a step (gradient times step size gamma), t = gamma lambda. The number may be a rule over k, epsilon, d (parameters) and gamma (this
-// round's step size; 1 unless the input is a step):
+// rule = "threshold": t is the given number, in units of the input.
+// rule = "lambda": the number is in units of the gradient; if the input is a step (gradient times step size gamma), t = gamma lambda. The
+// number may be a rule over k, epsilon, d (parameters) and gamma (this round's step size; 1 unless the input is a step):
 //   "1/(2*sqrt(k))"             as good as Top-k with k entries, for a noise level of 1/4
 //   "sqrt(epsilon/d)/gamma"     with rule = "lambda": the error of a step stays below epsilon, d gamma^2 lambda^2 = epsilon
 // Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015; Dutta et al., "On the discrepancy

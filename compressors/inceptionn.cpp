@@ -3,7 +3,7 @@
 //   |x_j| < 2^-b                    0                                     no bits
 //   2^-b <= |x_j| < 2^-floor(b/2)   cut to 7 binary places                8 bits, the sign's included
 //   2^-floor(b/2) <= |x_j| < 1      cut to 15 binary places               16 bits
-//   1 <= |x_j|                      as it is (here: cut to 15 places)     32 bits            and a tag of 2 bits for each
+//   1 <= |x_j|                      unchanged (here: cut to 15 places)    32 bits            and a tag of 2 bits for each
 //
 // Truncation is towards zero. Absolute: entries that become 0 are below 2^-b, the others lose less than 2^-7 and 2^-15; kappa = sqrt(d)
 // 2^-min(b, 7) for every draw, d = all compressed coordinates; and |C(x)| <= |x| in every coordinate. Encoding here: levels of step 2^-15,

@@ -7,8 +7,7 @@
 //   compressor.up = { kind = "induced", biased = { kind = "top_k", ratio = 0.01 }, unbiased = { kind = "natural" } }
 // On the wire: one message of two parts. Published bits: the sum of both parts.
 //
-// S. Horvath, P. Richtarik, "A better alternative to error
-// feedback for communication-efficient distributed learning", ICLR 2021.
+// S. Horvath, P. Richtarik, "A better alternative to error feedback for communication-efficient distributed learning", ICLR 2021.
 #include <algorithm>
 
 #include "compressors/compressor.hpp"

@@ -1,7 +1,7 @@
 // L-GreCo: every layer uses one of several operators, such that the message is as short as possible at the error of a reference operator.
 //
-//   choose c_s for every segment s:   minimise sum_s bits(c_s)   subject to   sum_s |C_{c_s}(x_s) - x_s|^2 <= alpha sum_s |C_ref(x_s) -
-//   x_s|^2
+//   choose c_s for every segment s:   minimise sum_s bits(c_s)
+//   subject to   sum_s |C_{c_s}(x_s) - x_s|^2 <= alpha sum_s |C_ref(x_s) - x_s|^2
 //
 // The problem is solved by dynamic programming over segments and the error spent, in `steps` steps of the budget. Each error is rounded up,
 // so that the bound holds exactly. The reference is one of the candidates and is used if the rounding leaves no other choice. Bits are

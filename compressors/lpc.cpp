@@ -1,7 +1,7 @@
 // Low-precision grid: b-bit integers on a grid that spans the segment, with random rounding.
 //
-//   step = lambda max|x| / (2^(b-1) - 1),   C(x)_j = step (floor(a) + [u < a - floor(a)]),   a = x_j / step clipped to -2^(b-1) .. 2^(b-1)
-//   - 1
+//   step = lambda max|x| / (2^(b-1) - 1),   C(x)_j = step (floor(a) + [u < a - floor(a)])
+//   a = x_j / step clipped to -2^(b-1) .. 2^(b-1) - 1
 //
 // lambda = 1 (clip = 1) clips nothing: unbiased with omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s)), s = 2^(b-1) - 1, as for qsgd with s
 // levels of max|x|; for a given step E|C(x) - x|^2 <= d step^2 / 4. With lambda < 1 it is unbiased with respect to the clipped x~, and

@@ -1,6 +1,6 @@
 // Random rounding of a segment to s levels on each side of zero, used by qsgd, its schedules, terngrad and lpc.
 //
-//   a = s |x_j| / scale,   |level_j| = floor(a) + [u < a - floor(a)],   the receiver's number is level * scale / s: unbiased where a <= s
+//   a = s |x_j| / scale,   |level_j| = floor(a) + [u < a - floor(a)],   the receiver's number is level * scale / s: unbiased if a <= s
 // With d the size of the largest segment and n(x) = scale, E|C(x) - x|^2 = sum_j (a_j - floor a_j)(1 - a_j + floor a_j) n(x)^2 / s^2:
 //   scale = |x|_2     omega = min(d / s^2, sqrt(d) / s)                 (s = 1: the exact supremum is sqrt(d) - 1)
 //   scale = max|x|    omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s))   (the largest entry is sent exactly)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compressors/rotation_maths.hpp"
-// rotate_rows and decode_rotated.
+// The header of the device defines rotate_rows and decode_rotated.
 #if defined(FL_DEVICE_IS_CUDA)
 #include "compressors/rotation_on_gpu.cuh"
 #else

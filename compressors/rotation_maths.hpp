@@ -2,8 +2,8 @@
 //
 // With N the largest power of two that is at most n, H_N the Walsh-Hadamard matrix over sqrt(N) and D_i random signs:
 //   n = N    R = H_N D_0
-//   n > N    R = (H_N on the last N) D_1 (H_N on the first N) D_0 B D_2,   B: x_i and x_(i + ceil(n/2)) become (their sum, difference) /
-//   sqrt(2)
+//   n > N    R = (H_N on the last N) D_1 (H_N on the first N) D_0 B D_2
+//            B: x_i and x_(i + ceil(n/2)) become (their sum, difference) / sqrt(2)
 // Every factor is orthogonal, and n numbers stay n numbers. Padding to 2N, as published code does, would send up to twice the bits. The
 // sign of parameter j in D_i is bit i of word j of the stream (operator's key, client, round), so client and server draw the same rotation
 // for each client and round.

@@ -21,8 +21,8 @@ struct GapSums {
   bool ascending = true;
 };
 
-// Returns floor(log2(x)) for 1 <= x < 2^31 as the exponent of a float. It clears the bit after a leading one that is followed by another,
-// so rounding cannot carry.
+// Returns floor(log2(x)) for 1 <= x < 2^31 as the exponent of a float. It first clears every bit
+// directly below a one, so that rounding cannot carry.
 inline std::uint32_t floor_log2(std::uint32_t x) {
   const float rounded = static_cast<float>(static_cast<std::int32_t>(x & ~(x >> 1)));
   return (std::bit_cast<std::uint32_t>(rounded) >> 23) - 127;

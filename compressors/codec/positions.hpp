@@ -7,12 +7,12 @@
 //   code         bits                            in sum
 //   0 rice       0                               k:5, then g >> k zeros, a one, the k low bits of g           5 + sum(g >> k) + w (1 + k)
 //   1 gamma      1 0:2                           gamma(g + 1)                                                 sum(2 floor(log2(g + 1)) + 1)
-//   2 bitmap     1 1:2                           n bits, a one where a position is described                  n
+//   2 bitmap     1 1:2                           n bits, a one for each position described                    n
 //   3 fixed      1 2:2                           position - begin in ceil(log2 n) bits                        w ceil(log2 n)
 //   4 golomb     1 3:2 0                         gamma(d), then g / d zeros, a one, g % d in truncated binary: with b = ceil(log2 d) and
 //                                                c = 2^b - d a remainder r < c has b - 1 bits, another one b: the b - 1 high bits of r + c,
 //                                                then the lowest
-//   5 blocks     1 3:2 1                         for every 128 gaps k:5 and their rice code words: where supports are clustered
+//   5 blocks     1 3:2 1                         for every 128 gaps k:5 and their rice code words: for clustered positions
 //
 // The shortest code is used, or the one with the lowest number among equals. The Rice parameter is the smallest one with the least sum. Its
 // cost is convex in k (each halving saves at most as much as the one before), so the optimum is a k that is better than both neighbours.

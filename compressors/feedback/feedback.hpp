@@ -5,7 +5,7 @@
 //            acknowledge  updates stored state by the decoded message alone, and only if the message arrived
 //   server   receive      turns the aggregated messages into an estimate and updates the server's state in the same way
 //   both     toss         returns the coin of a round
-//            derive       updates shared slots from what both sides know, so that they need not be sent
+//            derive       updates shared slots from data that both sides hold, so that the slots need not be sent
 //
 // Each half receives the view of its side (fl_core/round/round_views.hpp), so client code cannot access the server's state, and server code
 // cannot access a client's state. A Feedback object is immutable. All its state lies in declared slots (fl_core/state/slot_spec.hpp), and

@@ -1,4 +1,4 @@
-// No feedback: what the compressor drops is lost (DCGD, plain quantised SGD).
+// No feedback: the compression error is lost (DCGD, plain quantised SGD).
 //
 //   client  c = C(u g)        server  estimate = sum_i weight_i c_i        u: 1, or gamma when the unit is a step
 #include "compressors/feedback/memoryless.hpp"

@@ -3,7 +3,7 @@
 //
 // Theorems are stated for f = (1/n) sum_i f_i. Their proofs also hold for weights, f = sum_i w_i f_i, with
 //   the quadratic mean   sqrt(sum_i w_i L_i^2)   for sqrt((1/n) sum_i L_i^2)     (means of squared norms are weighted, by Jensen)
-//   max_i w_i            for 1/n                 where independent errors of clients add up: sum_i w_i^2 e_i <= max_i w_i sum_i w_i e_i
+//   max_i w_i            for 1/n                 if independent errors of clients add up: sum_i w_i^2 e_i <= max_i w_i sum_i w_i e_i
 // Both equal the published constants for w_i = 1/n.
 #pragma once
 
