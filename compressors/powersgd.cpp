@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::uint32_t kNoClient = 0xFFFFFFFFu;
 
-// Returns entry i of a start factor: uniform in [-1, 1), the same on every device.
+// Writes entry i of a start factor: uniform in [-1, 1), the same on every device.
 template <class T>
 struct StartEntry {
   RandomStream stream;

@@ -53,7 +53,7 @@ class Lag final : public Feedback<T> {
             .plain_server = true};
   }
 
-  // Shifts |w_r - w_{r-1}|^2 into the history, computed from the weights alone.
+  // Stores |w_r - w_{r-1}|^2 in the history, a ring of the last D rounds. Only weights count, not running statistics.
   void derive(const RoundView<T>& round, SharedState<T>& shared) const override {
     if (round.order.round == 1) return;
     const std::span<const T> previous = shared.slot("previous_reference");
