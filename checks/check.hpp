@@ -1,12 +1,12 @@
-// Checks: what every part of a role must do, whatever it is called. The property tests run them on all that is built in, and `fedbits
-// check` on what someone plugs in.
+// Checks are the requirements that every part of a role must meet. The property tests run them on all built-in parts, and `fedbits check`
+// runs them on plug-ins.
 //
-//   compressors    well-formed messages, exact bits, state made from the decoded message, answers that do not depend on blocks, and the
-//                  contract that is claimed, on inputs that are chosen to hurt
-//   models         the gradient is the derivative of the loss, a block is its clients one by one
-//   partitioners   every row to exactly one client, none empty, the same split for the same seed
-//   measures       columns that a table can hold, values that depend on the run alone, and a run that does not depend on them
-// Other roles have none. A part that crashes takes the process with it; what it throws is a finding.
+//   compressors    well-formed messages, exact bits, state made from the decoded message, results that do not depend on blocks, and the
+//                  claimed contract, on difficult inputs
+//   models         the gradient is the derivative of the loss, and a block equals its clients one by one
+//   partitioners   every row belongs to exactly one client, no client is empty, and equal seeds give equal splits
+//   measures       columns fit into a table, values depend on the run alone, and the run does not depend on the measures
+// Other roles have no checks. A part that crashes ends the process; an exception that it throws is a finding.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace fl::checks {
 
 struct Check {
   std::string name;     // short, for --only: "bits"
-  std::string promise;  // what must hold, as a sentence
+  std::string promise;  // the requirement, as a sentence
   void (*run)(const std::string& part, Findings& findings);
 };
 
@@ -29,7 +29,7 @@ struct Check {
 [[nodiscard]] const std::vector<Check>& partitioner_checks();
 [[nodiscard]] const std::vector<Check>& measure_checks();
 
-// The checks of a role, none where there are none.
+// Returns the checks of a role, or an empty list if the role has no checks.
 [[nodiscard]] FL_API std::vector<Check> checks_of(const std::string& role);
 
 }  // namespace fl::checks

@@ -1,5 +1,5 @@
-// What the checks of a compressor loop over: its default options and, for built-in ones, the sets of a table, in every scope that it
-// serves, on inputs that are chosen to hurt.
+// The cases of the compressor checks: the default options and, for built-in operators, further sets of options from a table, in every scope
+// that the operator supports, on difficult inputs.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace fl::checks {
 
 using Settings = std::vector<std::pair<std::string, Value>>;
 
-// Sets of options of the built-in compressors, beside their defaults.
+// Returns the sets of options of the built-in compressors that are checked besides the defaults.
 const std::map<std::string, std::vector<Settings>>& extra_options();
 
 // A registered compressor with one set of options.
@@ -38,7 +38,7 @@ struct Case {
   Options options;
 };
 
-// The defaults first, then the sets of the table.
+// Returns the cases of a compressor: the defaults first, then the sets of the table.
 std::vector<Case> cases_of(const std::string& name);
 
 template <class T>
@@ -46,7 +46,7 @@ std::unique_ptr<Compressor<T>> make(const Case& c) {
   return make_part<Compressor<T>>("compressor", c.name, c.options, Device::cpu, kPrecisionOf<T>);
 }
 
-// A small model: matrices, vectors, a scalar.
+// Returns the layers of a small model: matrices, vectors, a scalar.
 LayerTable small_table();
 
 struct NamedScope {
@@ -56,7 +56,7 @@ struct NamedScope {
 
 std::vector<NamedScope> all_scopes();
 
-// The scope as the operator serves it; nothing where it does not.
+// Returns the scope adapted by the operator, or nothing if the operator rejects the scope.
 template <class T>
 std::optional<Scope> served(const Compressor<T>& compressor, const Scope& scope) {
   try {
@@ -94,7 +94,7 @@ T draw(InputShape shape, RandomSequence& random) {
   return T(0);
 }
 
-// The input of a block, p = e + gamma g with gamma = 1/2, and what came of it.
+// The input of a block, p = e + gamma g with gamma = 1/2.
 template <class T>
 struct BlockInput {
   BlockInput(InputShape shape, std::uint32_t clients_, std::size_t parameters, std::uint64_t seed)
@@ -128,14 +128,14 @@ struct BlockInput {
 template <class T>
 struct Outcome {
   std::vector<std::vector<Payload<T>>> messages;  // [phase][K]
-  std::vector<T> c;                               // [K,P] what each message stands for, alone
+  std::vector<T> c;                               // [K,P] the vector that each message represents alone
   std::vector<T> state;                           // [K,P]
-  std::vector<T> memory;                          // [K,L] what the operator remembers of each client from then on
-  std::vector<T> shared;                          // what all of them remember together
+  std::vector<T> memory;                          // [K,L] the operator's state of each client after the block
+  std::vector<T> shared;                          // the operator's shared state
 };
 
-// Sends blocks from the same state again and again, and throws Broken for a message that is not well-formed. `state_in_place` writes the
-// new state over e.
+// Sends blocks, each time from the same state, and throws Broken for a message that is not well-formed. With `state_in_place` the new state
+// overwrites e.
 template <class T>
 class Sender {
  public:
@@ -171,11 +171,11 @@ class Sender {
     return outcome;
   }
 
-  // What the operator remembers of each client [K,L] when the next block is sent; zeros without it.
+  // Sets the operator's state of each client [K,L] before the next block; it is zero by default.
   void set_memory(std::vector<T> memory) { memory_ = std::move(memory); }
-  // What all clients remember together when the next block is sent; as a run begins without it.
+  // Sets the shared state before the next block; by default it is the initial state of a run.
   void set_shared(std::vector<T> shared) { shared_ = std::move(shared); }
-  // What the receiver makes of the decoded message of client k of a block.
+  // Reconstructs the decoded message of client k of a block, as the receiver does.
   void receive(const BlockInput<T>& block, std::size_t k, Payload<T>& decoded) {
     Conversation<T> conversation(compressor_, scope_, kKey, {});
     conversation.open(round_);
@@ -199,7 +199,7 @@ class Sender {
   Exec exec_;
 };
 
-// A compressor with its options in a scope that it serves.
+// A compressor with its options in a scope that it supports.
 template <class T>
 struct Subject {
   using Number = T;
@@ -225,14 +225,14 @@ void visit_in(const std::string& part, Findings& findings, const Visit& visit) {
   }
 }
 
-// Calls visit(subject) for all that there is to check, in both precisions. What it throws is a finding.
+// Calls visit(subject) for every case and scope in both precisions. An exception that it throws is a finding.
 template <class Visit>
 void for_each_subject(const std::string& part, Findings& findings, const Visit& visit) {
   visit_in<float>(part, findings, visit);
   visit_in<double>(part, findings, visit);
 }
 
-// The same for each of some shapes of input: visit(subject, shape).
+// Calls visit(subject, shape) also for each of the given input shapes.
 template <class Visit>
 void for_each_input(const std::string& part, Findings& findings, std::span<const InputShape> shapes, const Visit& visit) {
   for_each_subject(part, findings, [&](const auto& subject) {

@@ -1,4 +1,4 @@
-// What every compressor must do, whatever it promises about errors.
+// The requirements on every compressor, independent of its contract.
 #include <array>
 #include <cstring>
 
@@ -13,13 +13,13 @@ namespace {
 template <class S>
 using NumberOf = typename std::decay_t<S>::Number;
 
-// Equal bits, so that NaN equals itself and -0 differs from 0.
+// Returns whether the bits are equal, so that NaN equals itself and -0 differs from 0.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 template <class T>
-bool equal(const std::vector<T>& a, const std::vector<T>& b) {  // as numbers
+bool equal(const std::vector<T>& a, const std::vector<T>& b) {  // compares as numbers
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
@@ -31,7 +31,7 @@ std::vector<std::byte> encoded(const Payload<T>& message, const Scope& scope, co
   return bytes;
 }
 
-// The message that a receiver reads from the bytes; false where it cannot.
+// Decodes the bytes as a receiver does. Returns false if they cannot be decoded.
 template <class T>
 bool decode(const std::vector<std::byte>& bytes, const Scope& scope, const MessageLevels& known, std::size_t length, Payload<T>& decoded,
             FindingPlace& place) {
@@ -43,7 +43,7 @@ bool decode(const std::vector<std::byte>& bytes, const Scope& scope, const Messa
   return read.ok();
 }
 
-// Returns true if the message is finite, so that it is sent. Fails where a receiver accepts one that is not.
+// Returns true if the message is finite, so that it is sent. Adds a finding if a receiver accepts a message that is not finite.
 template <class T>
 bool is_sent(const Payload<T>& message, const Scope& scope, const MessageLevels& known, FindingPlace& place) {
   if (codec::is_finite(message.on_wire(), scope)) return &message.on_wire() == &message || codec::is_finite(message, scope);
@@ -59,7 +59,7 @@ bool is_sent(const Payload<T>& message, const Scope& scope, const MessageLevels&
 
 void serves(const std::string& part, Findings& findings) {
   int served_scopes = 0;
-  Findings others;  // are told by the other checks
+  Findings others;  // reported by the other checks
   for_each_subject(part, others, [&](const auto& subject) { served_scopes += subject.c.label == subject.c.name ? 1 : 0; });
   FindingPlace(findings, part).expect(served_scopes > 0, "with its default options it serves no scope");
 }
@@ -119,7 +119,7 @@ void untouched(const std::string& part, Findings& findings) {
   });
 }
 
-// The messages of the same block from a compressor of its own, and in blocks of one and of two clients.
+// Compares the messages of the same block from a second compressor, and in blocks of one and of two clients.
 void compressor_blocks(const std::string& part, Findings& findings) {
   constexpr std::array kSome = {InputShape::random, InputShape::sparse, InputShape::tied};
   for_each_input(part, findings, kSome, [](const auto& s, InputShape shape) {
@@ -164,7 +164,7 @@ void bits(const std::string& part, Findings& findings) {
       const std::vector<std::byte> bytes = encoded(message, own, known);
       s.place.expect(codec::encoded_bits<T>(std::span(&channel, 1)) == 8 * bytes.size(), "the counted bits are not those of the encoding");
       Payload<T> decoded;
-      const auto other = make<T>(s.c);  // a receiver has the same configuration, and the bytes
+      const auto other = make<T>(s.c);  // a receiver has the same configuration and the bytes
       Sender<T> receiver(*other, s.scope);
       if (!decode(bytes, own, receiver.known_levels(), message.length, decoded, s.place)) return;
       receiver.receive(block, 0, decoded);
@@ -176,7 +176,7 @@ void bits(const std::string& part, Findings& findings) {
   });
 }
 
-// Fifty rounds of EF14 at the client and of h += c at both ends, the server reading bytes only.
+// Runs fifty rounds of EF14 at the client and of h += c on both sides; the server reads only bytes.
 void both_ends(const std::string& part, Findings& findings) {
   for_each_subject(part, findings, [](const auto& s) {
     using T = NumberOf<decltype(s)>;

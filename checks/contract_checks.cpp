@@ -1,6 +1,6 @@
-// A compressor keeps the contract it states: pointwise claims exactly, expectations by Monte Carlo over 500 clients with equal inputs.
-// Tolerances of the latter are 6 standard errors (and a Bernstein term for rare events): a sound operator fails one claim with probability
-// below 1e-8.
+// Checks that a compressor satisfies its contract: pointwise claims exactly, expectations by Monte Carlo over 500 clients with equal
+// inputs. Tolerances of the latter are 6 standard errors (and a Bernstein term for rare events): a correct operator fails one claim with
+// probability below 1e-8.
 #include <array>
 #include <string>
 
@@ -40,15 +40,15 @@ Sample sample_of(const std::vector<double>& values) {
   return s;
 }
 
-// When an input is sent, and what the operator remembers by then.
+// The input and the operator's state at the time when it is sent.
 template <class T>
 struct Moment {
   std::uint32_t round = 5;
-  std::uint64_t input = 21;           // the seed of what is sent
-  std::vector<T> memory{}, shared{};  // of the client [L], and of all clients; empty at the beginning of a run
+  std::uint64_t input = 21;           // seed of the input
+  std::vector<T> memory{}, shared{};  // state of the client [L], and shared state; empty at the start of a run
 };
 
-// One input in the domain of the contract many times, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
+// Many draws of one input in the domain of the contract, and the errors c - p of each draw, divided by |p| (so that nothing overflows).
 template <class T>
 struct Draws {
   Draws(const Subject<T>& s, const Contract& contract, InputShape shape, std::uint32_t draws, Reach reach = Reach::drawn,
@@ -79,7 +79,7 @@ struct Draws {
     for (std::size_t k = 0; k < times; ++k) all.insert(all.end(), one.begin(), one.end());
     return all;
   }
-  // What the operator remembers of the first client after this.
+  // Returns the operator's state of the first client after the draws.
   [[nodiscard]] std::vector<T> memory_of_one() const {
     return {outcome.memory.begin(), outcome.memory.begin() + static_cast<std::ptrdiff_t>(outcome.memory.size() / block.K)};
   }
@@ -91,7 +91,7 @@ struct Draws {
   std::vector<double> error, squared;  // [draws,P], [draws]: relative
 };
 
-// Rounding in computing c and c - p, and in adding up many of them.
+// Returns a bound on rounding errors of c, of c - p, and of sums of many of them.
 template <class T>
 double rounding() {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) + 1e-12;
@@ -118,7 +118,7 @@ void check_pointwise(const Contract& contract, const Draws<T>& draws, FindingPla
   }
 }
 
-// Calls visit(subject, contract, shape, reach) for inputs of these shapes, and at the bounds of the domain for those of `at_bounds`.
+// Calls visit(subject, contract, shape, reach) for inputs of these shapes, and at the bounds of the domain for inputs of `at_bounds`.
 template <class Visit>
 void for_each_reach(const std::string& part, Findings& findings, std::span<const InputShape> shapes, std::span<const InputShape> at_bounds,
                     const Visit& visit) {
@@ -152,7 +152,7 @@ void check_mean_error(const Contract& contract, const Draws<T>& draws, FindingPl
   if (contract.kappa) place.at_most(s.mean, std::pow(*contract.kappa / draws.norm, 2) + slack, "the mean of |C(x)-x|^2 / |x|^2 (kappa)");
 }
 
-// Projections of c - p on the signs of p and on random directions have mean 0.
+// Checks that projections of c - p on the signs of p and on random directions have mean 0.
 template <class T>
 void check_unbiased(double omega, const Draws<T>& draws, FindingPlace& place) {
   RandomSequence random(3, Purpose::synthetic_data);
@@ -191,8 +191,8 @@ void expectations(const std::string& part, Findings& findings) {
                  });
 }
 
-// A client that takes part in every round or in every third one, and sends something else each time: an operator that remembers clients, or
-// knows the round, keeps its contract then, too.
+// Checks the contract for a client that takes part in every round or in every third one, with a different input each time: operators that
+// keep state or use the round must satisfy their contract then, too.
 template <class T>
 void check_rounds(const Subject<T>& s, std::uint32_t stride) {
   constexpr std::array kSequence = {InputShape::random,   InputShape::heavy_tailed, InputShape::zero,   InputShape::tied,

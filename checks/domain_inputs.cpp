@@ -3,9 +3,9 @@
 namespace fl::checks {
 namespace {
 
-constexpr double kInside = 1e-5;  // relative distance to a bound: more than a rounding in float32
+constexpr double kInside = 1e-5;  // relative distance to a bound, larger than a rounding in float32
 
-// The largest magnitude and the norm of a segment. Norms are taken of multiples, so that no square overflows or vanishes.
+// The largest magnitude and the norm of a segment. Norms are computed from scaled entries, so that no square overflows or vanishes.
 struct Size {
   double largest = 0, norm = 0;
 };
@@ -19,7 +19,7 @@ Size size_of(const Segment& segment, const std::vector<double>& p) {
   return size;
 }
 
-// The largest of both over all segments.
+// Returns the largest of both over all segments.
 Size largest_size(const Scope& scope, const std::vector<double>& p) {
   Size all;
   for (const Segment& segment : scope.segments) {
@@ -68,7 +68,7 @@ bool has_bound(const Domain& limits, Reach reach) {
   return reach == Reach::drawn || any([](const MagnitudeRange& range) { return range.least > 0; });
 }
 
-// The multiple is taken of p over a power of two near its largest entry, as a factor of denormal numbers may be infinite.
+// Scales p divided by a power of two near its largest entry, because a factor for denormal numbers may be infinite.
 std::vector<double> multiple_in(const Domain& domain, const Scope& scope, std::vector<double> p, Reach reach) {
   const Size size = largest_size(scope, p);
   if (size.largest == 0) return p;

@@ -1,4 +1,4 @@
-// Inputs that lie where a contract holds (Contract::domain): drawn ones are moved there, and some are stretched up to a bound.
+// Moves inputs into the domain of a contract (Contract::domain). Some inputs are scaled up to a bound of the domain.
 #pragma once
 
 #include <algorithm>
@@ -11,23 +11,24 @@
 
 namespace fl::checks {
 
-// How far inputs go.
+// The position of inputs in the domain: as drawn, or scaled to the upper or the lower bound.
 enum class Reach { drawn, most, least };
 inline const char* to_string(Reach reach) { return reach == Reach::drawn ? "" : reach == Reach::most ? " at the most" : " at the least"; }
 
-// The domain with what remains of an input counted as one. What remains is taken to be 0 or at least a millionth of the input.
+// Returns the domain with the conditions on the remainder combined with those on the input. The remainder is taken to be 0 or at least a
+// millionth of the input.
 [[nodiscard]] Domain of_inputs(const Domain& domain);
-// What is wrong with a domain, "" = nothing: a range that holds no number.
+// Returns the fault of a domain, "" = none: a range that contains no number.
 [[nodiscard]] std::string fault_of(const Domain& domain);
-// Whether the domain has a bound on that side.
+// Returns whether the domain has a bound on that side.
 [[nodiscard]] bool has_bound(const Domain& domain, Reach reach);
-// Returns a multiple of p [P], outside of the scope's segments p itself, that is in the domain or at its bound but for entries and segments
-// that are still too small: they are then to be cleared.
+// Returns p [P] with the scope's segments multiplied so that it lies in the domain or at its bound. Entries and segments that are still too
+// small remain; the caller clears them.
 [[nodiscard]] std::vector<double> multiple_in(const Domain& domain, const Scope& scope, std::vector<double> p, Reach reach);
-// Clears entries and segments of p [P] that are outside.
+// Clears entries and segments of p [P] that are outside the domain.
 void clear_outside(const Domain& domain, const Scope& scope, std::vector<double>& p);
 
-// Moves the block's first client into the domain; the input is then e alone.
+// Moves the block's first client into the domain. Its input is then e alone.
 template <class T>
 void move_into(const Domain& limits, const Scope& scope, Reach reach, BlockInput<T>& block) {
   const Domain domain = of_inputs(limits);

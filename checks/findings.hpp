@@ -1,4 +1,4 @@
-// What a check found wrong, and where it looked.
+// Findings of a check: the faults and the places where they occurred.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace fl::checks {
 
-// What a part did so wrong that looking further makes no sense; the text is the finding.
+// A fault of a part after which further checks make no sense. Its text is the finding.
 class Broken : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Counts everything that is wrong and keeps the first few texts: a part that is wrong once is usually wrong everywhere.
+// Counts all findings and keeps the texts of the first few: a part that is wrong once is usually wrong everywhere.
 class Findings {
  public:
   static constexpr std::size_t kKept = 4;
@@ -33,25 +33,25 @@ class Findings {
   std::vector<std::string> texts_;
 };
 
-// "top_k ratio=0.25, float32, scope tensor": the start of every finding made there.
+// Adds findings with a common start such as "top_k ratio=0.25, float32, scope tensor".
 class FindingPlace {
  public:
   FindingPlace(Findings& findings, std::string where) : findings_(findings), where_(std::move(where)) {}
   [[nodiscard]] FindingPlace inside(const std::string& more) const { return {findings_, where_ + ", " + more}; }
 
   void fail(const std::string& what) { findings_.add(where_ + ": " + what); }
-  // Returns the condition, so that what depends on it can be left out.
+  // Adds a finding unless the condition holds. Returns the condition, so that the caller can skip dependent checks.
   bool expect(bool holds, const char* what) {
     if (!holds) fail(what);
     return holds;
   }
-  // x <= bound; NaN is not.
+  // Adds a finding unless x <= bound, also for NaN. Returns whether it holds.
   bool at_most(double x, double bound, const std::string& what) {
     const bool holds = x <= bound;
     if (!holds) fail(what + " is " + std::to_string(x) + ", should be at most " + std::to_string(bound));
     return holds;
   }
-  // Whatever `work` throws is a finding.
+  // Runs `work` and turns an exception into a finding.
   template <class Work>
   void guard(const Work& work) {
     try {

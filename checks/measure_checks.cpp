@@ -1,4 +1,4 @@
-// What every measure must do, in small runs: its columns can stand in a table, its values depend on the run alone, and the run does not
+// The requirements on every measure, in small runs: its columns fit into a table, its values depend on the run alone, and the run does not
 // depend on them.
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kStopRound = 4;  // round after which a run is interrupted
 
-// A folder that is there as long as this is; with a file of ratings, which recommendations are measured on.
+// A folder that exists as long as this object, with a file of ratings for measures of recommendations.
 class RunFolder {
  public:
   RunFolder() {
@@ -50,7 +50,7 @@ struct SmallRun {
   const char* name;
   const char* text;
 };
-// Classes with a test set and error feedback; quadratics without either, with sampled clients; ratings.
+// The small runs: classes with a test set and error feedback; quadratics without either, with sampled clients; ratings.
 constexpr SmallRun kSmallRuns[] = {
     {"mushrooms",
      "data = { name = 'mushrooms', rows = 120, test_fraction = 0.2 }\nmodel = { kind = 'logistic_regression', l2 = 0.01 }\n"

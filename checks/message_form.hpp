@@ -1,4 +1,4 @@
-// Whether a message is well-formed: what everyone who reads it relies on, checked before anyone does.
+// Checks that a message is well-formed, before any code that relies on it reads the message.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline void demand(bool holds, const char* fault) {
   if (!holds) throw Broken(fault);
 }
 
-// Ascending positions, each in its segment, as many as were counted.
+// Throws Broken unless positions ascend, each lies in its segment, and their number equals the counts.
 template <class T>
 void demand_list(const Payload<T>& message, const Scope& scope) {
   demand(message.counts.size() == scope.segments.size(), "a sparse message needs a count for each segment");
@@ -31,7 +31,7 @@ void demand_list(const Payload<T>& message, const Scope& scope) {
   demand(i == message.num_sent, "the counts add up to less than num_sent");
 }
 
-// Factors of ranks that a matrix can have, as many numbers as they need.
+// Throws Broken unless each rank is possible for its matrix and the numbers match the ranks.
 template <class T>
 void demand_factors(const Payload<T>& message, const Scope& scope) {
   demand(message.counts.size() == scope.segments.size(), "a message of factors needs a rank for each segment");
@@ -45,7 +45,7 @@ void demand_factors(const Payload<T>& message, const Scope& scope) {
   demand(message.num_sent == numbers, "the ranks do not add up to num_sent");
 }
 
-// As many levels as entries, each within the bits of the format.
+// Throws Broken unless there is one level per entry, each within the bits of the format.
 template <class T>
 void demand_levels(const Payload<T>& message, const Scope& scope) {
   const LevelFormat& format = message.level_format;
@@ -58,7 +58,7 @@ void demand_levels(const Payload<T>& message, const Scope& scope) {
   }
 }
 
-// Throws Broken with what is wrong.
+// Throws Broken with the fault of a message that is not well-formed.
 template <class T>
 void demand_well_formed(const Payload<T>& message, const Scope& scope, bool is_rest = false) {
   std::size_t compressed = 0, excluded = 0;

@@ -1,4 +1,4 @@
-// What the checks of a model loop over: small random problems, dense and sparse, and the model on them with scratch of its own.
+// The cases of the model checks: small random problems, dense and sparse, and the model on them with its own scratch memory.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace fl::checks {
 
-// One row as text has it: label and (feature, value) pairs, features from 0.
+// One row as in a text file: label and (feature, value) pairs, features from 0.
 struct PlainRow {
   double label = 0;
   std::vector<std::pair<std::uint32_t, double>> entries;
@@ -30,7 +30,7 @@ void fill(Buffer<U>& buffer, const std::vector<U>& from) {
 
 enum class RowStorage { dense, sparse };
 
-// Compressed rows into `data`; no values where all are 1.
+// Stores compressed rows in `data`, without values if all are 1.
 template <class T>
 void store_sparse(const std::vector<PlainRow>& rows, Dataset<T>& data) {
   std::vector<std::uint64_t> begin{0};
@@ -50,7 +50,7 @@ void store_sparse(const std::vector<PlainRow>& rows, Dataset<T>& data) {
   if (!ones) fill(data.sparse.value, value);
 }
 
-// Classes are numbered in ascending order of the labels; targets are the labels themselves.
+// Returns a dataset of the rows. Classes are numbered in ascending order of the labels; targets are the labels themselves.
 template <class T>
 Dataset<T> make_dataset(const std::vector<PlainRow>& rows, RowStorage storage, std::size_t features = 0) {
   Dataset<T> data;
@@ -78,7 +78,7 @@ Dataset<T> make_dataset(const std::vector<PlainRow>& rows, RowStorage storage, s
   return data;
 }
 
-// Rows with about `density` of the features set; labels 0 .. classes-1 that depend on the features.
+// Returns rows with about `density` of the features set and labels 0 .. classes-1 that depend on the features.
 inline std::vector<PlainRow> random_rows(std::size_t m, std::size_t D, std::size_t classes, double density, std::uint64_t seed) {
   RandomSequence random(seed, Purpose::synthetic_data);
   std::vector<PlainRow> rows(m);
@@ -96,7 +96,7 @@ inline std::vector<PlainRow> random_rows(std::size_t m, std::size_t D, std::size
   return rows;
 }
 
-// Rows (A, b, c) of quadratics x^T A x / 2 - <b, x> + c with A = B B^T / d.
+// Returns rows (A, b, c) of quadratics x^T A x / 2 - <b, x> + c with A = B B^T / d.
 inline std::vector<PlainRow> quadratic_rows(std::size_t m, std::size_t d) {
   RandomSequence random(11, Purpose::synthetic_data);
   std::vector<PlainRow> rows(m);
@@ -118,7 +118,7 @@ inline std::vector<std::uint32_t> all_rows(std::size_t m) {
   return rows;
 }
 
-// Makes a model with fields set by name, bound to data.
+// Returns a model with options set by name, bound to data.
 template <class T>
 std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<std::pair<std::string, Value>>& fields,
                                      const Dataset<T>& data) {
@@ -135,7 +135,7 @@ std::unique_ptr<Model<T>> make_model(const std::string& name, const std::vector<
   return model;
 }
 
-// What a model is tried on.
+// A model with its options and the data to check it on.
 struct ModelCase {
   enum class Data { classes, targets, quadratics, images, tokens, text, ratings };
   std::string model, label;
@@ -147,7 +147,7 @@ struct ModelCase {
 
 inline constexpr std::size_t kModelRows = 37;
 
-// Random images {1,28,28} as pixels, their classes taking turns.
+// Returns random images {1,28,28} as pixels, with classes in turn.
 template <class T>
 Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
   Dataset<T> data;
@@ -164,7 +164,7 @@ Dataset<T> image_rows(std::size_t m, std::size_t classes, std::uint64_t seed) {
   return data;
 }
 
-// Random sequences of 6 tokens out of 5; the class is the last token of the row after.
+// Returns random sequences of 6 tokens out of 5. The class is the last token of the next row.
 template <class T>
 Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
   Dataset<T> data;
@@ -180,7 +180,7 @@ Dataset<T> token_rows(std::size_t m, std::uint64_t seed) {
   return data;
 }
 
-// The same with a label at every position.
+// As token_rows(), with a label at every position.
 template <class T>
 Dataset<T> text_rows(std::size_t m, std::uint64_t seed) {
   Dataset<T> data = token_rows<T>(m, seed);
@@ -188,7 +188,7 @@ Dataset<T> text_rows(std::size_t m, std::uint64_t seed) {
   return data;
 }
 
-// Ratings from 1 to 5 of 11 items by 4 users, in the order of the users; none has met more than 9 items.
+// Returns ratings from 1 to 5 of 11 items by 4 users, in the order of the users. No user rates more than 9 items.
 template <class T>
 Dataset<T> rating_rows(std::size_t m, std::uint64_t seed) {
   constexpr std::int32_t kUsers = 4, kItems = 11, kMet = 9;
@@ -221,7 +221,7 @@ Dataset<T> data_for(const ModelCase& c) {
   return data;
 }
 
-// The same, with images expanded for a model that wants them so.
+// As data_for(), with images expanded for a model that does not take pixels.
 template <class T>
 Dataset<T> suited_data(const ModelCase& c) {
   Dataset<T> data = data_for<T>(c);
@@ -231,7 +231,7 @@ Dataset<T> suited_data(const ModelCase& c) {
   return data;
 }
 
-// A model on its data with scratch, at a random point.
+// A model on its data with scratch memory, and random points to evaluate it at.
 template <class T>
 struct ModelBench {
   explicit ModelBench(const ModelCase& c)

@@ -1,5 +1,5 @@
-// What every model must keep: its gradient is the derivative of its loss, a block is its clients one by one, float follows double, and its
-// Hessian, where there is one, is the derivative of its gradient.
+// The requirements on every model: its gradient is the derivative of its loss, a block equals its clients one by one, float agrees with
+// double, and its Hessian, if it has one, is the derivative of its gradient.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ std::vector<ModelCase> built_in_cases(const std::string& name) {
   return cases;
 }
 
-// Networks by their layers, one of each loss.
+// Returns networks given by their layers, one for each loss.
 std::vector<ModelCase> layered_cases() {
   const auto network = [](const std::string& label, const std::vector<std::string>& layers, const std::string& loss, Data data) {
     Value::List texts;
@@ -38,7 +38,7 @@ std::vector<ModelCase> layered_cases() {
                   Data::images)};
 }
 
-// Of a model that is not built in, whatever data it accepts with its default options.
+// Returns the cases of a plug-in model: all data that it accepts with its default options.
 std::vector<ModelCase> accepted_cases(const std::string& name) {
   const std::vector<ModelCase> tried = {
       {.model = name, .label = name + " on 2 classes"},
@@ -71,7 +71,7 @@ std::vector<ModelCase> cases_of(const std::string& name) {
   return built_in ? built_in_cases(name) : accepted_cases(name);
 }
 
-// Calls visit(case, place) for every case; what it throws is a finding.
+// Calls visit(case, place) for every case. An exception that it throws is a finding.
 template <class Visit>
 void for_each_case(const std::string& part, Findings& findings, const Visit& visit) {
   FindingPlace outside(findings, part);
@@ -83,7 +83,7 @@ void for_each_case(const std::string& part, Findings& findings, const Visit& vis
   });
 }
 
-// |x - y| <= tolerance (1 + |y|); NaN is not near anything.
+// Returns whether |x - y| <= tolerance (1 + |y|); false for NaN.
 bool near(double x, double y, double tolerance) { return std::abs(x - y) <= tolerance * (1 + std::abs(y)); }
 
 void expect_near(FindingPlace& place, double x, double y, double tolerance, const std::string& what) {
@@ -118,7 +118,7 @@ double loss_at(const ModelBench<double>& bench, const std::vector<double>& x) {
   return bench.model->loss_sum(bench.exec, x.data(), bench.data, rows, nullptr) / kModelRows + bench.model->regulariser(x.data());
 }
 
-// All parameters of small models; of larger ones a few of every layer.
+// Returns all parameters of small models, and a few of every layer of larger ones.
 std::vector<std::size_t> tried_parameters(const LayerTable& table) {
   constexpr std::size_t kAll = 1000, kSome = 48;
   std::vector<std::size_t> tried;
@@ -147,7 +147,7 @@ void gradient(const std::string& part, Findings& findings) {
         x[j] = at;
         return (above - below) / (2 * h);
       };
-      // Where the loss has a kink within h, a smaller h keeps off it, and rounding weighs more.
+      // If the loss has a kink within h, a smaller h avoids it, but rounding errors are larger.
       if (near(g[j], difference(1e-5), 1e-7) || near(g[j], difference(1e-7), 1e-5)) continue;
       expect_near(place, g[j], difference(1e-8), 1e-4, "gradient and finite difference of the loss in parameter " + std::to_string(j));
     }
@@ -187,7 +187,8 @@ void mean(const std::string& part, Findings& findings) {
   });
 }
 
-// Clients of many sizes (one without rows), in no order; each at its own point, stored in other rows than its number.
+// Checks a block of clients of many sizes (one without rows), in no order; each client has its own point, stored in a row different from
+// its number.
 template <class T>
 void check_block(const ModelCase& c, const FindingPlace& place) {
   const ModelBench<T> bench(c);
@@ -238,7 +239,7 @@ void precision(const std::string& part, Findings& findings) {
   });
 }
 
-// The Hessian of a weighted sum of rows against differences of the gradient, as an operator and as a matrix, and its bounds.
+// Compares the Hessian of a weighted sum of rows with differences of the gradient, as an operator and as a matrix, and checks its bounds.
 void hessian(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> bench(c);

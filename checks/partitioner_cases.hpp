@@ -1,4 +1,4 @@
-// What the checks of a partitioner loop over: rows with random labels and a partition of their own.
+// The cases of the partitioner checks: rows with random labels and a natural partition.
 #pragma once
 
 #include <unistd.h>
@@ -35,15 +35,15 @@ using PartitionerSettings = std::vector<std::pair<std::string, Value>>;
   return partitioner;
 }
 
-// Settings with which small data can be split: what leaves clients empty by chance needs a smaller demand.
+// Returns settings that can split small data. Partitioners that leave clients empty by chance get a lower minimum of rows.
 [[nodiscard]] inline PartitionerSettings lenient_settings(const std::string& name) {
   if (name == "dirichlet_class") return {{"min_rows", Value{std::int64_t{1}}}, {"beta", Value{5.0}}};
   if (name == "power_law") return {{"min_rows", Value{std::int64_t{1}}}, {"classes", Value{std::int64_t{1}}}};
   return {};
 }
 
-// Makes a partitioner with lenient settings for a number of rows and clients. The partitioner that reads a file gets a temporary one, in
-// which rows are dealt in turn.
+// Creates a partitioner with lenient settings for a number of rows and clients. The partitioner that reads a file gets a temporary one,
+// which deals rows to clients in turn.
 class PreparedPartitioner {
  public:
   PreparedPartitioner(const std::string& name, std::size_t num_rows, std::size_t num_clients) {

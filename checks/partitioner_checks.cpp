@@ -1,4 +1,4 @@
-// What every partitioner must do, on data with labels, without labels, and with a partition of its own.
+// The requirements on every partitioner, on data with labels, without labels, and with a natural partition.
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace fl::checks {
 namespace {
 
-// The split, or nothing where the request is refused with ConfigError.
+// Computes the split. Returns false if the request is refused with ConfigError.
 bool split_into(std::vector<Shard>& shards, const Partitioner& partitioner, const PartitionRequest& request) {
   try {
     shards = partitioner.split(request);
@@ -73,7 +73,7 @@ void seeds(const std::string& part, Findings& findings) {
     const bool alike = split_into(other, *its_own, rows.request(5, 1)) && first == other;
     place.expect(alike, "the same seed gives another split from a partitioner of its own");
   });
-  // With few clients a rule may leave nothing to be drawn.
+  // With few clients a rule may leave no randomness.
   FindingPlace among_many(findings, part + ", 1000 rows, 10 classes, 20 clients");
   among_many.guard([&] {
     const Rows rows(1000, 10, 20);
@@ -87,7 +87,7 @@ void seeds(const std::string& part, Findings& findings) {
 }
 
 void refusals(const std::string& part, Findings& findings) {
-  if (part == "natural") return;  // has as many clients as its data
+  if (part == "natural") return;  // the data fix its number of clients
   const Rows rows(10, 2, 5);
   const auto partitioner = make_partitioner(part, {});
   for (const std::size_t n : {0u, 11u}) {

@@ -1,18 +1,19 @@
-// Absolute low rank: every matrix keeps the singular triplets whose singular value exceeds a threshold lambda, however many there are.
+// Absolute low rank: every matrix keeps all singular triplets whose singular value exceeds a threshold lambda.
 //
 //   M = U diag(s) V^T,   C(M) = sum_{s_i > lambda} s_i u_i v_i^T,   |C(M) - M|_F^2 = sum_{s_i <= lambda} s_i^2 <= min(n,m) lambda^2
 //
-// An absolute compressor, kappa^2 = sum over matrices of min(n,m) lambda^2: to singular values what the hard threshold is to entries. It is
-// ours, from the outlook of Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis, "Rethinking gradient sparsification as total error
-// minimization", NeurIPS 2021, which asks for absolute compressors beyond sparsification.
-// Proof of the bound: the u_i v_i^T are orthonormal in the inner product of matrices, so the squared error is the sum of the squares that
-// were dropped: at most min(n,m) of them, each at most lambda^2. No choice of triplets does better at the price lambda^2 each: by Eckart
-// and Young min over Y of |Y - M|_F^2 + lambda^2 rank(Y) is reached by exactly this C(M). Hence for a fixed sequence of matrices and a
-// budget of triplets over all rounds the total error is least for one threshold, as it is for entries. The class brings the theory of
-// absolute compressors (maths.md): with error feedback the memory stays below gamma kappa whatever the data.
-// Not a contraction: where all s_i <= lambda nothing is sent. rule as for hard_threshold: "threshold" is in units of the input, "lambda" in
-// those of the gradient and multiplied by the step size where the input is a step.
-// On the wire: a rank and factors U diag(s), V per matrix. Tensors without a matrix shape travel uncompressed. Published bits: 32 a number.
+// An absolute compressor with kappa^2 = sum over matrices of min(n,m) lambda^2. It applies the hard threshold to singular values instead of
+// entries. We designed it following the outlook of Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis, "Rethinking gradient sparsification
+// as total error minimization", NeurIPS 2021, which asks for absolute compressors beyond sparsification.
+// Proof of the bound: the u_i v_i^T are orthonormal in the inner product of matrices, so the squared error is the sum of the dropped
+// squares: at most min(n,m) of them, each at most lambda^2. No choice of triplets is better at the price lambda^2 each: by Eckart and
+// Young, exactly this C(M) attains min over Y of |Y - M|_F^2 + lambda^2 rank(Y). Hence for a fixed sequence of matrices and a budget of
+// triplets over all rounds, a single threshold minimises the total error, as for entries. The theory of absolute compressors applies
+// (maths.md): with error feedback the memory stays below gamma kappa for all data.
+// Not a contraction: if all s_i <= lambda, nothing is sent. `rule` is as for hard_threshold: "threshold" is in units of the input; "lambda"
+// is in units of the gradient and is multiplied by the step size if the input is a step.
+// On the wire: a rank and factors U diag(s), V per matrix. Tensors without a matrix shape are sent uncompressed. Published bits: 32 per
+// number.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,24 +1,24 @@
-// Absolute rounding: every coordinate is rounded to a grid whose step is given and does not grow with the input.
+// Absolute rounding: every coordinate is rounded to a grid with a given step that does not grow with the input.
 //
 //   C(x)_j = t q_j,   a = |x_j| / t,   q_j = sgn(x_j) (floor(a) + [u < a - floor(a)])  (stochastic)   or the nearest integer, half to even
 //   deadzone z > 0:   q_j = 0 where |x_j| < z t
 //
-// Absolute, and (stochastic, z = 0) unbiased. Proof: with f = a - floor(a) the error of a coordinate is -f t with probability 1-f and
-// (1-f) t with probability f: its mean is 0, its mean square f (1-f) t^2 <= t^2/4, and its square below t^2 for every draw. A coordinate in
-// the deadzone has an error below z t. Over d coordinates that are compressed
+// Absolute, and (stochastic, z = 0) unbiased. Proof: with f = a - floor(a) the error of a coordinate is -f t with probability 1-f and (1-f)
+// t with probability f: its mean is 0, its mean square f (1-f) t^2 <= t^2/4, and its square is below t^2 for every draw. A coordinate in
+// the deadzone has an error below z t. Over d compressed coordinates
 //   stochastic  E|C(x)-x|^2 <= kappa^2 = d t^2 max(1/4, z^2),   |C(x)-x|^2 < d t^2 max(1, z^2) for every draw
 //   nearest     |C(x)-x|^2 <= kappa^2 = d t^2 max(1/4, z^2) for every draw
-// kappa does not depend on x: error feedback around C keeps an error of at most kappa, whatever the gradients are (Sahu et al., Remark 5),
-// as around hard_threshold, which sends what it keeps at full precision; here what is kept costs log2 of its own size.
-// rule = "step": t is the number given, in units of the input. rule = "lambda": it is on the scale of gradients; where the input is a step
-// (gradient times step size gamma), t = gamma * step. It may be a rule: "2*sqrt(epsilon/d)" has kappa^2 = epsilon (z <= 1/2).
+// kappa does not depend on x: error feedback around C keeps an error of at most kappa for all gradients (Sahu et al., Remark 5), as around
+// hard_threshold. hard_threshold sends kept entries at full precision; here each kept entry costs the log2 of its size.
+// rule = "step": t is the given number, in units of the input. rule = "lambda": the number is in units of the gradient; if the input is a
+// step (gradient times step size gamma), t = gamma * step. It may be a rule: "2*sqrt(epsilon/d)" has kappa^2 = epsilon (z <= 1/2).
 //
-// Bits: the levels of a message have as many as its largest one needs, 1 + floor(log2 q) + sign for |q| <= q; a message of zeros has no
-// levels, and one with an entry beyond 2^24 steps (2^30 in float64) travels as numbers, without an error. A deadzone of z >= 1/2 sends more
-// zeros, at the price of a bias of at most z t; coded by their entropy H, levels cost d H bits: with most of them 0, p of them not, about d
-// (p log2(1/p) + p log2(e) + p) for +-1. Published bits: the levels at that width; no scale travels. This operator is ours: the paper below
-// lists bounded rounding as absolute and asks for such operators in its outlook. Sahu, Dutta, Abdelmoniem, Banerjee, Canini, Kalnis,
-// "Rethinking gradient sparsification as total error minimization", NeurIPS 2021.
+// Bits: all levels of a message have the width that its largest one needs, 1 + floor(log2 q) + sign for |q| <= q. A message of zeros has no
+// levels. A message with an entry beyond 2^24 steps (2^30 in float64) is sent as raw numbers, without an error. A deadzone of z >= 1/2
+// sends more zeros, at the price of a bias of at most z t. Coded by their entropy H, levels cost d H bits: if a fraction p of them is
+// nonzero and p is small, about d (p log2(1/p) + p log2(e) + p) for +-1. Published bits: the levels at that width; no scale is sent. We
+// designed this operator: the paper below lists bounded rounding as absolute and asks for such operators in its outlook. Sahu, Dutta,
+// Abdelmoniem, Banerjee, Canini, Kalnis, "Rethinking gradient sparsification as total error minimization", NeurIPS 2021.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -51,11 +51,11 @@ inline void validate(const AbsoluteRoundingOptions& o, Problems& problems) { val
 namespace FL_DEVICE_NS {
 namespace {
 
-// Levels beyond are themselves rounded when they become numbers of T, or do not fit 32 bits with their sign.
+// The largest level. Larger levels would be rounded when they become numbers of T, or do not fit into 32 bits with their sign.
 template <class T>
 constexpr double kLargestGridLevel = sizeof(T) == sizeof(float) ? 0x1p24 - 1 : 0x1p30 - 1;
 
-// In double for both precisions: the saturated value converts without overflow.
+// Computes in double for both precisions: the saturated value converts without overflow.
 template <class T>
 struct GridLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
@@ -107,10 +107,10 @@ class AbsoluteRounding final : public Compressor<T> {
 
  private:
   [[nodiscard]] static LevelFormat level_format(double step) { return {.unit = step, .has_scale = false}; }
-  // One client's message; `most` is the largest |x_j| / step.
+  // Sends one client's message. `most` is the largest |x_j| / step.
   void send(const Exec& exec, const Affine<T>& input, const Scope& scope, double step, double most, std::span<const RandomStream> stream,
             const StateWrite<T>& state, std::span<Payload<T>* const> message) const {
-    if (most == 0 || most < options_.deadzone || (!is_stochastic() && most <= 0.5))  // nothing but zeros
+    if (most == 0 || most < options_.deadzone || (!is_stochastic() && most <= 0.5))  // all levels are zero
       return select_rows(exec, input, scope, AtLeast<T>{std::numeric_limits<T>::infinity()}, kNativeWire<T>, state, message);
     if (most > kLargestGridLevel<T>) return dense_rows(exec, input, scope, kNativeWire<T>, state, message);
     const double largest = is_stochastic() ? std::ceil(most) : std::rint(most);

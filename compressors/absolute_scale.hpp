@@ -1,4 +1,5 @@
-// A length that an absolute operator does not take from its input: a number, or a rule over epsilon, d and gamma; on which scale it lives.
+// The length (such as a threshold or a step) that an absolute operator uses independently of its input: a number, or a rule over epsilon, d
+// and gamma, with the scale on which it lives.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,8 @@
 
 namespace fl {
 
-// input: in units of the input. gradient: in units of the gradient, times the step size if the input is a step.
+// input: the length is in units of the input. gradient: it is in units of the gradient and is multiplied by the step size if the input is a
+// step.
 enum class ScaleRule { input, gradient };
 
 struct AbsoluteScale {
@@ -20,7 +22,7 @@ struct AbsoluteScale {
   double epsilon = 0;
 };
 
-// `name`: of the option; `doc` says what it is.
+// Adds the options of the length to a schema. `name` is the name of the option and `doc` its description.
 inline void describe_absolute_scale(Schema& s, AbsoluteScale& o, const std::string& name, const std::string& doc) {
   rule_field(s, name, o.value, {"epsilon", "d", "gamma"}, doc);
   s.choice("rule", o.rule, {{ScaleRule::input, name}, {ScaleRule::gradient, "lambda"}},
@@ -28,7 +30,7 @@ inline void describe_absolute_scale(Schema& s, AbsoluteScale& o, const std::stri
   s.field("epsilon", o.epsilon, "value of epsilon in a rule: squared error allowed per step").above(0);
 }
 
-// For a step size and d parameters. Throws ConfigError unless it is a positive number.
+// Returns the length for a step size and d parameters. Throws ConfigError unless the length is a positive finite number.
 [[nodiscard]] inline double resolve_absolute_scale(const std::string& what, const AbsoluteScale& o, double gamma, std::size_t d) {
   std::map<std::string, double> names = {{"d", static_cast<double>(d)}, {"gamma", gamma}};
   if (o.epsilon > 0) names["epsilon"] = o.epsilon;
@@ -51,7 +53,7 @@ inline void validate_absolute_scale(const std::string& name, const AbsoluteScale
   }
 }
 
-// Whether the bound of an operator with this length depends on the step size.
+// Returns whether the bound of an operator with this length depends on the step size.
 [[nodiscard]] inline bool follows_step_size(const AbsoluteScale& o) { return o.rule == ScaleRule::gradient || !o.value.is_number(); }
 
 }  // namespace fl

@@ -1,17 +1,17 @@
-// ACCORDION: little compression for the layers that are in a critical phase of training, much for the others.
+// ACCORDION: weak compression for layers in a critical phase of training, strong compression for the others.
 //
 //   every `window` rounds of a client and for every segment, with n_now the norm of its input and n_then that of `window` rounds before:
-//   critical  if it is the first time, or |n_then - n_now| / n_then >= eta, or the step size has fallen since
+//   critical  if it is the first decision, or |n_then - n_now| / n_then >= eta, or the step size has fallen since
 //   C(x)_segment = critical(x) or otherwise(x)
 //
-//   compressor.up = { kind = "accordion", scope = "tensor", critical = { kind = "top_k", ratio = 0.99 }, otherwise = { kind = "top_k",
-//   ratio = 0.1 } }
-// Every client decides for itself from norms that it remembers, as the published port does; the original adds up the gradients of the
-// window and decides for all workers. The input includes the feedback's memory. Promise: what both operators promise. Both must send raw
-// values of some entries, or factors. The operator remembers 2 S + 2 numbers of a client: per segment its norm and decision, the rounds
-// since, the step size (known where the input is a step). Published bits: 32 per number. S. Agarwal, H. Wang, K. Lee, S. Venkataraman, D.
-// Papailiopoulos, "Adaptive gradient communication via critical learning regime identification", MLSys 2021: eta = 0.5, a window of ten
-// epochs, Top-k of 99% and 10%.
+//   compressor.up = { kind = "accordion", scope = "tensor", critical = { kind = "top_k", ratio = 0.99 },
+//                    otherwise = { kind = "top_k", ratio = 0.1 } }
+// Every client decides for itself from norms that it stores, as the published port does; the original adds up the gradients of the window
+// and decides for all workers. The input includes the feedback's memory. The contract is the weaker one of both operators. Both must send
+// raw values of some entries, or factors. The operator stores 2 S + 2 numbers per client: the norm and decision of each segment, the rounds
+// since the last decision, and the step size (known if the input is a step). Published bits: 32 per number. S. Agarwal, H. Wang, K. Lee, S.
+// Venkataraman, D. Papailiopoulos, "Adaptive gradient communication via critical learning regime identification", MLSys 2021: eta = 0.5, a
+// window of ten epochs, Top-k of 99% and 10%.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -59,7 +59,7 @@ class Accordion final : public Compressor<T> {
       demand_joinable("accordion", *op, scope);
     }
   }
-  // [S] norms, [S] decisions, rounds since the last one (0: never met), step size.
+  // [S] norms, [S] decisions, rounds since the last decision (0: no decision yet), step size.
   [[nodiscard]] std::size_t client_state_size(const Scope& scope) const override { return 2 * scope.segments.size() + 2; }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
@@ -85,7 +85,7 @@ class Accordion final : public Compressor<T> {
   }
 
  private:
-  // Of every client. Norms are taken where one of them has a decision to make.
+  // Makes the decisions of every client. Norms are computed only if a client has a decision to make.
   void decide(const Exec& exec, const Affine<T>& input, const Scope& scope, double step_size, RememberedNumbers<T>& remembered) const {
     const std::size_t S = scope.segments.size(), K = input.clients();
     std::vector<double> squares;  // [K,S]

@@ -2,11 +2,11 @@
 //
 //   C = QSGD with s_t levels of |x|_2,   s_t = min(s_0 2^floor((t-1)/E), s_max),   t = 1, 2, ... the round
 //
-// Unbiased, omega = min(d / s_0^2, sqrt(d) / s_0): the first rounds' bound holds for all. scaled = true sends C(x) / (1 + omega_t), a
-// contraction in expectation with delta = 1 / (1 + omega) of the first rounds. Published bits as of qsgd, 1 + ceil(log2(s_t+1)) per
-// coordinate and 32 per norm; the width in the message follows s_t.
-// The source doubles s when a statistic of the gradients says so; here the rounds between two doublings are given, so that every client
-// and the server know s_t without a word. Checked against QSGD with the same s in every round.
+// Unbiased, omega = min(d / s_0^2, sqrt(d) / s_0): the bound of the first rounds holds for all rounds. scaled = true sends C(x) / (1 +
+// omega_t), a contraction in expectation with delta = 1 / (1 + omega) of the first rounds. Published bits as for qsgd: 1 +
+// ceil(log2(s_t+1)) per coordinate and 32 per norm. The level width in the message follows s_t.
+// The source doubles s when a statistic of the gradients says so. Here the number of rounds between two doublings is an option, so that
+// every client and the server know s_t without communication. Checked against QSGD with the same s in every round.
 // Guo, Liu, Wang, Gong, "Accelerating distributed deep learning by adaptive gradient quantization", ICASSP 2020.
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-// Gradient dropping: keeps about a fraction of each segment, what reaches a threshold that is read off a sample.
+// Gradient dropping: keeps about a given fraction of each segment, the entries that reach a threshold estimated from a sample.
 //
 //   t = the floor(r s)-th largest of s magnitudes drawn at random,   C(x)_j = x_j if |x_j| >= t, else 0
 //
-// s = sample * d, r = k/d; exact = true takes all d magnitudes, so that t is the k-th largest and ties above k are sent too. Zeros are
-// never sent. Whatever t is, what is kept are the largest entries and the largest of all is among them: delta >= 1/d, and k/d where exact.
-// Published bits: 32 per value. Made for error feedback (ef14) with ratio 0.01 or 0.001 and scope "model" (one threshold for all layers)
-// or "tensor". A. F. Aji, K. Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017. The paper leaves the estimate
-// of the threshold open but for its sample of 0.1%; that the sample is drawn with replacement is our choice.
+// s = sample * d, r = k/d. exact = true takes all d magnitudes, so that t is the k-th largest and ties beyond k are sent too. Zeros are
+// never sent. For every t the kept entries are the largest ones and include the largest of all: delta >= 1/d, and k/d if exact. Published
+// bits: 32 per value. Intended for error feedback (ef14) with ratio 0.01 or 0.001 and scope "model" (one threshold for all layers) or
+// "tensor". A. F. Aji, K. Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017. The paper specifies only the
+// sample size of 0.1% for the estimate; sampling with replacement is our choice.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -3,12 +3,12 @@
 //   x = sum_i lambda_i a_i,   C(x) = sum over kept i of (lambda_i / p_i) a_i,   atom i kept with probability p_i,   sum p_i = budget
 //   p: while |lambda_i| s > |lambda_rest|_1 for the largest one left: p_i = 1, s <- s - 1;   the rest p_i = |lambda_i| s / |lambda_rest|_1
 //
-// Unbiased, E|C(x)|^2 = sum lambda_i^2 / p_i, the least for this budget; p_i = budget / N is feasible, so omega = N / budget - 1 with N
+// Unbiased, E|C(x)|^2 = sum lambda_i^2 / p_i, the minimum for this budget. p_i = budget / N is feasible, so omega = N / budget - 1 with N
 // atoms (d entries, min(n,m) triplets), the largest over segments. scaled = true sends C / (1 + omega): a contraction in expectation, delta
-// = 1 / (1 + omega). For entries these are the probabilities at which wangni's corrections come to rest. atoms = "entries": budget is k or
-// ratio; positions and values.   atoms = "singular": budget is `rank` triplets per matrix; factors, and tensors without a matrix shape
-// travel uncompressed.   Published bits: 32 per number. H. Wang, S. Sievert, S. Liu, Z. Charles, D. Papailiopoulos, S. Wright, "ATOMO:
-// Communication-efficient learning via atomic sparsification", NeurIPS 2018.
+// = 1 / (1 + omega). For entries, wangni's corrections converge to these probabilities. atoms = "entries": the budget is k or ratio;
+// positions and values are sent. atoms = "singular": the budget is `rank` triplets per matrix; factors are sent, and tensors without a
+// matrix shape are sent uncompressed. Published bits: 32 per number. H. Wang, S. Sievert, S. Liu, Z. Charles, D. Papailiopoulos, S. Wright,
+// "ATOMO: Communication-efficient learning via atomic sparsification", NeurIPS 2018.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -43,7 +43,8 @@ inline void validate(const AtomoOptions& o, Problems& problems) { validate_spars
 namespace FL_DEVICE_NS {
 namespace {
 
-// a with p_i = min(1, a lambda_i), from magnitudes in ascending order and their running sums: from the small end, where they matter.
+// Returns a with p_i = min(1, a lambda_i), from magnitudes in ascending order and their running sums. The sums start
+// at the small end, where small terms still count.
 template <class U>
 [[nodiscard]] FL_HD inline double atomo_slope(const U* lambda, const double* sum, std::size_t n, double budget) {
   std::size_t uncertain = n;
@@ -119,7 +120,7 @@ class Atomo final : public Compressor<T> {
   }
   [[nodiscard]] double factor_of(const Segment& segment) const { return options_.scaled ? 1 / (1 + omega_of(segment)) : 1.0; }
 
-  // Draw i of a matrix is word i of the stream of its client, round and segment.
+  // Sends triplets. Draw i of a matrix is word i of the stream of its client, round and segment.
   void send_triplets(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                      const StateWrite<T>& state, std::span<Payload<T>* const> messages) const {
     send_factors(exec, input, scope, state, messages, [&](std::uint32_t k, const T* p, FactorMessage<T>& message) {
@@ -142,7 +143,7 @@ class Atomo final : public Compressor<T> {
     });
   }
 
-  // S: descending
+  // Returns the slope a for the singular values S, which are descending.
   [[nodiscard]] double slope_of(const std::vector<double>& S) const {
     const std::vector<double> ascending(S.rbegin(), S.rend());
     std::vector<double> sum;

@@ -1,7 +1,7 @@
-// Different operators for different segments of one message: what per-layer schedules share.
+// Helpers for per-layer schedules, which use different operators for different segments of one message.
 //
-// Each segment is compressed alone and the parts are joined. That works for messages that need not say every entry: lists of raw values,
-// and factors; one message has one kind of values.
+// Each segment is compressed alone and the parts are joined. This works for messages that need not describe every entry: lists of raw
+// values, and factors. All values of one message have the same kind.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@
 
 namespace fl {
 
-// The scope of one segment by itself, within the same vector.
+// Returns the scope that consists of segment s alone, within the same vector.
 [[nodiscard]] inline Scope alone(const Scope& scope, std::size_t s) {
   return {.kind = scope.kind, .segments = {scope.segments[s]}, .excluded = {}, .P = scope.P};
 }
 
-// The weakest of several promises: what holds whichever operator is used.
+// Returns the weakest of several contracts, which holds whichever operator is used.
 [[nodiscard]] inline Contract weakest(const std::vector<Contract>& contracts) {
   Contract all = contracts.front();
   for (const Contract& one : contracts) {
@@ -50,7 +50,7 @@ namespace fl {
 
 namespace FL_DEVICE_NS {
 
-// The message of segment s of x [P], in the scope of that segment alone.
+// Writes the message of segment s of x [P] to `part`, in the scope of that segment alone.
 template <class T>
 void compress_segment(const Exec& exec, const CompressContext<T>& context, const Wrapped<T>& op, const T* x, const Scope& scope,
                       std::size_t s, std::size_t k, Payload<T>& part) {
@@ -61,7 +61,7 @@ void compress_segment(const Exec& exec, const CompressContext<T>& context, const
                std::span<Payload<T>* const>(&target, 1));
 }
 
-// Throws ConfigError unless a message of the operator for one segment can be joined with others.
+// Throws ConfigError unless the operator's message for one segment can be joined with other messages.
 template <class T>
 void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope& scope) {
   Workspace workspace(kThisDevice);
@@ -82,12 +82,13 @@ void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope
                       "' sends every entry or levels; only operators that send raw values of some entries, or factors, differ by layer");
 }
 
-// The messages of single segments, kept from call to call, because memory of a GPU is slow to get. The threads of a CPU have a set each.
+// Reuses the buffers for messages of single segments between calls, because GPU memory is slow to allocate. Each CPU thread takes its own
+// set.
 template <class T>
 class SegmentParts {
  public:
   using Parts = std::vector<Payload<T>>;
-  // A set of S messages; it comes back by give().
+  // Returns a set of at least S messages. The caller returns the set by give().
   [[nodiscard]] std::unique_ptr<Parts> take(std::size_t S) {
     std::unique_ptr<Parts> parts;
     {
@@ -111,7 +112,7 @@ class SegmentParts {
   std::vector<std::unique_ptr<Parts>> free_;
 };
 
-// Joins the messages of all segments, the first [S] of `parts` in order.
+// Joins the messages of all segments: the first S of `parts`, in order. Throws ConfigError if they send different kinds of values.
 template <class T>
 void join_segments(const Exec& exec, const Scope& scope, const std::vector<Payload<T>>& parts, Payload<T>& message) {
   const std::size_t S = scope.segments.size();
@@ -121,7 +122,7 @@ void join_segments(const Exec& exec, const Scope& scope, const std::vector<Paylo
     const Segment& m = scope.segments[s];
     if (parts[s].positions != parts[0].positions || parts[s].values != parts[0].values)
       throw ConfigError("operators of one message must send the same kind of values; these differ by layer");
-    // Factors of rank r are r (rows + cols) numbers.
+    // A segment with factors of rank r sends r (rows + cols) numbers.
     const bool is_list = parts[s].positions == Positions::list;
     counts.push_back(static_cast<std::uint32_t>(is_list ? parts[s].num_sent : parts[s].num_sent / (m.rows + m.cols)));
     total += parts[s].num_sent;

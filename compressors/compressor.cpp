@@ -4,7 +4,7 @@
 
 namespace fl {
 
-// Papers count 32 bits per value, whatever precision the experiment ran in; formats that are narrower count as they are.
+// Papers count 32 bits per value, for every precision of the experiment. Narrower formats count with their width.
 template <class T>
 double Compressor<T>::published_bits(const Payload<T>& message, const Scope&) const {
   if (message.silent) return 0;

@@ -1,8 +1,8 @@
-// A compressor: C maps a vector to a message that stands for a nearby vector.
+// A compressor C maps a vector to a message that represents a nearby vector.
 //
-// It reads its input as an affine form (Affine), writes the client's new state in the same pass (StateWrite) and fills one Payload per
-// client. Everything happens per client and per segment, so that the message does not depend on block size, threads or device.
-// An operator is one file: options struct, contract, class in namespace fl::FL_DEVICE_NS, one FL_REGISTER_PART line.
+// A compressor reads its input as an affine form (Affine), writes the client's new state in the same pass (StateWrite) and fills one
+// Payload per client. All work is done per client and per segment, so that the message does not depend on block size, threads or device.
+// An operator is one file: an options struct, a contract, a class in namespace fl::FL_DEVICE_NS and one FL_REGISTER_PART line.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,34 @@
 
 namespace fl {
 
-// What a compressor may know about the round. All of it is the same on every device and for every block.
+// Facts about the round that a compressor may use. All of them are the same on every device and for every block.
 template <class T>
 struct CompressContext {
   std::uint32_t round = 0;
   int phase = 0;
-  double step_size = 1;                    // gamma of this round: the factor inside the input when unit = step, else 1
-  std::uint64_t random_key = 0;            // hash64(seed, Purpose::compressor), already distinct per channel
-  std::span<const std::uint32_t> clients;  // [K] ids, for the counters of random numbers
+  double step_size = 1;                    // gamma of this round: the step size contained in the input if unit = step, else 1
+  std::uint64_t random_key = 0;            // hash64(seed, Purpose::compressor), already distinct for each channel
+  std::span<const std::uint32_t> clients;  // [K] ids, used as counters of the random numbers
   const T* shared = nullptr;               // cohort state of this operator (see cohort_state_size), or null
-  BatchView<const T> remembered{};         // [K,L] what this operator remembers of each client (see client_state_size), if anything
-  BatchView<T> remember{};                 // [K,L] the same for the next round, to be written in full; moves when the message arrived
+  BatchView<const T> remembered{};         // [K,L] the operator's state of each client (see client_state_size); may be empty
+  BatchView<T> remember{};                 // [K,L] that state for the next round, written in full; it takes effect when the message arrives
 };
 
-// The phases of an operator whose messages are answered: after each of them everyone learns the mean of the messages.
+// Interface of operators whose messages are answered: after each phase, all clients and the server learn the mean of the messages.
 template <class T>
 class FL_API Phases {
  public:
   virtual ~Phases() = default;
   [[nodiscard]] virtual int count() const = 0;
-  // Elements of the message of a phase.
+  // Returns the number of elements in the message of a phase.
   [[nodiscard]] virtual std::size_t length(int phase, const Scope& scope) const = 0;
-  // Elements of the state that all clients share, replicated in rounds and checkpointed; 0 = none.
+  // Returns the number of elements of the state that all clients share; 0 = none. The state is replicated each round and stored in
+  // checkpoints.
   [[nodiscard]] virtual std::size_t state_size(const Scope& scope) const = 0;
   // Fills the shared state before the first round.
   virtual void init_state(std::uint64_t random_key, const Scope& scope, T* shared) const = 0;
-  // What everyone does with the mean message of a phase: `shared` moves; after the last phase `estimate` [P] is the mean of C(p).
+  // Updates `shared` by the mean message of a phase. Every client and the server call it. After the last phase `estimate` [P] is the mean
+  // of C(p).
   virtual void absorb(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const = 0;
 };
 
@@ -52,23 +54,23 @@ class FL_API Compressor {
   virtual ~Compressor() = default;
 
   [[nodiscard]] virtual Contract contract(const Scope& scope) const = 0;
-  // kappa at another step size than 1, for an operator whose bound depends on it (Domain::at_step_size_one).
+  // Returns kappa for a step size other than 1, if the operator's bound depends on it (Domain::at_step_size_one).
   [[nodiscard]] virtual double kappa_at(const Scope& scope, double step_size) const {
     (void)step_size;
     return contract(scope).kappa.value_or(0);
   }
-  // The scope as this operator can serve it: PowerSGD moves tensors without a matrix shape to the excluded ones.
+  // Returns the scope that this operator can compress. PowerSGD, for example, moves tensors without a matrix shape to the excluded tensors.
   [[nodiscard]] virtual Scope adapt(Scope scope) const { return scope; }
-  // Throws ConfigError for a scope that the options cannot serve (k above a segment's size). Called before anything runs.
+  // Throws ConfigError for a scope that does not fit the options (for example k larger than a segment). It is called before the run starts.
   virtual void check(const Scope& scope) const { (void)scope; }
 
   // Compresses `input` [K,P] into messages[0..K-1] (cleared by the caller, length set) and writes the state.
   virtual void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                         const StateWrite<T>& state, std::span<Payload<T>* const> messages) = 0;
 
-  // What a receiver does with messages as they travelled, before anyone reads their entries: nothing, unless they are a code of them (see
-  // Payload::code; DRIVE undoes its rotation). The context is that of compress(); its clients are the senders. compress() leaves the
-  // same entries beside their code.
+  // Turns received messages into entries, before their entries are read. By default it does nothing; operators that send a code of the
+  // entries override it (see Payload::code; DRIVE undoes its rotation). The context is the one of compress(), and its clients are the
+  // senders. compress() stores the same entries beside their code.
   virtual void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
                            std::span<Payload<T>* const> messages) const {
     (void)exec;
@@ -77,27 +79,27 @@ class FL_API Compressor {
     (void)messages;
   }
 
-  // What a receiver with the same configuration knows of the levels in a message of this round (Payload::level_format) without being told:
-  // constants of the scenario do not travel. The context is that of compress() without clients and state. An operator that does not say
-  // anything sends a description, which has no room for a unit.
+  // Returns the properties of the levels in a message of this round (Payload::level_format) that a receiver with the same configuration
+  // knows, because constants of the scenario are not transmitted. The context is the one of compress() without clients and state. By
+  // default the receiver knows nothing and the message describes its levels; the description cannot contain a unit.
   [[nodiscard]] virtual MessageLevels known_levels(const CompressContext<T>& context, const Scope& scope) const {
     (void)context;
     (void)scope;
     return {};
   }
 
-  // Bits as the method's paper or code counts them (practice: 32 per kept value, no indices, no header).
+  // Returns the bits as the method's paper or code counts them (common practice: 32 per kept value, no indices, no header).
   [[nodiscard]] virtual double published_bits(const Payload<T>& message, const Scope& scope) const;
-  // Whether that reads levels, values or positions: a message in a GPU's memory is then copied to the host for it.
+  // Returns whether published_bits() reads levels, values or positions. If so, a message in GPU memory is copied to the host first.
   [[nodiscard]] virtual bool published_bits_read_entries() const { return false; }
 
-  // Numbers that the operator remembers of every client from round to round, zeros at first; 0 = none. They are the client's alone: the
-  // receiver does not know them. An operator of several phases writes them in the last one.
+  // Returns the size of the state that the operator keeps for every client between rounds, initially zero; 0 = none. Only the client knows
+  // this state, the receiver does not. An operator with several phases writes it in the last phase.
   [[nodiscard]] virtual std::size_t client_state_size(const Scope& scope) const;
 
-  // Conversations of more than one phase (PowerSGD); null: there is one, and its mean is the mean of C(p).
+  // Returns the phases of an operator with more than one phase (PowerSGD). Null means one phase, whose mean is the mean of C(p).
   [[nodiscard]] virtual const Phases<T>* phases() const { return nullptr; }
-  // What phases() say, or what holds without.
+  // Forward to phases(), or return the values for one phase if phases() is null.
   [[nodiscard]] int num_phases() const { return phases() == nullptr ? 1 : phases()->count(); }
   [[nodiscard]] std::size_t message_length(int phase, const Scope& scope) const;
   [[nodiscard]] std::size_t cohort_state_size(const Scope& scope) const;

@@ -7,7 +7,7 @@
 namespace fl {
 namespace {
 
-// Powers of two as such where digits say less: 2^-14, but 448 and 512.
+// Returns the text of a number. Powers of two are written as powers if digits are less readable: 2^-14, but 448 and 512.
 std::string number_text(double x) {
   int exponent = 0;
   const bool is_power = std::frexp(x, &exponent) == 0.5;
@@ -19,13 +19,13 @@ std::string number_text(double x) {
   return digits;
 }
 
-// "2^-6 <= |x_j| <= 448", with the name of what is bounded.
+// Returns a range as "2^-6 <= |x_j| <= 448", with the name of the bounded quantity.
 std::string range_text(const MagnitudeRange& range, const std::string& name) {
   const std::string from = range.least > 0 ? number_text(range.least) + " <= " : "";
   return from + name + (range.is_bounded() ? (range.below ? " < " : " <= ") + number_text(range.most) : "");
 }
 
-// "above 1e-30", "at most 10" or "between 1e-150 and 1e150".
+// Returns bounds as "of at least 1e-30", "of at most 10" or "between 1e-150 and 1e150".
 std::string bounds_text(const MagnitudeRange& range) {
   if (!range.is_bounded()) return "of at least " + number_text(range.least);
   if (range.least == 0) return (range.below ? "below " : "of at most ") + number_text(range.most);

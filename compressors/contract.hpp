@@ -1,4 +1,4 @@
-// What an operator promises about its error, and for which inputs.
+// Contracts: the bounds that an operator promises for its error, and the inputs for which they hold.
 #pragma once
 
 #include <limits>
@@ -10,11 +10,11 @@
 
 namespace fl {
 
-// Magnitudes: 0, or least .. most.
+// A range of magnitudes: 0, or least .. most.
 struct MagnitudeRange {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
-  bool below = false;  // `most` itself is outside
+  bool below = false;  // whether `most` itself is excluded
 
   [[nodiscard]] bool is_bounded() const { return most < std::numeric_limits<double>::infinity(); }
   [[nodiscard]] bool is_everything() const { return least == 0 && !is_bounded(); }
@@ -23,28 +23,28 @@ struct MagnitudeRange {
   }
 };
 
-// The inputs for which the claims of a contract hold: every condition that is named does. Without any they hold for all vectors of normal
-// and denormal numbers. `fedbits check` makes its inputs from it, up to the bounds.
+// The inputs for which the claims of a contract hold. An input must satisfy every condition that is set. Without conditions the claims hold
+// for all vectors of normal and denormal numbers. `fedbits check` generates its inputs from the domain, up to the bounds.
 struct Domain {
   MagnitudeRange entries{};         // |x_j| of every entry
   MagnitudeRange sent{};            // |x_j| of entries that are sent
   MagnitudeRange largest{};         // max_j |x_j| of every segment
   MagnitudeRange norm{};            // |x| of every segment
-  std::vector<Domain> remainder{};  // of x - C(x), of an operator around operators
-  bool up_to_rounding = false;      // the claims hold but for rounding errors of the computation
-  bool at_step_size_one = false;    // kappa is another one at other step sizes (Compressor::kappa_at)
-  std::string unbiased_up_to = "";  // what keeps an operator with an omega from being unbiased exactly: "clipping"; "" = nothing
+  std::vector<Domain> remainder{};  // domain of x - C(x), for an operator that contains other operators
+  bool up_to_rounding = false;      // the claims hold up to rounding errors of the computation
+  bool at_step_size_one = false;    // kappa differs at other step sizes (Compressor::kappa_at)
+  std::string unbiased_up_to = "";  // why an operator with an omega is not exactly unbiased: "clipping"; "" = it is
 
-  // Whether the claims hold for every input, at step size 1 at least.
+  // Returns whether the claims hold for every input, at least at step size 1.
   [[nodiscard]] FL_API bool is_everywhere() const;
 };
 
-// Returns the domain in words, "" for one that is everywhere.
+// Returns the domain in words, or "" if it contains all inputs.
 [[nodiscard]] FL_API std::string to_string(const Domain& domain);
-// Returns the inputs that are in both.
+// Returns the intersection of two domains.
 [[nodiscard]] FL_API Domain in_both(const Domain& a, const Domain& b);
 
-// What an operator promises about E|C(x)-x|^2. Each claim holds for the scope it was asked for.
+// Bounds on E|C(x)-x|^2 that an operator promises. Each claim holds for the scope that was passed to contract().
 struct Contract {
   enum class Holds { pointwise, in_expectation };
   std::optional<double> kappa;  // absolute:     |C(x)-x|^2 <= kappa^2, in units of the input
@@ -52,9 +52,9 @@ struct Contract {
   std::optional<double> omega;  // unbiased:     E C(x) = x and E|C(x)-x|^2 <= omega |x|^2
   Holds kappa_holds = Holds::pointwise;
   Holds delta_holds = Holds::pointwise;
-  Domain domain;          // where the claims hold
+  Domain domain;          // inputs for which the claims hold
   bool linear = false;    // C(x)+C(y) = C(x+y) given the shared state: messages may be summed before decoding
-  std::string no_memory;  // why no feedback may keep x - C(x), and what to do instead; "" = it may
+  std::string no_memory;  // why feedback must not keep x - C(x), and the alternative; "" = feedback may keep it
 };
 
 }  // namespace fl

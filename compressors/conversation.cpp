@@ -46,7 +46,7 @@ CompressContext<T> Conversation<T>::context(std::span<const std::uint32_t> clien
   return {.round = round_, .phase = phase_, .step_size = step_size_, .random_key = random_key_, .clients = clients};
 }
 
-// A GPU's kernels read the shared state again and again, so they are given a copy of one that lies on the host.
+// Copies shared state from the host to the GPU first, because kernels read it repeatedly.
 template <class T>
 void Conversation<T>::send(const Exec& exec, const Senders<T>& clients, std::span<Payload<T>* const> messages) const {
   std::optional<Workspace::Frame> frame;
@@ -101,7 +101,7 @@ std::vector<Payload<T>> Conversation<T>::send_in_blocks(const Exec& exec, const 
   return messages;
 }
 
-// Every message of the last phase is received as if it were the mean, by someone whose shared state is forgotten afterwards.
+// Receives every message of the last phase as if it were the mean. The shared state that results is discarded.
 template <class T>
 void Conversation<T>::add_alone(const std::vector<Payload<T>>& messages, std::vector<T>& alone) const {
   alone.assign(messages.size() * scope_.P, T(0));

@@ -1,13 +1,13 @@
-// A conversation: how an operator is driven over one message, from its first phase to its last, for one client or many.
+// A conversation runs an operator over one message, from its first phase to its last, for one client or many.
 //
-//   open        the round and its step size
-//   send        clients: C(p) as this phase has it, and the raw values of excluded tensors beside it
-//   receive     everyone: the mean of the phase's messages moves the shared state; the last one gives the mean of C(p)
-//   hold        all phases with clients on the host, who are all there are
-//   known_levels, reconstruct    the receiver: what it knows of a message, and what it makes of one that travelled as a code
+//   open                         sets the round and its step size
+//   send                         clients: makes C(p) of this phase, with the raw values of excluded tensors beside it
+//   receive                      all: updates the shared state by the mean of the phase's messages; the last mean is the mean of C(p)
+//   hold                         runs all phases with clients on the host, who form the whole cohort
+//   known_levels, reconstruct    receiver: returns the known properties of a message; turns a message that travelled as a code into entries
 //
-// Most operators have one phase and no shared state. Who drives an operator keeps what the operator remembers of each client, and gives
-// rows of it (Senders); the shared state [cohort_state_size] belongs to the conversation or to the run.
+// Most operators have one phase and no shared state. The caller keeps the operator's state of each client and passes rows of it (Senders).
+// The shared state [cohort_state_size] belongs to the conversation or to the run.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +24,20 @@
 
 namespace fl {
 
-// [K,P] one row after another.
+// Returns a view of [K,P] consecutive rows.
 template <class T>
 [[nodiscard]] BatchView<T> rows_view(T* data, std::size_t K, std::size_t P) {
   return {data, nullptr, static_cast<std::uint32_t>(K), P, P};
 }
 
-// Clients of one block: what they compress, and what their operator remembers of them. Rows lie where the operator runs.
+// The clients of one block: their inputs and the operator's state of each client. The rows lie on the operator's device.
 template <class T>
 struct Senders {
   std::span<const std::uint32_t> clients;  // [K] ids
   Affine<T> input{};                       // [K,P]
   StateWrite<T> state{};                   // [K,P], written in the last phase
   BatchView<const T> remembered{};         // [K,L], L = client_state_size
-  BatchView<T> remember{};                 // [K,L], written in full; it takes effect when the message arrives
+  BatchView<T> remember{};                 // [K,L], written in full; takes effect when the message arrives
 
   [[nodiscard]] Senders slice(std::uint32_t first, std::uint32_t count) const {
     return {clients.subspan(first, count), input.slice(first, count), state.slice(first, count), remembered.slice(first, count),
@@ -45,54 +45,55 @@ struct Senders {
   }
 };
 
-// What all phases of a message sent, and what it stands for.
+// The messages of all phases and the vectors that they represent.
 template <class T>
 struct Transcript {
   std::vector<std::vector<Payload<T>>> messages;  // [phase][K]
-  std::vector<T> alone;                           // [K,P] C(p): what each client's last message stands for if no other one arrives
-  std::vector<T> mean;                            // [P] of C(p), when all arrive
+  std::vector<T> alone;  // [K,P] C(p): the vector that each client's last message represents if no other message arrives
+  std::vector<T> mean;   // [P] mean of C(p) if all messages arrive
 };
 
-// The vector of one phase's message, in which it is encoded: the operator's scope, or with several phases one segment of raw numbers.
+// Returns the scope in which the message of a phase is encoded: the operator's scope, or one segment of raw numbers if the operator has
+// several phases.
 template <class T>
 [[nodiscard]] FL_API Scope message_scope(const Compressor<T>& op, const Scope& scope, int phase);
 
 template <class T>
 class FL_API Conversation {
  public:
-  // The scope is as the operator adapted it, the key that of its channel; operator and scope outlive the conversation. The shared state is
-  // the conversation's own and begins as that of a run does.
+  // `scope` is already adapted by the operator and `random_key` is that of the channel. Operator and scope must outlive the conversation.
+  // The conversation owns the shared state, which starts as in a run.
   Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key);
-  // The same with the shared state of someone else on the host, empty without any.
+  // As above, but the caller owns the shared state, which lies on the host (empty if the operator has none).
   Conversation(Compressor<T>& op, const Scope& scope, std::uint64_t random_key, std::span<T> shared);
   Conversation(const Conversation&) = delete;
 
-  // Sends from shared state that someone else moves, on the device that is named: then nobody receives here.
+  // Reads shared state that lies on the device `lies_on` and that the caller updates. receive() must then not be called.
   void read_shared(std::span<const T> shared, Device lies_on);
 
-  // Begins the message of a round, or goes on with one of its phases.
+  // Begins the message of a round, or continues with the given phase.
   void open(std::uint32_t round, double step_size = 1, int phase = 0);
 
   [[nodiscard]] int num_phases() const { return op_.num_phases(); }
   [[nodiscard]] int phase() const { return phase_; }
   [[nodiscard]] bool is_last() const { return phase_ + 1 == num_phases(); }
   [[nodiscard]] bool is_over() const { return phase_ == num_phases(); }
-  [[nodiscard]] std::size_t length() const { return op_.message_length(phase_, scope_); }  // of this phase's messages
+  [[nodiscard]] std::size_t length() const { return op_.message_length(phase_, scope_); }  // length of this phase's messages
 
   // Makes the messages [K] of a block in this phase.
   void send(const Exec& exec, const Senders<T>& clients, std::span<Payload<T>* const> messages) const;
-  // Moves the shared state by the mean [length] of this phase's messages, and goes on to the next phase. After the last one `estimate` [P]
+  // Updates the shared state by the mean [length] of this phase's messages and moves to the next phase. After the last phase `estimate` [P]
   // is the mean of C(p).
   void receive(std::span<const T> mean, std::span<T> estimate);
 
-  // Sees a message and the vector that it is of, before anyone reads it.
+  // Receives each message and its scope before the message is used.
   using Inspect = std::function<void(const Payload<T>&, const Scope&)>;
-  // Holds all phases with these clients, who send in blocks of at most `block`.
+  // Runs all phases with these clients, who send in blocks of at most `block`.
   [[nodiscard]] Transcript<T> hold(const Exec& exec, const Senders<T>& clients, std::uint32_t block = ~0u, const Inspect& inspect = {});
 
-  // Returns what the receiver knows of levels in this round's messages without being told.
+  // Returns the properties of levels in this round's messages that the receiver knows without being told.
   [[nodiscard]] MessageLevels known_levels() const { return op_.known_levels(context({}), scope_); }
-  // Turns messages of these clients, as they travelled, into entries.
+  // Turns received messages of these clients into entries.
   void reconstruct(const Exec& exec, std::span<const std::uint32_t> clients, std::span<Payload<T>* const> messages) const;
 
  private:
@@ -103,9 +104,9 @@ class FL_API Conversation {
   Compressor<T>& op_;
   const Scope& scope_;
   const std::uint64_t random_key_;
-  std::vector<T> own_;         // the shared state, where the conversation keeps it
-  std::span<T> moved_;         // the same, or that of someone else; empty where it is only read
-  std::span<const T> shared_;  // what is read
+  std::vector<T> own_;         // the shared state, if the conversation owns it
+  std::span<T> moved_;         // the shared state that receive() updates (own_ or the caller's); empty if it is read-only
+  std::span<const T> shared_;  // the shared state that send() reads
   Device shared_device_ = Device::cpu;
   std::uint32_t round_ = 0;
   double step_size_ = 1;

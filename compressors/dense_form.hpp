@@ -1,4 +1,4 @@
-// For operators that compute C(x) as a vector with many zeros: its entries become the message, and the state follows from them.
+// Helpers for operators that compute C(x) as a vector with many zeros: its nonzero entries become the message and define the state.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct WriteDenseState {
   }
 };
 
-// Sends the entries of c [P] that are not zero. p [P]: the input. `state` and `message`: those of one client.
+// Sends the nonzero entries of c [P]. p [P] is the input. `state` and `message` belong to one client.
 template <class T>
 void send_nonzeros(const Exec& exec, const Scope& scope, const T* p, const T* c, const StateWrite<T>& state,
                    std::span<Payload<T>* const> message) {

@@ -3,13 +3,13 @@
 //   scale = max|x|,   C(x)_j = scale sgn(x_j) tree(m), m = 0 .. 127 the entry nearest to t_j = |x_j| / scale
 //   (fl_core/message/level_format.hpp)
 //
-// The tree has 2^i equal cells in the decade 10^(i-7) .. 10^(i-6), i = 0 .. 6, each meant by its middle: the relative error in it is at
-// most rho_i = 4.5 / 2^i, the absolute one of all below it at most h_i = 0.45 10^(i-7) / 2^(i-1). An entry is never further than zero is,
-// so |C(x)-x| <= |x|. A contraction: for each i = 3 .. 7 (rho_7 = 0: nothing lies above 1) delta >= 1 - rho_i^2 - d h_i^2, and, since the
-// largest entry is off by (0.45/64) max|x| alone, delta >= (1 - (0.45/64)^2) / d; d is the size of the largest segment. For a scale that is
-// fixed it is absolute, kappa^2 = d (0.45/64)^2 scale^2. What is below 2.75e-7 of the largest becomes 0, the largest itself 0.993 of it.
-// Published bits: 8 per coordinate and 32 per segment. The bounds are derived here. GRACE's code takes the entry at the left edge of a bin
-// and not the nearest one.
+// The tree has 2^i equal cells in the decade 10^(i-7) .. 10^(i-6), i = 0 .. 6, each represented by its middle. The relative error in the
+// decade is at most rho_i = 4.5 / 2^i, and the absolute error of all smaller entries at most h_i = 0.45 10^(i-7) / 2^(i-1). No entry is
+// further from its image than from zero, so |C(x)-x| <= |x|. A contraction: for each i = 3 .. 7 (rho_7 = 0: nothing lies above 1) delta >=
+// 1 - rho_i^2 - d h_i^2, and, since the error of the largest entry is only (0.45/64) max|x|, delta >= (1 - (0.45/64)^2) / d; d is the size
+// of the largest segment. For a fixed scale it is absolute, kappa^2 = d (0.45/64)^2 scale^2. Entries below 2.75e-7 of the largest become 0,
+// the largest becomes 0.993 of itself. Published bits: 8 per coordinate and 32 per segment. The bounds are derived here. GRACE's code takes
+// the entry at the left edge of a bin and not the nearest one.
 // T. Dettmers, "8-bit approximations for parallelism in deep learning", ICLR 2016.
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ struct TreeLevel {
   }
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
     const T t = scale > T(0) ? (p < T(0) ? -p : p) / scale : T(0);
-    std::int32_t m = 0;  // how many middles are at most t
+    std::int32_t m = 0;  // number of middles that are at most t
     for (std::int32_t half = 64; half > 0; half /= 2) m += middle[m + half - 1] <= t ? half : 0;
     return p < T(0) ? -m : m;
   }

@@ -1,16 +1,17 @@
-// Deep gradient compression's selection: a threshold from a sample, corrected by counting until about the wanted number is sent.
+// Deep gradient compression's selection: a threshold from a sample is corrected by counting until about the wanted number of entries is
+// sent.
 //
 //   t = the floor(r s)-th largest of s magnitudes drawn with replacement,  s = sample * d
 //   at most `rounds` times: n = #{|x_j| >= t};   n > (1 + tolerance) r d: t <- (1 + tolerance) t;   n < (1 - tolerance) r d:
 //   t <- (1 - tolerance) t;   else stop.                         C(x)_j = x_j if |x_j| >= t, else 0
 //
-// Defaults are those of the survey's code: sample 1%, ten rounds, tolerance 0.3. Ours: t never exceeds the largest magnitude, so that at
-// least one entry is sent and delta >= 1/d, and zeros are never sent. (Steps of 30% suit the tails of gradients; where magnitudes are
-// bounded, as after rounding, t may swing about the wanted one and end far off: lower the tolerance.) Warm-up: the paper's densities
-// 25%, 6.25%, 1.5625%, 0.4% before the final 0.1%, an epoch each, are `warmup = [0.25, 0.0625, 0.015625, 0.004]` with `warmup_rounds`
-// rounds each. Published bits: 32 per value. The memory that belongs to it (momentum correction, factor masking) is feedback
-// momentum_correction. Y. Lin, S. Han, H. Mao, Y. Wang, W. J. Dally, "Deep gradient compression", ICLR 2018; the correcting rounds: H. Xu
-// et al., "GRACE: A compressed communication framework for distributed machine learning", ICDCS 2021, and its code, with which this was
+// Defaults are those of the survey's code: sample 1%, ten rounds, tolerance 0.3. Our choice: t never exceeds the largest magnitude, so that
+// at least one entry is sent and delta >= 1/d, and zeros are never sent. (Steps of 30% suit the tails of gradients. If magnitudes are
+// bounded, as after rounding, t may oscillate around the wanted threshold and end far from it: lower the tolerance.) Warm-up: the paper's
+// densities 25%, 6.25%, 1.5625%, 0.4% before the final 0.1%, one epoch each, are `warmup = [0.25, 0.0625, 0.015625, 0.004]` with
+// `warmup_rounds` rounds each. Published bits: 32 per value. Feedback momentum_correction is the matching memory (momentum correction,
+// factor masking). Y. Lin, S. Han, H. Mao, Y. Wang, W. J. Dally, "Deep gradient compression", ICLR 2018; the correcting rounds: H. Xu et
+// al., "GRACE: A compressed communication framework for distributed machine learning", ICDCS 2021, and its code, with which this was
 // compared.
 #include <algorithm>
 #include <limits>
@@ -54,7 +55,7 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
     problems.push_back({"warmup_rounds", "warmup and warmup_rounds go together: give both or none"});
 }
 
-// The fraction of a segment of n elements that is wanted in a round (from 1).
+// Returns the fraction of a segment of n elements that is wanted in a round (from 1).
 [[nodiscard]] inline double density_of(const DgcSampledOptions& o, std::uint32_t round, std::size_t n) {
   if (o.warmup_rounds > 0) {
     const std::size_t stage = (round > 0 ? round - 1 : 0) / static_cast<std::size_t>(o.warmup_rounds);
@@ -65,7 +66,7 @@ inline void validate(const DgcSampledOptions& o, Problems& problems) {
 
 }  // namespace fl
 
-// send_by_samples.
+// The header of the device defines send_by_samples.
 #if defined(FL_DEVICE_IS_CUDA)
 #include "compressors/sampled_search_on_gpu.cuh"
 #else

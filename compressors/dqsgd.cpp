@@ -1,14 +1,14 @@
-// DQSGD: QSGD whose number of levels grows with the norm, so that the error does not.
+// DQSGD: QSGD whose number of levels grows with the norm, so that the error stays bounded.
 //
 //   s(x) = max(1, ceil(c |x|_2)) of the segment,   C = QSGD with s(x) levels of |x|_2
 //
-// Absolute and unbiased: a coordinate lands on one of the two levels around it, which are |x| / s <= 1/c apart, so |C(x)_j - x_j| < 1/c for
-// every draw and kappa^2 = d / c^2 (d / (4 c^2) in expectation), d = all coordinates that are compressed. As an unbiased
-// operator omega = sqrt(d_l), d_l the largest segment: the bound of s = 1, for every x.
-// rule = "levels": c is the number given, per unit of the input. rule = "lambda": per unit of the gradient, c / gamma where the input is a
-// step (gradient times step size gamma).
-// The scale that travels is |x| / s: s itself need not be sent. Levels are as wide as the largest s of the message asks for, at most
-// max_levels; beyond, s stays there and the claim of kappa ends. Published bits: 1 + ceil(log2(s+1)) per coordinate, 32 per norm.
+// Absolute and unbiased: a coordinate becomes one of the two levels around it, which are |x| / s <= 1/c apart, so |C(x)_j - x_j| < 1/c for
+// every draw and kappa^2 = d / c^2 (d / (4 c^2) in expectation), d = all compressed coordinates. As an unbiased operator it has omega =
+// sqrt(d_l), d_l the largest segment: the bound of s = 1, for every x. rule = "levels": c is the given number, per unit of the input. rule
+// = "lambda": the number is per unit of the gradient and becomes c / gamma if the input is a step (gradient times step size gamma).
+// The message contains the scale |x| / s, so s need not be sent. Levels are as wide as the largest s of the message requires, at most
+// max_levels; for larger norms s stays at max_levels and kappa no longer holds. Published bits: 1 + ceil(log2(s+1)) per coordinate, 32 per
+// norm.
 // The rule for s is from the cited paper; the constants are derived here.
 // Yan, Huang, Lan, Song, "DQ-SGD: Dynamic quantization in SGD for communication-efficient distributed learning", 2021.
 #include <algorithm>
@@ -39,7 +39,7 @@ inline void describe(Schema& s, DqsgdOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// scale [K,S] = |x| / s
+// Computes scale [K,S] = |x| / s.
 template <class T>
 struct DynamicScale {
   const double* squares;  // [K,S]
@@ -52,7 +52,7 @@ struct DynamicScale {
   }
 };
 
-// The scale is the distance of two levels. A level is at most `most`, whatever rounding says.
+// Rounds to levels. The scale is the distance of two levels. A level is at most `most`, even after rounding errors.
 template <class T>
 struct StepLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
@@ -104,7 +104,7 @@ class Dqsgd final : public Compressor<T> {
       for_each(exec, S, DynamicScale<T>{own_squares, c, max_levels, scale});
       const double largest = std::sqrt(*std::max_element(squares.begin() + k * S, squares.begin() + (k + 1) * S));
       const double wanted = std::ceil(c * largest);
-      const double most = wanted >= 1 ? std::min(wanted, max_levels) : 1;  // 1 of NaN as well
+      const double most = wanted >= 1 ? std::min(wanted, max_levels) : 1;  // 1 also for NaN
       quantize_rows(exec, input.slice(k, 1), scope, random_levels_format(static_cast<std::int64_t>(most), 1),
                     width_of(static_cast<std::int64_t>(most)), scale, StepLevel<T>{most}, std::span(streams).subspan(k, 1),
                     state.slice(k, 1), messages.subspan(k, 1));

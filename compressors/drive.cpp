@@ -1,18 +1,18 @@
 // DRIVE: the signs of a randomly rotated segment and one scale.
 //
-//   C(x) = S R^-1 sgn(R x),   scale = "unbiased": S = |x|^2 / |Rx|_1      scale = "min_error": S = |Rx|_1 / d       (R:
-//   compressors/rotation.hpp)
+//   C(x) = S R^-1 sgn(R x),   scale = "unbiased": S = |x|^2 / |Rx|_1      scale = "min_error": S = |Rx|_1 / d
+//   R: compressors/rotation.hpp
 //
 // min_error is the projection of x on R^-1 sgn(Rx): |C(x)-x|^2 = |x|^2 - |Rx|_1^2 / d. A contraction in expectation with delta =
-// flatness^2, 1/2 where all segments are powers of two and 1/4 otherwise (rotation.hpp; a uniform rotation has 2/pi in the limit, and
-// Hadamard's is seen to come close), and for every draw delta(x) >= 1/d: an ef_sign that does not depend on how x is spread. unbiased:
-// <C(x), x> = |x|^2, so C(x) - x is orthogonal to x, and for a uniform rotation its mean is 0 by symmetry; for Hadamard's it is nearly.
-// omega = 3: E|C(x)-x|^2 <= 2.92 |x|^2 is what the source proves of uniform rotations for every d (pi/2 - 1 in the limit). The rotation is
-// drawn anew for each client and round; the receiver draws it too and undoes it (Compressor::reconstruct). Encoding: one bit per coordinate
-// and the scale. Published bits: the same, 32 per segment.
+// flatness^2, 1/2 if all segments are powers of two and 1/4 otherwise (rotation.hpp; a uniform rotation has 2/pi in the limit, and the
+// Hadamard rotation is close in experiments), and for every draw delta(x) >= 1/d: it is an ef_sign that does not depend on how x is spread.
+// unbiased: <C(x), x> = |x|^2, so C(x) - x is orthogonal to x. For a uniform rotation its mean is 0 by symmetry, for the Hadamard rotation
+// nearly 0. omega = 3: the source proves E|C(x)-x|^2 <= 2.92 |x|^2 of uniform rotations for every d (pi/2 - 1 in the limit). Each client
+// and round draws a new rotation; the receiver draws the same rotation and undoes it (Compressor::reconstruct). Encoding: one bit per
+// coordinate and the scale. Published bits: the same, 32 per segment.
 //
-// Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE:
-// One-bit distributed mean estimation", NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
+// Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "DRIVE: One-bit distributed mean estimation",
+// NeurIPS 2021. Both scales were read in published code; the bounds for min_error are derived here.
 #include <cmath>
 
 #include "compressors/compressor.hpp"
@@ -35,7 +35,7 @@ inline void describe(Schema& s, DriveOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// From sums of squares and of magnitudes of a rotated segment.
+// Computes the scale from sums of squares and of magnitudes of a rotated segment.
 template <class T>
 struct DriveScale {
   RotationScale rule;

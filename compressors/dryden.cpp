@@ -1,10 +1,10 @@
-// Dryden's adaptive threshold: the same part of the positive and of the negative entries, each side as one number.
+// Dryden's adaptive threshold: keeps the same fraction of the positive and of the negative entries, each side as one number.
 //
 //   t+ = the max(1, floor(r n+))-th largest of the n+ positive entries, t- likewise for the magnitudes of the n- negative ones
-//   C(x)_j = mu+ if x_j >= t+,  -mu- if x_j <= -t-,  else 0;     mu+ and mu-: the mean magnitudes of what each side keeps
+//   C(x)_j = mu+ if x_j >= t+,  -mu- if x_j <= -t-,  else 0;     mu+ and mu-: the mean magnitudes of the kept entries of each side
 //
 // C projects on two indicator vectors: |C(x) - x|^2 = |x|^2 - k+ mu+^2 - k- mu-^2, a contraction with delta >= 1/d, d the largest segment
-// (on each side k mu^2 >= |x|^2 / n, as for sparse ternary compression). Entries as large as the threshold are all kept. For error
+// (on each side k mu^2 >= |x|^2 / n, as for sparse ternary compression). All entries equal to the threshold are kept. Intended for error
 // feedback. On the wire: positions, a bit for the side, two numbers per segment. Published bits: per segment 2 * 32, and ceil(log2 d) + 1
 // per entry. N. Dryden, T. Moon, S. A. Jacobs, B. Van Essen, "Communication quantization for data-parallel training of deep neural
 // networks", MLHPC 2016. The thresholds are exact here; the survey's code estimates them from a sample.
@@ -32,7 +32,7 @@ inline void describe(Schema& s, DrydenOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// sign * p where that is positive, else 0.
+// Writes sign * p if it is positive, else 0.
 template <class T>
 struct OneSide {
   const T* p;
@@ -41,7 +41,7 @@ struct OneSide {
   FL_HD void operator()(std::size_t j) const { side[j] = sign * p[j] > T(0) ? sign * p[j] : T(0); }
 };
 
-// The threshold of one side from its sorted entries, of which the first are zeros; infinite where there is nothing.
+// Sets the threshold of one side from its sorted entries, which begin with zeros. It is infinite if the side has no entries.
 template <class T>
 struct SideThreshold {
   const T* sorted;
@@ -66,7 +66,7 @@ struct ReachesSide {
   }
 };
 
-// Sums and counts of one side, as maps for reduce_kept.
+// Maps for reduce_kept that return sums and counts of one side.
 struct SideSum {
   double sign;
   template <class T>
@@ -82,7 +82,7 @@ struct SideCount {
   }
 };
 
-// scale [K,S,2]: the mean of the negative side, then of the positive one.
+// Computes scale [K,S,2]: the mean of the negative side, then of the positive one.
 template <class T>
 struct SideMeans {
   const double *sums, *counts;  // [2][K,S], negative side first
@@ -141,7 +141,7 @@ class Dryden final : public Compressor<T> {
   }
 
  private:
-  // Positions and raw values of what both sides keep.
+  // Selects positions and raw values of the entries that both sides keep.
   void select(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
               std::span<Payload<T>* const> messages) const {
     Workspace::Frame frame(*exec.workspace);

@@ -1,17 +1,17 @@
-// EDEN: a randomly rotated segment, quantised with the levels that are best for normal numbers, and one scale.
+// EDEN: a randomly rotated segment, quantised with the optimal levels for normal numbers, and one scale.
 //
 //   z = sqrt(d) R x / |x|,   Q(z)_j the centroid nearest to z_j: 2^b of them, Lloyd-Max for N(0,1)            (R: compressors/rotation.hpp)
 //   C(x) = S R^-1 Q(z),   scale = "unbiased": S = |x|^2 / <Rx, Q(z)>      scale = "min_error": S = <Rx, Q(z)> / |Q(z)|^2
 //
-// b = 1 is DRIVE: both centroids are +-sqrt(2/pi), which the scale takes up.
-// min_error is a projection: |C(x)-x|^2 = |x|^2 - <Rx,Q>^2 / |Q|^2. A contraction in expectation: whatever the scale, the error is at most
+// b = 1 is DRIVE: both centroids are +-sqrt(2/pi), which the scale absorbs.
+// min_error is a projection: |C(x)-x|^2 = |x|^2 - <Rx,Q>^2 / |Q|^2. A contraction in expectation: with the best scale the error is at most
 // that of the nearest centroid for |z|, hence of any one m of them, (|x|^2/d) sum_j (|z_j| - m)^2 = |x|^2 (1 + m^2 - 2 m |z|_1 / d), and
-// E|z|_1 >= flatness d (rotation.hpp), so delta >= max_m (2 m flatness - m^2), and flatness^2 for b = 1. That is far below what is seen:
+// E|z|_1 >= flatness d (rotation.hpp), so delta >= max_m (2 m flatness - m^2), and flatness^2 for b = 1. Observed errors are much smaller:
 // normal numbers have an error of 0.3634, 0.1175, 0.03454, 0.009497 for b = 1 .. 4 (Max 1960).
-// unbiased: <C(x), x> = |x|^2; the mean is right for uniform rotations and nearly for Hadamard's. omega = 3 as of DRIVE.
-// Encoding: b bits per coordinate and the scale; centroids are known to both sides. Published bits: the same, 32 per segment.
+// unbiased: <C(x), x> = |x|^2; the mean is exact for uniform rotations and nearly exact for the Hadamard rotation. omega = 3 as for DRIVE.
+// Encoding: b bits per coordinate and the scale; both sides know the centroids. Published bits: the same, 32 per segment.
 // Vargaftik, Ben Basat, Portnoy, Mendelson, Ben-Itzhak, Mitzenmacher, "EDEN: Communication-efficient and robust distributed mean estimation
-// for federated learning", ICML 2022; J. Max, "Quantizing for minimum distortion", 1960. The centroids are held against Max's table.
+// for federated learning", ICML 2022; J. Max, "Quantizing for minimum distortion", 1960. Tests compare the centroids with Max's table.
 #include <cmath>
 #include <type_traits>
 
@@ -38,7 +38,7 @@ inline void describe(Schema& s, EdenOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// Index of the centroid nearest to |z|: how many boundaries are at most |z|.
+// Returns the index of the centroid nearest to |z|: the number of boundaries that are at most |z|.
 struct Nearest {
   NormalCentroids table;
   [[nodiscard]] FL_HD std::int32_t index(double magnitude) const {
@@ -87,12 +87,12 @@ struct CentroidNumber {
   FL_HD T operator()(std::int32_t level) const { return static_cast<T>(level < 0 ? -table.centroid[-level - 1] : table.centroid[level]); }
 };
 
-// z <- sqrt(n) z / |z|, over one segment of several clients
+// Computes z <- sqrt(n) z / |z| over one segment of several clients.
 template <class T>
 struct Normalise {
-  const double* squares;  // of the segment, S apart
+  const double* squares;  // of the segment, with stride S
   std::size_t S, n, P;
-  T* z;  // of the segment, rows P apart
+  T* z;  // of the segment, rows with stride P
   FL_HD void operator()(std::size_t i) const {
     const std::size_t k = i / n;
     const double square = squares[k * S];
@@ -101,7 +101,7 @@ struct Normalise {
   }
 };
 
-// scale [K,S]; products and centroids are of the normalised z
+// Computes scale [K,S]; products and centroids refer to the normalised z.
 template <class T>
 struct EdenScales {
   EdenScale rule;

@@ -1,6 +1,6 @@
-// The conversation of a round: which channels a message has, how each is compressed, and in how many phases they work.
+// The exchange of a round: the channels of a message, the compressor of each channel and the number of phases.
 //
-// Most methods have one channel and one phase. SCAFFOLD has two channels; PowerSGD has two phases with a mean between them.
+// Most methods have one channel and one phase. SCAFFOLD has two channels. PowerSGD has two phases with a mean between them.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ namespace fl {
 template <class T>
 struct ExchangeChannel {
   std::string name;        // "model", "control", "shift", ...
-  std::size_t vector = 0;  // the local vector that it sends
+  std::size_t vector = 0;  // index of the local vector that the channel sends
   std::unique_ptr<Compressor<T>> compressor;
-  std::unique_ptr<Compressor<T>> dense;     // identity, for rounds that send everything
-  Device device = Device::cpu;              // that the compressor runs on; `dense` runs where clients do
-  std::unique_ptr<Compressor<T>> receiver;  // the same operator on the CPU, for who reads messages; null where it runs there anyway
+  std::unique_ptr<Compressor<T>> dense;     // identity, for rounds that send everything uncompressed
+  Device device = Device::cpu;              // device of the compressor; `dense` runs on the clients' device
+  std::unique_ptr<Compressor<T>> receiver;  // the same operator on the CPU, for reading messages; null if `compressor` runs there
   Scope scope;                              // over P
-  std::vector<Scope> phase_scope;           // over the message of each phase (equal to `scope` for one-phase operators)
+  std::vector<Scope> phase_scope;           // scope of each phase's message (equal to `scope` for one-phase operators)
   std::uint64_t random_key = 0;
-  std::uint32_t every = 1;  // it is used in rounds every, 2 every, ...
-  std::string shared_slot;  // shared slot of the operator's own state, "" = none
-  std::string client_slot;  // double-buffered client slot of what the operator remembers of each client, "" = none
+  std::uint32_t every = 1;  // the channel is used in rounds every, 2 every, ...
+  std::string shared_slot;  // shared slot of the operator's own state; "" = none
+  std::string client_slot;  // double-buffered client slot of the operator's state of each client; "" = none
 
   [[nodiscard]] bool is_active(std::uint32_t round) const { return round % every == 0; }
-  // Whether it is part of the messages of a phase.
+  // Returns whether the channel is part of the messages of a phase.
   [[nodiscard]] bool is_active_in(std::uint32_t round, int phase) const { return phase < num_phases() && is_active(round); }
   [[nodiscard]] int num_phases() const { return compressor->num_phases(); }
   [[nodiscard]] std::size_t length(int phase) const { return phase_scope[static_cast<std::size_t>(phase)].P; }
-  // Returns what both sides know of these clients' messages.
+  // Returns the context of these clients' messages, which client and server know.
   [[nodiscard]] CompressContext<T> context(const RoundView<T>& round, int phase, std::span<const std::uint32_t> clients) const {
     return {.round = round.order.round,
             .phase = phase,

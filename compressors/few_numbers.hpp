@@ -1,4 +1,4 @@
-// A few numbers between the device of an operator and the host that decides something with them: what is remembered of a client, sums.
+// Copies a few numbers between an operator's device and the host, which decides with them: per-client state and sums.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace fl::FL_DEVICE_NS {
 
-// The first n numbers of every row: numbers [K,n].
+// Copies the first n numbers of every row to `numbers` [K,n].
 template <class T>
 struct ReadRows {
   BatchView<const T> from;
@@ -28,7 +28,7 @@ struct WriteRows {
   FL_HD void operator()(std::size_t i) const { to.row(i / n)[i % n] = numbers[i]; }
 };
 
-// A vector as row k.
+// Writes a vector to row k.
 template <class T>
 struct WriteRow {
   const T* from;
@@ -37,14 +37,14 @@ struct WriteRow {
   FL_HD void operator()(std::size_t j) const { to.row(k)[j] = from[j]; }
 };
 
-// Numbers of the device, on the host. Waits for them.
+// Copies numbers from the device to the host and waits for the copy.
 template <class U>
 [[nodiscard]] std::vector<U> on_host(const Exec& exec, const U* from, std::size_t count) {
   std::vector<U> values(count);
   copy_bytes(values.data(), Device::cpu, from, kThisDevice, count * sizeof(U), exec.stream);
   return values;
 }
-// Numbers of the host where functors can read them; they live as long as the frame.
+// Copies numbers from the host to memory that functors can read. The copy lives as long as the frame.
 template <class U>
 [[nodiscard]] const U* on_device(const Exec& exec, const std::vector<U>& values, Workspace::Frame& frame) {
   U* placed = frame.take<U>(values.size());
@@ -52,7 +52,7 @@ template <class U>
   return placed;
 }
 
-// What is remembered of K clients, n numbers of each, on the host: one copy for all.
+// The operator's state of K clients, n numbers each, on the host. One copy transfers all of it.
 template <class T>
 class RememberedNumbers {
  public:

@@ -1,12 +1,12 @@
-// 8-bit floats: every coordinate in OCP's E4M3 or E5M2 format, after the segment was scaled to the format's range.
+// 8-bit floats: every coordinate in OCP's E4M3 or E5M2 format, after scaling the segment to the format's range.
 //
 //   C(x)_j = scale * fp8(x_j / scale), to nearest, ties to even;   scale = max|x| / L,   L = 448 (e4m3) or 57344 (e5m2), the largest number
 //
 // A contraction: half an ulp is 2^-4 |x_j| (e4m3) or 2^-3 |x_j| (e5m2) of a normal number, and 2^-10 or 2^-17 of the scale of a subnormal
 // one:
 //   e4m3  delta = 1 - 2^-8 - d (2^-10 / 448)^2        e5m2  delta = 1 - 2^-6 - d (2^-17 / 57344)^2        d the largest segment
-// scaled = false sends no scale (scale = 1): the same where x_j is 0 or between the smallest normal number and L; larger ones saturate.
-// Published bits: 8 per coordinate and 32 per scale. fp16 and bf16 are other names of identity with their format.
+// scaled = false sends no scale (scale = 1): the same bounds hold if every x_j is 0 or between the smallest normal number and L; larger
+// entries saturate. Published bits: 8 per coordinate and 32 per scale. fp16 and bf16 are other names of identity with their format.
 // Micikevicius et al., "FP8 formats for deep learning", 2022; OCP 8-bit floating point specification (OFP8), rev. 1.0, 2023.
 #include <cmath>
 #include <type_traits>
@@ -45,7 +45,7 @@ struct Fp8Level {
   FL_HD std::int32_t operator()(T p, T scale, std::uint32_t, std::size_t) const {
     const T x = p / scale;
     const std::int32_t level = fp8_level(kMap, x);
-    return scale > T(0) ? x != x ? level & 0x7f : level : 0;  // the sign of a NaN is the processor's
+    return scale > T(0) ? x != x ? level & 0x7f : level : 0;  // the sign of a NaN depends on the processor
   }
 };
 

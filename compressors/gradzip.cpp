@@ -1,15 +1,15 @@
 // GradZip: low rank by one sweep of alternating least squares, from the factor of the client's previous round.
 //
 //   L = M Q (Q^T Q + rho_Q I)^-1,   R = M^T L (L^T L + rho_L I)^-1,   C(M) = L R^T,   Q <- R
-//   rho = ridge * trace / r of the matrix that it is added to, so that the sweep does not depend on the scale of M
+//   rho = ridge * trace / r of the matrix to which it is added, so that the sweep does not depend on the scale of M
 //
-// R minimises |M - L R^T|^2 + rho |R|^2, whose value at R = 0 is |M|^2: hence |C(M) - M| <= |M|. No class beyond that; for error feedback.
-// The operator remembers Q [m,r] of every client and matrix; a client that it has not met starts from random numbers, and so does a matrix
-// whose factor became zero. On the wire: both factors, r (n + m) numbers per matrix; tensors without a matrix shape travel uncompressed.
+// R minimises |M - L R^T|^2 + rho |R|^2, whose value at R = 0 is |M|^2: hence |C(M) - M| <= |M|. No stronger class holds; intended for
+// error feedback. The operator stores Q [m,r] of every client and matrix. A new client starts from random numbers, and so does a matrix
+// whose factor became zero. On the wire: both factors, r (n + m) numbers per matrix; tensors without a matrix shape are sent uncompressed.
 // Published bits: 32 per number. M. Cho, V. Muthusamy, B. Nemanich, R. Puri, "GradZip: Gradient compression using alternating matrix
-// factorization for large-scale deep learning", NeurIPS 2019 workshop. Its text was not at hand: alternating least squares from the
-// previous factor with a ridge term is how the survey of compressed communication describes it; that the ridge is relative, and that
-// factors are each client's own rather than averaged, is ours.
+// factorization for large-scale deep learning", NeurIPS 2019 workshop. Its text was not available: the survey of compressed communication
+// describes alternating least squares from the previous factor with a ridge term. The relative ridge, and factors per client rather than
+// averaged ones, are our choices.
 #include <algorithm>
 #include <cstddef>
 
@@ -34,7 +34,7 @@ inline void describe(Schema& s, GradZipOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// Q = the factor before, which stays remembered until there is a new one.
+// Loads Q, the previous factor, which stays stored until a new one replaces it.
 template <class T>
 struct LoadFactor {
   BatchView<const T> before;
@@ -58,7 +58,7 @@ struct RandomFactor {
   double* Q;
   FL_HD void operator()(std::size_t i) const { Q[i] = 2 * stream.uniform<double>(i) - 1; }
 };
-// Row-major [.,r], times a number.
+// Returns entries of a row-major matrix [.,r], times a number.
 struct ScaledMatrix {
   const double* matrix;
   std::size_t r;
@@ -96,7 +96,7 @@ class GradZip final : public Compressor<T> {
  private:
   [[nodiscard]] std::size_t rank_of(const Segment& m) const { return std::min({static_cast<std::size_t>(options_.rank), m.rows, m.cols}); }
 
-  // p: the matrix; begin: where its factor is among what is remembered of client k.
+  // Sends one matrix. p: the matrix; begin: offset of its factor in the state of client k.
   void send_matrix(const Exec& exec, const T* p, const Segment& m, const RandomStream& stream, const CompressContext<T>& context,
                    std::size_t k, std::size_t begin, FactorMessage<T>& message) const {
     Workspace::Frame frame(*exec.workspace);
@@ -107,7 +107,7 @@ class GradZip final : public Compressor<T> {
     const double largest = largest_if_finite(exec, p, m.size());
     if (largest == 0) return message.add_nothing();
     for_each(exec, m.size(), ScaleToDouble<T>{p, largest, M});
-    // A factor that is zero, as at first, would stay so for ever.
+    // A zero factor, as in the first round, would stay zero.
     if (largest_if_finite(exec, Q, size) == 0) for_each(exec, size, RandomFactor{stream, Q});
     ridge_least_squares(exec, Transpose::no, m.rows, m.cols, r, M, Q, options_.ridge, L);
     ridge_least_squares(exec, Transpose::yes, m.cols, m.rows, r, M, L, options_.ridge, R);

@@ -1,10 +1,10 @@
-// Hard threshold: keeps what is at least as large as a threshold t.
+// Hard threshold: keeps the entries that are at least as large as a threshold t.
 //
 //   C(x)_j = x_j if |x_j| >= t, else 0,      |C(x) - x|_inf < t,   |C(x) - x|^2 <= d t^2: absolute with kappa = sqrt(d) t
 //
-// rule = "threshold": t is the number given, in units of the input.
-// rule = "lambda":    the number is on the scale of gradients; where the input is a step (gradient times step size gamma), t = gamma
-// lambda. The number may be a rule over k, epsilon, d (parameters) and gamma (this round's step size; 1 unless the input is a step):
+// rule = "threshold": t is the given number, in units of the input.
+// rule = "lambda": the number is in units of the gradient; if the input is a step (gradient times step size gamma), t = gamma lambda. The
+// number may be a rule over k, epsilon, d (parameters) and gamma (this round's step size; 1 unless the input is a step):
 //   "1/(2*sqrt(k))"             as good as Top-k with k entries, for a noise level of 1/4
 //   "sqrt(epsilon/d)/gamma"     with rule = "lambda": the error of a step stays below epsilon, d gamma^2 lambda^2 = epsilon
 // Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015; Dutta et al., "On the discrepancy
@@ -46,7 +46,7 @@ inline void describe(Schema& s, HardThresholdOptions& o) {
   s.choice("value_format", o.value_format, value_format_names(), "number format of the values sent");
 }
 
-// The threshold for a step size and d parameters. Throws ConfigError unless it is a positive number.
+// Returns the threshold for a step size and d parameters. Throws ConfigError unless it is a positive number.
 inline double resolve_threshold(const HardThresholdOptions& o, double gamma, std::size_t d) {
   double value = 0;
   if (o.threshold.is_number()) {
@@ -88,7 +88,7 @@ class HardThreshold final : public Compressor<T> {
  public:
   explicit HardThreshold(const HardThresholdOptions& options) : options_(options) {}
 
-  // fp16 values stay within the bound as long as their rounding does: |x_j| <= 2^11 t.
+  // fp16 values satisfy the bound if their rounding does: |x_j| <= 2^11 t.
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     Contract contract;
     contract.kappa = kappa_at(scope, 1);
@@ -117,7 +117,8 @@ class HardThreshold final : public Compressor<T> {
   }
 
  private:
-  // A rule is evaluated once per step size: with small models that costs more than the compression.
+  // Returns the threshold of a step size. A rule is evaluated once per step size, because for small models its evaluation costs more than
+  // the compression.
   double threshold_for(double gamma, std::size_t d) {
     if (options_.threshold.is_number()) return resolve_threshold(options_, gamma, d);
     const std::lock_guard lock(mutex_);

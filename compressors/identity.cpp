@@ -2,9 +2,9 @@
 //
 //   C(x)_j = x_j rounded to the format (to nearest, ties to even)
 //
-// Where nothing is rounded it is every class at once: kappa = 0, delta = 1, omega = 0. In fp16 |C(x)_j - x_j| <= 2^-11 |x_j| between
-// 2^-14 and 65520: a contraction with delta = 1 - 2^-22 there; smaller numbers lose relative precision and larger ones overflow. In bf16
-// it is 2^-8 |x_j| over the range of float32 (delta = 1 - 2^-16).
+// Without rounding it belongs to every class: kappa = 0, delta = 1, omega = 0. In fp16 |C(x)_j - x_j| <= 2^-11 |x_j| between 2^-14 and
+// 65520: a contraction with delta = 1 - 2^-22 there; smaller numbers lose relative precision and larger ones overflow. In bf16 the relative
+// error is 2^-8 over the range of float32 (delta = 1 - 2^-16).
 #include "compressors/compressor.hpp"
 #include "compressors/value_format.hpp"
 #include "fl_core/config/aliases.hpp"
@@ -47,7 +47,7 @@ class Identity final : public Compressor<T> {
     dense_rows(exec, input, scope, wire_of<T>(options_.format), state, messages);
   }
 
-  // 32 bits per value as published, or those of the format that was asked for.
+  // Returns 32 bits per value, as published, or the bits of the configured format.
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope&) const override {
     const int per_value = options_.format == ValueFormat::native ? 32 : bits_of(wire_of<T>(options_.format));
     return static_cast<double>(message.elements()) * per_value;

@@ -1,17 +1,17 @@
-// INCEPTIONN: floats cut down to fixed point, with a width that their exponent decides.
+// INCEPTIONN: floats are truncated to fixed point, with a width that depends on their exponent.
 //
 //   |x_j| < 2^-b                    0                                     no bits
 //   2^-b <= |x_j| < 2^-floor(b/2)   cut to 7 binary places                8 bits, the sign's included
 //   2^-floor(b/2) <= |x_j| < 1      cut to 15 binary places               16 bits
-//   1 <= |x_j|                      as it is (here: cut to 15 places)     32 bits            and a tag of 2 bits for each
+//   1 <= |x_j|                      unchanged (here: cut to 15 places)    32 bits            and a tag of 2 bits for each
 //
-// Cut: towards zero. Absolute: what becomes 0 is below 2^-b, the others lose less than 2^-7 and 2^-15; kappa = sqrt(d) 2^-min(b, 7) for
-// every draw, d = all coordinates that are compressed; and |C(x)| <= |x| in every coordinate. Encoding here: levels of step 2^-15, as wide
-// as the largest of the message asks for. Published bits: the widths above and the tags, as the message shows them (a number that its 8
-// bits cut to 0 counts as one without bits); numbers of 1 and more as 32 bits. Checked by reading GRACE's code. It shares the three
-// classes; of its 8 and 16 bits one is never set, so its steps are 2^-6 and 2^-14, and what 8 bits cut to 0 comes back as 2^-7. Li, Park,
-// Alian, Yuan, Qu, Pan, Wang, Schwing, Esmaeilzadeh, Kim, "A network-centric hardware/algorithm co-design to accelerate distributed
-// training of deep neural networks", MICRO 2018.
+// Truncation is towards zero. Absolute: entries that become 0 are below 2^-b, the others lose less than 2^-7 and 2^-15; kappa = sqrt(d)
+// 2^-min(b, 7) for every draw, d = all compressed coordinates; and |C(x)| <= |x| in every coordinate. Encoding here: levels of step 2^-15,
+// as wide as the largest of the message requires. Published bits: the widths above and the tags, as the message shows them (a number that
+// its 8 bits truncate to 0 counts as one without bits); numbers of 1 and more count as 32 bits. Compared with GRACE's code by reading it.
+// GRACE has the same three classes; one of its 8 and 16 bits is never set, so its steps are 2^-6 and 2^-14, and a number that 8 bits
+// truncate to 0 decodes to 2^-7. Li, Park, Alian, Yuan, Qu, Pan, Wang, Schwing, Esmaeilzadeh, Kim, "A network-centric hardware/algorithm
+// co-design to accelerate distributed training of deep neural networks", MICRO 2018.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>

@@ -10,7 +10,7 @@ namespace fl {
 
 [[nodiscard]] inline double log_gamma(double a) {
   int sign = 0;
-  return ::lgamma_r(a, &sign);  // std::lgamma writes a global
+  return ::lgamma_r(a, &sign);  // std::lgamma writes a global variable
 }
 
 [[nodiscard]] inline double regularised_gamma(double a, double x) {
@@ -38,7 +38,7 @@ namespace fl {
   return 1 - front * fraction;
 }
 
-// x with P(a, x) = p, for a > 0 and 0 < p < 1: bisection, so that every platform takes the same steps.
+// Returns x with P(a, x) = p, for a > 0 and 0 < p < 1. Uses bisection, so that every platform takes the same steps.
 [[nodiscard]] inline double inverse_regularised_gamma(double a, double p) {
   double low = 0, high = a + 1;
   while (regularised_gamma(a, high) < p && high < 1e6) high *= 2;

@@ -1,14 +1,13 @@
-// Induced compressor: what a biased operator leaves behind goes through an unbiased one, and both are sent.
+// Induced compressor: an unbiased operator compresses the error of a biased one, and both messages are sent.
 //
 //   C_ind(x) = C(x) + Q(x - C(x)),   unbiased with  omega_ind = omega (1 - delta)
 //
-// for C with |C(x) - x|^2 <= (1 - delta) |x|^2 (in expectation suffices) and Q unbiased with omega, drawn independently: the error is that
-// of Q on x - C(x). An alternative to error feedback: no memory, and a smaller omega than Q alone.
+// for C with |C(x) - x|^2 <= (1 - delta) |x|^2 (in expectation is sufficient) and Q unbiased with omega, drawn independently: the error is
+// that of Q on x - C(x). An alternative to error feedback: it has no memory, and a smaller omega than Q alone.
 //   compressor.up = { kind = "induced", biased = { kind = "top_k", ratio = 0.01 }, unbiased = { kind = "natural" } }
-// On the wire: one message of two parts. Published bits: those of the parts.
+// On the wire: one message of two parts. Published bits: the sum of both parts.
 //
-// S. Horvath, P. Richtarik, "A better alternative to error
-// feedback for communication-efficient distributed learning", ICLR 2021.
+// S. Horvath, P. Richtarik, "A better alternative to error feedback for communication-efficient distributed learning", ICLR 2021.
 #include <algorithm>
 
 #include "compressors/compressor.hpp"

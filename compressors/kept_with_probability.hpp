@@ -1,7 +1,7 @@
-// Unbiased sparsification of one vector: keep entry j with probability p_j = min(1, a |x_j|) and send x_j / p_j.
+// Unbiased sparsification of one vector keeps entry j with probability p_j = min(1, a |x_j|) and sends x_j / p_j.
 //
-// The p_j of this form with sum p_j = k have the least variance sum x_j^2 / p_j of all, and entries with p_j < 1 all become +-1/a. What is
-// left to an operator is how it finds a.
+// Among all p_j with sum p_j = k, this form has the smallest variance sum x_j^2 / p_j. Entries with p_j < 1 that are kept become +-1/a.
+// Each operator only chooses how to find a.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace fl::FL_DEVICE_NS {
 
-// c_j of a segment, times `factor`; word j is that of parameter begin + j.
+// Computes factor * c_j of a segment. Parameter begin + j uses random word begin + j.
 template <class T>
 struct KeepWithProbability {
   const T* p;
@@ -32,7 +32,8 @@ struct KeepWithProbability {
   }
 };
 
-// For every client and segment: find(p [n], n, a) fills *a, on the device; then what is drawn is sent, times factor[s].
+// Calls find(s, p [n], n, a) for every client and segment, which sets *a on the device. Then draws the kept entries and sends them,
+// multiplied by factor[s].
 template <class T, class Find>
 void send_with_probability(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                            std::span<const double> factor, const StateWrite<T>& state, std::span<Payload<T>* const> messages, Find find) {

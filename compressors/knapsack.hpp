@@ -1,4 +1,4 @@
-// The choice of least cost under a budget of error, by dynamic programming over what has been spent.
+// Minimises the total cost under an error budget, by dynamic programming over the budget spent.
 #pragma once
 
 #include <cmath>
@@ -8,15 +8,15 @@
 
 namespace fl {
 
-// For every segment the option of least total cost with sum of errors <= budget, the first among equals; all 0 where there is none. Errors
-// are rounded up to steps of budget / steps, so that the bound holds and the cost is the least up to that rounding. cost, error:
-// [S][options]
+// Returns one option per segment such that the total cost is minimal and the sum of errors is at most `budget`. Ties go to the first
+// option. Returns all 0 if no choice fits. Errors are rounded up to multiples of budget / steps, so that the bound holds and the cost is
+// minimal up to this rounding. cost, error: [S][options]
 [[nodiscard]] inline std::vector<std::size_t> cheapest_within(const std::vector<std::vector<double>>& cost,
                                                               const std::vector<std::vector<double>>& error, double budget,
                                                               std::size_t steps) {
   const std::size_t S = cost.size();
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> best(steps + 1, 0.0);  // least cost of the segments so far within w steps of the budget
+  std::vector<double> best(steps + 1, 0.0);  // minimal cost of the segments so far with at most w steps of the budget
   std::vector<std::vector<std::size_t>> choice(S, std::vector<std::size_t>(steps + 1, 0)), spent = choice;
   for (std::size_t s = 0; s < S; ++s) {
     std::vector<double> next(steps + 1, kNever);

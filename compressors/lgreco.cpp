@@ -1,18 +1,19 @@
-// L-GreCo: every layer takes one of several operators, so that the message is as short as it can be at the error of a reference operator.
+// L-GreCo: every layer uses one of several operators, such that the message is as short as possible at the error of a reference operator.
 //
-//   choose c_s for every segment s:   minimise sum_s bits(c_s)   subject to   sum_s |C_{c_s}(x_s) - x_s|^2 <= alpha sum_s |C_ref(x_s) -
-//   x_s|^2
+//   choose c_s for every segment s:   minimise sum_s bits(c_s)
+//   subject to   sum_s |C_{c_s}(x_s) - x_s|^2 <= alpha sum_s |C_ref(x_s) - x_s|^2
 //
-// by dynamic programming over segments and the error spent, in `steps` steps of the budget, each error rounded up, so that the bound holds
-// exactly; the reference is one of the candidates, and is what is used where the rounding leaves nothing else. Bits are those of the
-// encoding. So with alpha <= 1 the reference's delta holds for the whole message in every round in which a choice is made.
+// The problem is solved by dynamic programming over segments and the error spent, in `steps` steps of the budget. Each error is rounded up,
+// so that the bound holds exactly. The reference is one of the candidates and is used if the rounding leaves no other choice. Bits are
+// those of the encoding. With alpha <= 1 the reference's delta therefore holds for the whole message in every round in which a choice is
+// made.
 //   compressor.up = { kind = "lgreco", scope = "tensor", reference = { kind = "top_k", ratio = 0.05 }, candidates = [
 //     { kind = "top_k", ratio = 0.01 }, { kind = "top_k", ratio = 0.1 }, { kind = "top_k", ratio = 0.2 } ] }
-// Every client chooses for itself, every `adjust_every` rounds; the operator remembers the S choices and the rounds since. Candidates must
-// send raw values of some entries, or factors. Published bits: 32 per number.
+// Every client chooses for itself, every `adjust_every` rounds. The operator stores the S choices and the rounds since the last choice.
+// Candidates must send raw values of some entries, or factors. Published bits: 32 per number.
 // M. Alimohammadi, I. Markov, E. Frantar, D. Alistarh, "L-GreCo: Layerwise-adaptive gradient compression for efficient and accurate deep
-// learning", MLSys 2024: budgets over ranges around a default parameter, alpha = 1. There the choice is made on gradients that all workers
-// add up between adjustments, here on the client's input of the round.
+// learning", MLSys 2024: budgets over ranges around a default parameter, alpha = 1. The paper chooses on gradients that all workers add up
+// between adjustments; here each client chooses on its input of the round.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -51,7 +52,7 @@ inline void describe(Schema& s, LGreCoOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// In double, so that nothing is rounded before it is squared.
+// Computes in double, so that no value is rounded before it is squared.
 template <class T>
 struct WriteDifference {
   const T *x, *sent;
@@ -71,7 +72,7 @@ class LGreCo final : public Compressor<T> {
     std::vector<Contract> all;
     for (const Wrapped<T>& op : operators_) all.push_back(op->contract(scope));
     Contract contract = weakest(all);
-    contract.omega.reset();  // a choice by the error of a draw is no longer independent of the draw
+    contract.omega.reset();  // a choice by the error of a draw is not independent of the draw
     if (options_.alpha <= 1 && options_.adjust_every == 1 && all.front().delta) {
       contract.delta = all.front().delta;
       contract.delta_holds = all.front().delta_holds;
@@ -88,7 +89,7 @@ class LGreCo final : public Compressor<T> {
       demand_joinable("lgreco", op, scope);
     }
   }
-  // [S] the operator of each segment, rounds since they were chosen (0: never met)
+  // [S] the operator of each segment, rounds since the choice (0: no choice yet)
   [[nodiscard]] std::size_t client_state_size(const Scope& scope) const override { return scope.segments.size() + 1; }
 
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
@@ -115,7 +116,7 @@ class LGreCo final : public Compressor<T> {
   }
 
  private:
-  // Tries every operator on every segment; chosen: [S] and more. Messages are counted on the host.
+  // Tries every operator on every segment and writes the choice to `chosen` [S] and more. Messages are counted on the host.
   void choose(const Exec& exec, const CompressContext<T>& context, const T* x, const Scope& scope, std::size_t k,
               std::vector<T>& chosen) const {
     Workspace::Frame frame(*exec.workspace);
@@ -142,7 +143,7 @@ class LGreCo final : public Compressor<T> {
     const std::vector<std::size_t> best = cheapest_within(cost, error, allowed, steps);
     for (std::size_t s = 0; s < S; ++s) chosen[s] = static_cast<T>(best[s]);
   }
-  // The message itself, or `copy` of what is on a GPU.
+  // Returns the message itself, or `copy` if the message is on a GPU.
   [[nodiscard]] static const Payload<T>& payload_on_host(const Exec& exec, const Payload<T>& message, Payload<T>& copy) {
     if constexpr (kThisDevice == Device::cpu) {
       return message;

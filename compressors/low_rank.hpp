@@ -1,8 +1,8 @@
-// What low-rank operators share: the matrices of a scope, their singular values, and messages made of factors.
+// Common parts of the low-rank operators: the matrices of a scope, their singular values, and messages made of factors.
 //
 //   M [n,m] = U diag(S) V^T,   C(M) = L R^T,   L [n,r], R [m,r]
-// Decompositions are computed in double, one tensor at a time: one-sided Jacobi, meant for layers of up to a few hundred rows. Matrices
-// and factors stay on the operator's device; the singular values come to the host, which says what of them is sent.
+// Decompositions are computed in double, one tensor at a time, by one-sided Jacobi, which suits layers of up to a few hundred rows.
+// Matrices and factors stay on the operator's device. The singular values are copied to the host, which decides what is sent.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace fl {
 
 [[nodiscard]] inline bool is_matrix(const Segment& segment) { return segment.rows > 1 && segment.cols > 1; }
 
-// Tensors without a matrix shape join the excluded ones.
+// Returns the scope with all tensors that are not matrices moved to the excluded tensors.
 [[nodiscard]] inline Scope matrices_of(Scope scope) {
   std::vector<Segment> matrices;
   for (const Segment& segment : scope.segments) (is_matrix(segment) ? matrices : scope.excluded).push_back(segment);
@@ -36,7 +36,7 @@ inline void demand_matrices(const std::string& name, const Scope& scope) {
     throw ConfigError(name + " compresses matrices and finds none; use scope = \"tensor\" and a model with matrix-shaped layers");
 }
 
-// Where promises about singular values hold: the squares of others are denormal numbers.
+// Returns the domain in which claims about singular values hold. Outside it, squares are denormal numbers.
 template <class T>
 [[nodiscard]] Domain singular_value_domain() {
   return {.largest = {sizeof(T) == sizeof(float) ? 1e-32 : 1e-150}, .up_to_rounding = true};
@@ -44,7 +44,7 @@ template <class T>
 
 namespace FL_DEVICE_NS {
 
-// The largest magnitude of x [n]; 0 where an entry is not finite.
+// Returns the largest magnitude of x [n], or 0 if an entry is not finite.
 template <class U>
 [[nodiscard]] double largest_if_finite(const Exec& exec, const U* x, std::size_t n) {
   Affine<U> input;
@@ -62,15 +62,15 @@ struct ScaleToDouble {
   FL_HD void operator()(std::size_t j) const { scaled[j] = static_cast<double>(M[j]) / largest; }
 };
 
-// Singular triplets, S descending; rank: those above zero. U [n,q], V [m,q] on the device, q = min(n,m).
+// Singular triplets with S descending; `rank` counts the S above zero. U [n,q] and V [m,q] lie on the device, q = min(n,m).
 struct SingularValues {
   std::size_t q = 0, rank = 0;
   std::vector<double> S;
   const double *U = nullptr, *V = nullptr;
 };
 
-// Scaled before and after, so that no square overflows or vanishes. A matrix that is not finite has rank 0. U and V live as long as the
-// frame.
+// Returns the decomposition of M. The matrix is scaled before and the singular values after, so that no square overflows or vanishes. A
+// matrix that is not finite has rank 0. U and V live as long as the frame.
 template <class T>
 [[nodiscard]] SingularValues singular_values(const Exec& exec, const T* M, const Segment& shape, Workspace::Frame& frame) {
   SingularValues d;
@@ -89,7 +89,7 @@ template <class T>
   return d;
 }
 
-// Number r of row i is column[r] of it, times weight[r] where there are weights.
+// Returns number r of row i: the entry of column[r], times weight[r] if `weight` is not null.
 struct WeightedColumns {
   const double* matrix;
   std::size_t q;
@@ -109,7 +109,7 @@ struct WriteFactor {
   FL_HD void operator()(std::size_t i) const { out[i] = static_cast<T>(number(i / rank, i % rank)); }
 };
 
-// Puts a message of factors together, segment by segment.
+// Builds a message of factors segment by segment.
 template <class T>
 class FactorMessage {
  public:
@@ -118,7 +118,7 @@ class FactorMessage {
     message.positions = Positions::factors;
     message.values = kNativeWire<T>;
   }
-  // The next segment's factors: left(i, r) and right(j, r) as numbers, FL_HD functors.
+  // Adds the factors of the next segment. The FL_HD functors left(i, r) and right(j, r) return their entries.
   template <class Left, class Right>
   void add(std::size_t rank, Left left, Right right) {
     const Segment& shape = scope_.segments[counts_.size()];
@@ -130,14 +130,14 @@ class FactorMessage {
     for_each(exec_, shape.cols * rank, WriteFactor<T, Right>{right, rank, out + shape.rows * rank});
   }
   void add_nothing() { counts_.push_back(0); }
-  // `columns` of a decomposition with its singular values replaced by `weight`.
+  // Adds `columns` of a decomposition with its singular values replaced by `weight`.
   void add(const SingularValues& d, const std::vector<std::size_t>& columns, const std::vector<double>& weight) {
     if (columns.empty()) return add_nothing();
     Workspace::Frame frame(*exec_.workspace);
     const std::size_t* column = on_device(exec_, columns, frame);
     add(columns.size(), WeightedColumns{d.U, d.q, column, on_device(exec_, weight, frame)}, WeightedColumns{d.V, d.q, column, nullptr});
   }
-  // The first `rank` triplets as they are.
+  // Adds the first `rank` triplets unchanged.
   void add_leading(const SingularValues& d, std::size_t rank) {
     std::vector<std::size_t> columns;
     for (std::size_t r = 0; r < rank; ++r) columns.push_back(r);
@@ -153,10 +153,10 @@ class FactorMessage {
   const Exec& exec_;
   Payload<T>& message_;
   const Scope& scope_;
-  std::vector<std::uint32_t> counts_;  // of the segments so far
+  std::vector<std::uint32_t> counts_;  // ranks of the segments added so far
 };
 
-// For every client: fill(k, p, message) adds the factors of all segments of p [P]; the state follows from the message.
+// Calls fill(k, p, message) for every client, which adds the factors of all segments of p [P]. Then writes the state from the message.
 template <class T, class Fill>
 void send_factors(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                   std::span<Payload<T>* const> messages, Fill fill) {

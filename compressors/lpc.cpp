@@ -1,15 +1,15 @@
-// Low-precision grid: b-bit integers on a grid that spans the segment, rounded at random.
+// Low-precision grid: b-bit integers on a grid that spans the segment, with random rounding.
 //
-//   step = lambda max|x| / (2^(b-1) - 1),   C(x)_j = step (floor(a) + [u < a - floor(a)]),   a = x_j / step clipped to -2^(b-1) .. 2^(b-1)
-//   - 1
+//   step = lambda max|x| / (2^(b-1) - 1),   C(x)_j = step (floor(a) + [u < a - floor(a)])
+//   a = x_j / step clipped to -2^(b-1) .. 2^(b-1) - 1
 //
-// lambda = 1 (clip = 1) clips nothing: unbiased with omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s)), s = 2^(b-1) - 1, as of qsgd with s
+// lambda = 1 (clip = 1) clips nothing: unbiased with omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s)), s = 2^(b-1) - 1, as for qsgd with s
 // levels of max|x|; for a given step E|C(x) - x|^2 <= d step^2 / 4. With lambda < 1 it is unbiased with respect to the clipped x~, and
 // E|C(x) - x|^2 = E|C(x) - x~|^2 + |x~ - x|^2 <= lambda^2 d max|x|^2 / (4 s^2) + (1 - lambda)^2 |x|^2.
-// scaled = true divides by 1 + omega: a contraction in expectation, delta = 1 / (1 + omega) where nothing is clipped.
-// Published bits: b per coordinate and 32 per segment. The variance is derived here; the clipping factor is from memory of the source.
-// Yu, Wu, Huang, "Exploring fast and communication-efficient algorithms in large-scale distributed networks" (LPC-SVRG), AISTATS 2019;
-// Yu, Wu, Huang, "Double quantization for communication-efficient distributed optimization", NeurIPS 2019.
+// scaled = true divides by 1 + omega: a contraction in expectation, delta = 1 / (1 + omega) without clipping.
+// Published bits: b per coordinate and 32 per segment. The variance is derived here; the clipping factor is quoted from memory of the
+// source. Yu, Wu, Huang, "Exploring fast and communication-efficient algorithms in large-scale distributed networks" (LPC-SVRG), AISTATS
+// 2019; Yu, Wu, Huang, "Double quantization for communication-efficient distributed optimization", NeurIPS 2019.
 #include <cmath>
 #include <type_traits>
 
@@ -98,7 +98,7 @@ class Lpc final : public Compressor<T> {
   [[nodiscard]] double omega_of(const Scope& scope) const {
     return random_levels_omega(LevelNorm::max, static_cast<double>(largest_segment(scope)), levels());
   }
-  // d / (4 s^2), of max|x|^2
+  // Returns d / (4 s^2), the variance relative to max|x|^2.
   [[nodiscard]] double grid_variance(const Scope& scope) const {
     return static_cast<double>(largest_segment(scope)) / (4 * levels() * levels());
   }

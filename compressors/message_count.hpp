@@ -1,4 +1,4 @@
-// What a message counts in the ledger, by its content: its sender and its receiver come to the same numbers.
+// Counts the bits of a message for the ledger from its content. The sender and the receiver get equal counts.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace fl {
 
-// Adds the bits of one channel, but for its length. `message` has what travels: as the operator made it, or as it arrived, before its
-// receiver makes entries of it. `tally` of what travels, where that was counted.
+// Adds the bits of one channel, except its encoded length. `message` is the transmitted form: as the operator made it, or as it arrived,
+// before reconstruct() turns it into entries. `tally` holds the counts of this form, if they were taken.
 template <class T>
 void count_channel(const ExchangeChannel<T>& channel, const Payload<T>& message, const Scope& scope, const codec::Tally& tally,
                    BitCount& bits) {
@@ -21,7 +21,7 @@ void count_channel(const ExchangeChannel<T>& channel, const Payload<T>& message,
   bits.entropy += codec::entropy_bits(message.on_wire(), scope, tally);
 }
 
-// Adds running statistics, which travel raw. Returns their bits.
+// Adds running statistics, which are transmitted raw. Returns their bits.
 template <class T>
 std::uint64_t count_statistics(std::size_t num_statistics, BitCount& bits) {
   const std::uint64_t raw = 8 * sizeof(T) * num_statistics;
@@ -31,7 +31,7 @@ std::uint64_t count_statistics(std::size_t num_statistics, BitCount& bits) {
   return raw;
 }
 
-// Adds the bits of active channels to those of the channels that are counted apart.
+// Adds the bits of the active channels to the counts per channel. Channels from kMostCountedChannels - 1 on share the last count.
 inline void count_by_channel(std::span<const std::size_t> active_channels, std::span<const std::uint64_t> bits, ChannelBits& counted) {
   for (std::size_t i = 0; i < active_channels.size(); ++i) counted[std::min(active_channels[i], kMostCountedChannels - 1)] += bits[i];
 }

@@ -4,8 +4,8 @@
 //                                nearest      2^(e+1) if m >= 3/2, else 2^e                 |C(x)_j - x_j| <= |x_j| / 3, delta = 8/9
 //
 // The exponents are -127 .. 127 (float32) and -1023 .. 1023 (float64), so that sign, exponent and zero fill 9 and 12 bits. Smaller numbers
-// are rounded between 0 and the smallest power, larger ones become the largest. All of it is done on the bits of x: exact, on any device.
-// Published bits: 9 (float32) and 12 (float64) per coordinate.
+// are rounded between 0 and the smallest power, larger ones become the largest. All operations work on the bits of x: they are exact on
+// every device. Published bits: 9 (float32) and 12 (float64) per coordinate.
 // Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
 #include <cstring>
 #include <type_traits>
@@ -31,7 +31,7 @@ inline void describe(Schema& s, NaturalOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// The layout of IEEE numbers. `top` is the level of the largest power; level l stands for 2^(l - 1 + kMinExponent).
+// The layout of IEEE numbers. `top` is the level of the largest power; level l represents 2^(l - 1 + kMinExponent).
 template <class T>
 struct Ieee;
 template <>
@@ -45,7 +45,7 @@ struct Ieee<double> {
   static constexpr int kMantissaBits = 52, kMinExponent = -1023, kMessageBits = 12;
 };
 
-// The mantissa decides: it is a fraction of 2^kMantissaBits. A denormal number lies on the line through 0, 2^kMinExponent and
+// Rounds by the mantissa, which is a fraction of 2^kMantissaBits. A denormal number lies on the line through 0, 2^kMinExponent and
 // 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
 template <class T>
 struct NaturalLevel {
@@ -63,13 +63,13 @@ struct NaturalLevel {
     const Bits mantissa = magnitude & kMantissa;
     const Bits fraction = exponent > 0 ? mantissa : static_cast<Bits>((mantissa & (kHalf - 1)) << 1);
     std::int32_t level = exponent > 0 ? exponent + 1 : static_cast<std::int32_t>(mantissa >> (kM - 1));
-    // 23 of the word's bits for float32; all 32 against the upper 32 of 52 for float64 (bias below 2^-32 of the step).
+    // float32 uses 23 of the word's bits; float64 compares all 32 with the upper 32 of 52 (bias below 2^-32 of the step).
     const Bits drawn = sizeof(T) == sizeof(float) ? static_cast<Bits>(word >> (32 - 23)) : static_cast<Bits>(word) << (kM - 32);
     const Bits threshold = stochastic ? drawn : kHalf - 1;
     level += threshold < fraction ? 1 : 0;
     constexpr std::int32_t kTop = (1 << (Ieee<T>::kMessageBits - 1)) - 1;
     level = level < kTop ? level : kTop;
-    return bits == magnitude || p != p ? level : -level;  // the sign of a NaN is the processor's
+    return bits == magnitude || p != p ? level : -level;  // the sign of a NaN depends on the processor
   }
 };
 

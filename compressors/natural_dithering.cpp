@@ -3,12 +3,11 @@
 //   scale = |x|_p of the segment, t = |x_j| / scale;   levels 0, 2^(1-s), .., 1/4, 1/2, 1
 //   C(x)_j = scale sgn(x_j) l, l one of the two levels around t, drawn so that E l = t
 //
-// Unbiased, omega = 1/8 + (d^(1/r) / 2^(s-1)) min(1, d^(1/r) / 2^(s-1)), r = min(p, 2), d the size of the largest segment. Derived here
-// too: between two powers the variance is at most t^2/8 (as of natural compression); below tau = 2^(1-s) it is t (tau - t) <= min(t tau,
-// tau^2), and sum_j t_j scale^2 = |x|_1 |x|_p <= d^(1/r) |x|^2, d scale^2 <= d^(2/r) |x|^2. scaled = true sends C(x) / (1 + omega), a
-// contraction in expectation with delta = 1 / (1 + omega). Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per
-// coordinate, 32 per norm. Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML
-// 2022).
+// Unbiased, omega = 1/8 + (d^(1/r) / 2^(s-1)) min(1, d^(1/r) / 2^(s-1)), r = min(p, 2), d the size of the largest segment. Proof: between
+// two powers the variance is at most t^2/8 (as for natural compression); below tau = 2^(1-s) it is t (tau - t) <= min(t tau, tau^2), and
+// sum_j t_j scale^2 = |x|_1 |x|_p <= d^(1/r) |x|^2, d scale^2 <= d^(2/r) |x|^2. scaled = true sends C(x) / (1 + omega), a contraction in
+// expectation with delta = 1 / (1 + omega). Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm.
+// Horvath, Ho, Horvath, Sahu, Canini, Richtarik, "Natural compression for distributed deep learning", 2019 (MSML 2022).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -39,7 +38,7 @@ inline void describe(Schema& s, NaturalDitheringOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// 1/(1+omega) lies in the scale: the map has no unit.
+// Computes the scale, which contains the factor 1/(1+omega) because the map has no unit.
 template <class T>
 struct DitheringScale {
   DitheringNorm norm;
@@ -51,7 +50,7 @@ struct DitheringScale {
   }
 };
 
-// scale * factor is what travels; t is of the scale itself.
+// Rounds to levels. The message contains scale * factor; t refers to the scale itself.
 template <class T>
 struct DitheringLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::power_of_two>;
@@ -63,7 +62,7 @@ struct DitheringLevel {
     t = scale > T(0) ? t : 0;
     int exponent = 0;
     const double mantissa = 2 * frexp(t, &exponent);  // t = mantissa 2^(exponent-1), 1 <= mantissa < 2
-    std::int32_t level = exponent - 1 + s;            // that of the power below t
+    std::int32_t level = exponent - 1 + s;            // level of the power below t
     double up = mantissa - 1;
     if (t < ldexp(1.0, 1 - s)) {
       level = 0;

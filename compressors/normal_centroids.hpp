@@ -1,8 +1,9 @@
-// The 2^b levels with the least mean squared error for normal numbers of variance 1 (Lloyd-Max), as those above zero: they are symmetric.
+// The 2^b levels with the smallest mean squared error for normal numbers of variance 1 (Lloyd-Max). They are symmetric, so only the
+// positive ones are stored.
 //
 //   boundary_i = (c_i + c_(i+1)) / 2,   c_i = E[z | boundary_(i-1) <= z < boundary_i] = (phi(l) - phi(u)) / (Phi(u) - Phi(l))
-// iterated from the levels of the companding law, the quantiles of N(0, 3): to rounding for b <= 4, to 1e-4 of the error for b = 8. J. Max,
-// "Quantizing for minimum distortion", 1960.
+// The iteration starts from the levels of the companding law, the quantiles of N(0, 3). It converges to rounding for b <= 4 and to 1e-4 of
+// the error for b = 8. J. Max, "Quantizing for minimum distortion", 1960.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ namespace fl {
 struct NormalCentroids {
   std::int32_t count = 0;     // 2^(b-1)
   double centroid[128] = {};  // ascending
-  double boundary[128] = {};  // boundary[i] between centroid i and i+1, for i < count-1
+  double boundary[128] = {};  // boundary[i] lies between centroid i and i+1, for i < count-1
 };
 
 namespace detail {
@@ -26,7 +27,7 @@ namespace detail {
   const auto above = [](double z) { return std::erfc(z * 0.70710678118654752) / 2; };
   NormalCentroids table;
   table.count = 1 << (bits - 1);
-  for (std::int32_t i = 0; i < table.count; ++i) {  // the quantile by bisection: P(N(0,3) > c) = share
+  for (std::int32_t i = 0; i < table.count; ++i) {  // finds the quantile by bisection: P(N(0,3) > c) = share
     const double share = 0.5 * (1 - (i + 0.5) / table.count);
     double low = 0, high = 20;
     for (int step = 0; step < 60; ++step) {
@@ -54,7 +55,7 @@ namespace detail {
 
 }  // namespace detail
 
-// b = 1 .. 8. Computed once: the finest takes a tenth of a second.
+// Returns the table for b = 1 .. 8. Each table is computed once; b = 8 takes a tenth of a second.
 [[nodiscard]] inline const NormalCentroids& normal_centroids(int bits) {
   static std::array<NormalCentroids, 8> known;
   static std::array<std::once_flag, 8> is_known;

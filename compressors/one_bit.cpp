@@ -1,14 +1,14 @@
-// One-bit SGD: the entries below zero become their mean, the others theirs.
+// One-bit SGD: every negative entry becomes the mean of the negative entries, every other entry the mean of the others.
 //
 //   C(x)_j = m- = mean {x_i : x_i < 0} where x_j < 0,   m+ = mean {x_i : x_i >= 0} elsewhere;   the mean of no entries is 0
 //
-// The orthogonal projection on the indicator vectors of the two groups: |C(x) - x|^2 = |x|^2 - n- m-^2 - n+ m+^2. A contraction with
+// C is the orthogonal projection on the indicator vectors of the two groups: |C(x) - x|^2 = |x|^2 - n- m-^2 - n+ m+^2. A contraction with
 // delta(x) = (n- m-^2 + n+ m+^2) / |x|^2 >= |x|_1^2 / (d |x|^2) >= 1/d (Cauchy-Schwarz over the two groups), d the size of the largest
-// segment; never worse than ef_sign, which has one magnitude for both groups. Made for error feedback.
+// segment. It is never worse than ef_sign, which has one magnitude for both groups. Intended for error feedback.
 // A level is one bit, a segment's scales are m- and m+. Published bits: one per coordinate and 64 per segment. The source takes the means
-// of each column of a weight matrix; here of each segment.
-// Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to data-parallel distributed training of speech
-// DNNs", INTERSPEECH 2014.
+// of each column of a weight matrix; here they are taken per segment.
+// Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to data-parallel distributed training of speech DNNs",
+// INTERSPEECH 2014.
 #include <type_traits>
 
 #include "compressors/compressor.hpp"
@@ -39,7 +39,7 @@ struct AboveZero {
   }
 };
 
-// scale [K,S,2] = m-, m+
+// Computes scale [K,S,2] = m-, m+.
 template <class T>
 struct GroupMeans {
   const double *below, *num_below, *above;  // [K,S]

@@ -4,10 +4,10 @@
 //   phase 1:  Q_i = M_i^T P^           everyone: Q  = mean Q_i,   estimate = P^ Q^T = mean of C(M_i),   C(M_i) = P^ Q_i^T
 //
 // C is linear given the shared P^, so factors may be averaged. State: e_i = M_i - P^ Q_i^T, the error of the client's own message.
-// Q starts each round from the mean of the round before (warm start) or from new random numbers; a column of it that became zero keeps
-// its old direction, or it would stay zero for ever. No class of its own: C projects on P^, so |C(x) - x| <= |x| and no more.
-// Tensors without a matrix shape travel uncompressed at the end of phase 1, so that both phases are plain vectors. Published bits:
-// 32 r (n + m) per matrix and 32 per other value.
+// Q starts each round from the mean of the previous round (warm start) or from new random numbers. A column that became zero keeps its old
+// direction, because otherwise it would stay zero. It has no uniform class: C projects on P^, so only |C(x) - x| <= |x| holds.
+// Tensors without a matrix shape are sent uncompressed at the end of phase 1, so that both phases are plain vectors. Published bits: 32 r
+// (n + m) per matrix and 32 per other value.
 // Shared state: Q of all matrices, [cols, r] each, then P^ of all, [rows, r] each; r = min(rank, n, m).
 // Vogels, Karimireddy, Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed optimization", NeurIPS 2019.
 #include <algorithm>
@@ -38,7 +38,7 @@ namespace {
 
 constexpr std::uint32_t kNoClient = 0xFFFFFFFFu;
 
-// Entry i of a start factor: uniform in [-1, 1), the same on every device.
+// Writes entry i of a start factor: uniform in [-1, 1), the same on every device.
 template <class T>
 struct StartEntry {
   RandomStream stream;
@@ -46,7 +46,7 @@ struct StartEntry {
   FL_HD void operator()(std::size_t i) const { Q[i] = 2 * stream.uniform<T>(i) - 1; }
 };
 
-// A tensor of client k, out of the flat input.
+// Loads a tensor of client k from the flat input.
 template <class T>
 struct LoadTensor {
   Affine<T> input;
@@ -55,7 +55,7 @@ struct LoadTensor {
   FL_HD void operator()(std::size_t j) const { M[j] = input.at(k, begin + j); }
 };
 
-// What was sent whole leaves nothing.
+// Clears the state of entries that were sent uncompressed.
 template <class T>
 struct ClearState {
   BatchView<T> state;
@@ -119,7 +119,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
     std::fill_n(shared + size, num_left(scope), T(0));
   }
 
-  // Runs on the host in every build.
+  // This function runs on the host in every build.
   void absorb(int phase, const Scope& scope, std::span<const T> mean, T* shared, T* estimate) const override {
     Workspace workspace;
     Exec host;
@@ -150,7 +150,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
   [[nodiscard]] static bool is_matrix(const Segment& segment) { return segment.rows > 1 && segment.cols > 1; }
   [[nodiscard]] std::size_t rank_of(const Segment& m) const { return std::min({static_cast<std::size_t>(options_.rank), m.rows, m.cols}); }
 
-  // Elements of the factors P^ and Q of all matrices.
+  // Return the number of elements of the factors P^ and Q of all matrices.
   [[nodiscard]] std::size_t num_left(const Scope& scope) const {
     std::size_t total = 0;
     for (const Segment& m : scope.segments) total += m.rows * rank_of(m);
@@ -162,7 +162,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
     return total;
   }
 
-  // P_i = M_i Q
+  // Computes P_i = M_i Q.
   void send_left_factors(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, std::size_t k, const Scope& scope,
                          T* out) const {
     Workspace::Frame frame(*exec.workspace);
@@ -180,7 +180,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
     }
   }
 
-  // Q_i = M_i^T P^, the uncompressed tensors, and the state
+  // Computes Q_i = M_i^T P^, appends the uncompressed tensors, and writes the state.
   void send_right_factors(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, std::size_t k, const Scope& scope,
                           const StateWrite<T>& state, T* out) const {
     const T* P = context.shared + num_right(scope);
@@ -198,7 +198,7 @@ class PowerSgd final : public Compressor<T>, public Phases<T> {
     }
   }
 
-  // Q [cols, r] = mean, but for columns that are zero
+  // Sets Q [cols, r] to the mean, except for columns that are zero.
   static void move_factor(const T* mean, std::size_t cols, std::size_t r, T* Q) {
     for (std::size_t c = 0; c < r; ++c) {
       bool is_zero = true;

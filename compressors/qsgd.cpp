@@ -2,13 +2,13 @@
 //
 //   C(x)_j = scale * sign(x_j) * xi_j,   a = s |x_j| / scale,   xi_j = (floor(a) + [u < a - floor(a)]) / s,   scale = |x|_2 or max|x|
 //
-// Unbiased. With d the size of the largest segment,
+// Unbiased. If d is the size of the largest segment,
 //   l2:  omega = min(d / s^2, sqrt(d) / s)      (s = 1: the exact supremum is sqrt(d) - 1)
 //   max: omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s))      (s = 1 is TernGrad without clipping)
 // scaled = true sends C(x) / (1 + omega), a contraction in expectation with delta = 1 / (1 + omega), as error feedback needs it.
 // A segment whose norm is 0, or too small to be divided into s normal numbers, is sent as zeros.
-// Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm (the paper without Elias codes).
-// Schedules of s over rounds and norms: adaqs.cpp, dqsgd.cpp.
+// Published bits: sign and level of fixed width, 1 + ceil(log2(s+1)) per coordinate, 32 per norm (the paper without Elias codes). adaqs.cpp
+// and dqsgd.cpp contain schedules of s over rounds and norms.
 // Alistarh, Grubic, Li, Tomioka, Vojnovic, "QSGD: Communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017.
 #include "compressors/compressor.hpp"
 #include "compressors/random_levels.hpp"

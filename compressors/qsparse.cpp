@@ -6,8 +6,8 @@
 //   quantizer = "sign":   C(x) = (|Top_k(x)|_1 / k) sgn(x) on the support,  delta(x) = |Top_k(x)|_1^2 / (k |x|^2) >= 1/d
 //
 // Both deltas follow from |x - T|^2 + E|T - Q(T)|^2 with T = Top_k(x), |T|^2 >= (k/d) |x|^2 and E|Q(T)|^2 <= (1 + beta) |T|^2; over several
-// segments the least counts. The sign operator is stc under its other name. On the wire: positions, levels -s .. s, a scale per segment.
-// Published bits: per segment 32 + k (ceil(log2 d) + 1 + ceil(log2(s+1))), for signs 32 + k (ceil(log2 d) + 1).
+// segments the smallest delta holds. The sign operator is stc under another name. On the wire: positions, levels -s .. s, a scale per
+// segment. Published bits: per segment 32 + k (ceil(log2 d) + 1 + ceil(log2(s+1))), for signs 32 + k (ceil(log2 d) + 1).
 // D. Basu, D. Data, C. Karakus, S. Diggavi, "Qsparse-local-SGD: Distributed SGD with quantization, sparsification and local computations",
 // NeurIPS 2019. Local steps and memory are local kind "sgd" and feedback ef14 with unit "update".
 #include <algorithm>
@@ -41,13 +41,13 @@ inline void describe(Schema& s, QsparseOptions& o) {
 }
 inline void validate(const QsparseOptions& o, Problems& problems) { validate_sparsity(o.kept, problems); }
 
-// E|Q_s(v) - v|^2 <= beta |v|^2 for v of k entries.
+// Returns beta with E|Q_s(v) - v|^2 <= beta |v|^2 for v of k entries.
 [[nodiscard]] inline double qsparse_beta(double k, double s) { return std::min(k / (s * s), std::sqrt(k) / s); }
 
 namespace FL_DEVICE_NS {
 namespace {
 
-// scale[i] from the squares of a segment's entries; 0 where the norm is too small to be divided into s normal numbers.
+// Computes scale[i] from the squares of a segment's entries; 0 if the norm is too small to be divided into s normal numbers.
 template <class T>
 struct NormOfSquares {
   const double* squares;
@@ -90,7 +90,7 @@ class Qsparse final : public Compressor<T> {
     }
     if (delta > 0) contract.delta = delta;
     contract.delta_holds = Contract::Holds::in_expectation;
-    // What is kept of a segment has at least 1/sqrt(d) of its norm.
+    // The kept entries of a segment have at least 1/sqrt(d) of its norm.
     const double s = static_cast<double>(options_.levels) * (options_.scaled ? 1 + largest_beta(scope) : 1);
     const double d = static_cast<double>(largest_segment(scope));
     contract.domain.norm = sizeof(T) == sizeof(float) ? MagnitudeRange{std::sqrt(d) * s * 1.2e-38} : MagnitudeRange{1e-150, 1e150};
@@ -137,7 +137,7 @@ class Qsparse final : public Compressor<T> {
     return symmetric_levels({.unit = options_.scaled ? 1 / (s * (1 + largest_beta(scope))) : 1 / s},
                             static_cast<std::int32_t>(options_.levels));
   }
-  // One unit serves all segments: that of the largest beta.
+  // Returns the largest beta, whose unit is used for all segments.
   [[nodiscard]] double largest_beta(const Scope& scope) const {
     double beta = 0;
     for (const Segment& segment : scope.segments)

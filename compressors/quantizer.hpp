@@ -1,4 +1,5 @@
-// What the quantising operators share: the width of a level, the streams of a block, the largest segment, numbers per segment.
+// Common parts of the quantising operators: the width of a level, the random streams of a block, the largest segment, and values per
+// segment.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +17,12 @@
 
 namespace fl {
 
-// Bits of a fixed-width code for `count` different levels.
+// Returns the bits of a fixed-width code for `count` different levels.
 [[nodiscard]] inline std::uint8_t bits_for(std::uint64_t count) {
   return static_cast<std::uint8_t>(std::max(1, static_cast<int>(std::bit_width(count - 1))));
 }
 
-// The narrowest integer that holds the levels -largest .. largest.
+// Returns the narrowest integer width that holds the levels -largest .. largest.
 [[nodiscard]] inline LevelWidth width_of(std::int64_t largest) {
   return largest <= 127 ? LevelWidth::w8 : largest <= 32767 ? LevelWidth::w16 : LevelWidth::w32;
 }
@@ -32,14 +33,14 @@ namespace fl {
   return largest;
 }
 
-// d: all coordinates that are compressed.
+// Returns d, the number of compressed coordinates.
 [[nodiscard]] inline double compressed_size(const Scope& scope) {
   double d = 0;
   for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());
   return d;
 }
 
-// One stream of random numbers per client of the block.
+// Returns one stream of random numbers per client of the block.
 template <class T>
 [[nodiscard]] std::vector<RandomStream> client_streams(const CompressContext<T>& context) {
   std::vector<RandomStream> streams;
@@ -49,20 +50,20 @@ template <class T>
   return streams;
 }
 
-// Normal numbers of T.
+// The range of positive normal numbers of T.
 template <class T>
 struct NormalRange {
   static constexpr T kSmallest = std::numeric_limits<T>::min(), kLargest = std::numeric_limits<T>::max();
 };
 
-// A scale in T; 0 where it is no normal number, so that the segment is sent as zeros.
+// Returns the scale as T, or 0 if it is not a normal number. The segment is then sent as zeros.
 template <class T>
 [[nodiscard]] FL_HD inline T usable_scale(double scale) {
   const T value = static_cast<T>(scale), smallest = NormalRange<T>::kSmallest, largest = NormalRange<T>::kLargest;
   return value >= smallest && value <= largest ? value : T(0);
 }
 
-// One vector [P] as an operator's input.
+// Returns one vector [P] as an operator's input.
 template <class T>
 [[nodiscard]] Affine<T> vector_input(const T* x, std::size_t P) {
   Affine<T> input;
@@ -72,7 +73,7 @@ template <class T>
 
 namespace FL_DEVICE_NS {
 
-// Elements of each segment [S], where functors can read them; lives as long as the frame.
+// Returns the sizes of the segments [S] in memory that functors can read. They live as long as the frame.
 [[nodiscard]] inline const double* segment_sizes(const Exec& exec, const Scope& scope, Workspace::Frame& frame) {
   std::vector<double> sizes;
   for (const Segment& segment : scope.segments) sizes.push_back(static_cast<double>(segment.size()));
@@ -81,7 +82,7 @@ namespace FL_DEVICE_NS {
   return placed;
 }
 
-// reduce_j map(p_j) over every segment of every client [K,S], on the host: for operators whose format depends on the input.
+// Returns reduce_j map(p_j) over every segment of every client [K,S] on the host, for operators whose format depends on the input.
 template <class T, class Map>
 [[nodiscard]] std::vector<double> reduced_on_host(const Exec& exec, const Affine<T>& input, const Scope& scope, Map map, Reduce reduce) {
   Workspace::Frame frame(*exec.workspace);

@@ -3,7 +3,7 @@
 //   C(x)_j = a x_j if j is in the set, else 0
 //   a = 1:    a contraction in expectation, E|C(x) - x|^2 = (1 - k/d) |x|^2 exactly
 //   a = d/k:  unbiased with omega = d/k - 1, exactly (scaled = true); over several segments the largest d_l/k_l counts
-// Positions travel on the wire like those of any sparsifier. Which ones depends on seed, channel, client, round and segment alone.
+// Positions are transmitted as for every sparsifier. The set depends only on seed, channel, client, round and segment.
 // Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018; Wangni, Wang, Liu, Zhang, "Gradient sparsification for
 // communication-efficient distributed optimization", NeurIPS 2018.
 #include "compressors/compressor.hpp"

@@ -1,6 +1,6 @@
-// Random rounding of a segment to s levels on each side of zero: what qsgd, its schedules, terngrad and lpc share.
+// Random rounding of a segment to s levels on each side of zero, used by qsgd, its schedules, terngrad and lpc.
 //
-//   a = s |x_j| / scale,   |level_j| = floor(a) + [u < a - floor(a)],   the receiver's number is level * scale / s: unbiased where a <= s
+//   a = s |x_j| / scale,   |level_j| = floor(a) + [u < a - floor(a)],   the receiver's number is level * scale / s: unbiased if a <= s
 // With d the size of the largest segment and n(x) = scale, E|C(x) - x|^2 = sum_j (a_j - floor a_j)(1 - a_j + floor a_j) n(x)^2 / s^2:
 //   scale = |x|_2     omega = min(d / s^2, sqrt(d) / s)                 (s = 1: the exact supremum is sqrt(d) - 1)
 //   scale = max|x|    omega = min((d-1) / (4 s^2), sqrt(d-1) / (2 s))   (the largest entry is sent exactly)
@@ -25,21 +25,21 @@ namespace fl {
 
 enum class LevelNorm { l2, max };
 
-// omega of s levels for segments of at most d elements.
+// Returns omega of s levels for segments of at most d elements.
 [[nodiscard]] inline double random_levels_omega(LevelNorm norm, double d, double s) {
   if (norm == LevelNorm::l2) return std::min(d / (s * s), std::sqrt(d) / s);
   return std::min((d - 1) / (4 * s * s), std::sqrt(d - 1) / (2 * s));
 }
 
-// Where the claims hold of levels that are multiples of unit times the segment's norm: elsewhere one of them would be a denormal number,
-// and zeros are sent.
+// Returns the domain in which the claims hold for levels that are multiples of unit times the segment's norm. Outside it, such a level
+// would be a denormal number, and zeros are sent.
 template <class T>
 [[nodiscard]] Domain random_levels_domain(LevelNorm norm, double unit) {
   const MagnitudeRange range = sizeof(T) == sizeof(float) ? MagnitudeRange{1.2e-38 / unit} : MagnitudeRange{1e-150, 1e150};
   return norm == LevelNorm::max ? Domain{.largest = range} : Domain{.norm = range};
 }
 
-// Levels -s .. s times scale * unit.
+// Returns the format of levels -s .. s times scale * unit.
 [[nodiscard]] inline LevelFormat random_levels_format(std::int64_t s, double unit) {
   return {.map = LevelMap::linear,
           .min_level = -static_cast<std::int32_t>(s),
@@ -49,11 +49,11 @@ template <class T>
 
 namespace FL_DEVICE_NS {
 
-// The scale of a segment from the sum of its squares, or from its largest magnitude.
+// Returns the scale of a segment from the sum of its squares or from its largest magnitude.
 template <class T>
 struct NormScale {
   LevelNorm norm;
-  T smallest;  // below it scale / s would be denormal
+  T smallest;  // below this value scale / s would be denormal
   FL_HD T operator()(double reduced, std::size_t) const {
     const T scale = static_cast<T>(norm == LevelNorm::l2 ? sqrt(reduced) : reduced);
     return scale < smallest ? T(0) : scale;
@@ -79,7 +79,8 @@ struct RandomLevel {
   }
 };
 
-// The same for float32 and s <= 127, with a in fixed point of 24 binary places (as many as a random number has): two thirds of the time.
+// As RandomLevel, for float32 and s <= 127, with a in fixed point of 24 binary places (as many as a random number has). It takes two thirds
+// of the time.
 struct RandomLevel8 {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
   float s;
@@ -94,7 +95,7 @@ struct RandomLevel8 {
   }
 };
 
-// use(the level rule of s levels)
+// Calls `use` with the functor that rounds to s levels.
 template <class T, class Use>
 void with_random_level(std::int64_t s, Use use) {
   if constexpr (sizeof(T) == sizeof(float))
@@ -102,7 +103,7 @@ void with_random_level(std::int64_t s, Use use) {
   use(RandomLevel<T>{static_cast<T>(s)});
 }
 
-// Sends s levels of the norm of every segment; the receiver's numbers are level * scale * unit, unit = 1/s where C is unbiased.
+// Sends every segment in s levels of its norm. The receiver reads level * scale * unit; unit = 1/s makes C unbiased.
 template <class T>
 void send_random_levels(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, LevelNorm norm,
                         std::int64_t s, double unit, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {

@@ -2,10 +2,10 @@
 //
 //   M = U diag(s) V^T,   C(M) = sum_{i <= r} s_i u_i v_i^T,   |C(M) - M|_F^2 = sum_{i > r} s_i^2 <= (1 - r / min(n,m)) |M|_F^2
 //
-// since the singular values that are kept are the largest (Eckart, Young, "The approximation of one matrix by another of lower rank",
-// Psychometrika 1936). delta = r / min(n,m), the least over matrices; tight where all singular values are equal.
-// On the wire: factors U diag(s) and V, r (n + m) numbers per matrix, fewer where the rank is smaller. Tensors without a matrix shape
-// travel uncompressed. Published bits: 32 per number. The yardstick of low-rank compression that PowerSGD and others approximate at less
+// The bound holds because the kept singular values are the largest (Eckart, Young, "The approximation of one matrix by another of lower
+// rank", Psychometrika 1936). delta = r / min(n,m), the least over matrices; it is tight if all singular values are equal.
+// On the wire: factors U diag(s) and V, r (n + m) numbers per matrix, fewer if the rank is smaller. Tensors without a matrix shape are sent
+// uncompressed. Published bits: 32 per number. It is the baseline of low-rank compression that PowerSGD and others approximate at lower
 // cost: T. Vogels, S. P. Karimireddy, M. Jaggi, "PowerSGD", NeurIPS 2019.
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compressors/rotation_maths.hpp"
-// rotate_rows and decode_rotated.
+// The header of the device defines rotate_rows and decode_rotated.
 #if defined(FL_DEVICE_IS_CUDA)
 #include "compressors/rotation_on_gpu.cuh"
 #else
@@ -17,10 +17,10 @@
 
 namespace fl::FL_DEVICE_NS {
 
-// An operator on rotated segments: what it sends are levels of Rx, what it means is R^-1 of their numbers.
+// An operator on rotated segments: it sends levels of Rx, and the message represents R^-1 of their numbers.
 //
-// Derived classes quantise: levels of 8 bits and scales of rotated vectors into messages; and say which number a level is, in units of the
-// segment's scale: Number, an FL_HD functor that needs no memory.
+// Derived classes quantise rotated vectors into messages of 8-bit levels and scales. They also define the number that each level
+// represents, in units of the segment's scale: Number, an FL_HD functor without memory accesses.
 template <class T, class Number>
 class Rotated : public Compressor<T> {
  public:
@@ -64,7 +64,7 @@ class Rotated : public Compressor<T> {
   }
 
  protected:
-  // z [K,P] may be overwritten.
+  // Quantises z [K,P], which may be overwritten.
   virtual void quantise(const Exec& exec, const Scope& scope, std::uint32_t K, T* z, std::span<Payload<T>* const> coded) const = 0;
   [[nodiscard]] virtual Number number() const = 0;
 };

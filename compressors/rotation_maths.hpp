@@ -1,16 +1,17 @@
-// Random rotations that both ends know: a vector turned so that its coordinates look like normal numbers, whatever they were.
+// Random rotations that client and server know. A rotated vector has coordinates that look normally distributed, whatever the input.
 //
 // With N the largest power of two that is at most n, H_N the Walsh-Hadamard matrix over sqrt(N) and D_i random signs:
 //   n = N    R = H_N D_0
-//   n > N    R = (H_N on the last N) D_1 (H_N on the first N) D_0 B D_2,   B: x_i and x_(i + ceil(n/2)) become (their sum, difference) /
-//   sqrt(2)
-// Every factor is orthogonal, and n numbers stay n numbers: padding to 2N, as published code does, would send up to twice the bits.
-// Sign i of parameter j is bit i of word j of the stream (operator's key, client, round): a rotation per client and round, for both ends.
+//   n > N    R = (H_N on the last N) D_1 (H_N on the first N) D_0 B D_2
+//            B: x_i and x_(i + ceil(n/2)) become (their sum, difference) / sqrt(2)
+// Every factor is orthogonal, and n numbers stay n numbers. Padding to 2N, as published code does, would send up to twice the bits. The
+// sign of parameter j in D_i is bit i of word j of the stream (operator's key, client, round), so client and server draw the same rotation
+// for each client and round.
 //
-// How flat the result is: by Khintchine's inequality with its best constant (Szarek 1976) E|(H_N D x)_j| >= |x| / sqrt(2 N), so
-// E|Rx|_1 >= sqrt(n) |x| / sqrt(2) where n = N. Otherwise, with a = |first N|, b = |the others| after B, a^2 + b^2 = |x|^2, the last N hold
-// at least max(b, sqrt(b^2 + a^2 (2N-n)/N) / sqrt(2)) after the first H_N (Kahane's inequality, constant sqrt(2)), and
-// E|Rx|_1 >= sqrt(N/2) (that + (n/N - 1) a) >= sqrt(n) |x| / 2 (the minimum over a and n/N is at n -> N, found numerically).
+// Flatness of the result: by Khintchine's inequality with its best constant (Szarek 1976) E|(H_N D x)_j| >= |x| / sqrt(2 N), so E|Rx|_1 >=
+// sqrt(n) |x| / sqrt(2) if n = N. Otherwise, with a = |first N|, b = |the others| after B, a^2 + b^2 = |x|^2, the last N have norm at least
+// max(b, sqrt(b^2 + a^2 (2N-n)/N) / sqrt(2)) =: m after the first H_N (Kahane's inequality, constant sqrt(2)), and E|Rx|_1 >= sqrt(N/2) (m
+// + (n/N - 1) a) >= sqrt(n) |x| / 2 (the minimum over a and n/N is at n -> N, found numerically).
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 
 namespace fl {
 
-// E|Rx|_1 >= flatness * sqrt(n) |x|, the same for all x of n numbers.
+// Returns the flatness: E|Rx|_1 >= flatness * sqrt(n) |x| for all x of n numbers.
 [[nodiscard]] inline double rotation_flatness(std::size_t n) { return n <= 1 ? 1 : std::has_single_bit(n) ? 0.70710678118654752 : 0.5; }
 [[nodiscard]] inline double rotation_flatness(const Scope& scope) {
   double least = 1;
@@ -33,7 +34,7 @@ namespace fl {
   return least;
 }
 
-// The stream of a client's rotation.
+// Returns the random stream of a client's rotation.
 template <class T>
 [[nodiscard]] RandomStream rotation_stream(const CompressContext<T>& context, std::size_t k) {
   return {context.random_key, context.clients[k], context.round, static_cast<std::uint32_t>(context.phase)};
@@ -41,15 +42,16 @@ template <class T>
 
 namespace FL_DEVICE_NS {
 
-// Signs of one bit of the words, and a factor.
+// Returns factor * x with the sign given by one bit of the word.
 template <class T>
 [[nodiscard]] FL_HD T flipped(T x, std::uint32_t word, unsigned bit, T factor) {
   const T turned = factor * x;
   return (word >> bit & 1U) != 0 ? -turned : turned;
 }
 
-// D_0 B D_2 where n > N, or its inverse D_2 B D_0 (without H_N's 1/sqrt(N), which goes with D_0 both times), on numbers i and i + distance.
-// B is its own inverse. i is below ceil(n/2): where n is odd the last one has no partner, and B leaves it.
+// Computes D_0 B D_2 for n > N, or its inverse D_2 B D_0, on numbers i and i + distance. H_N's factor 1/sqrt(N) is applied together with
+// D_0 in both directions. B is its own inverse. i is below ceil(n/2). If n is odd, the last i has no partner, and B leaves its number
+// unchanged.
 template <class T>
 struct MixPairs {
   RandomStream stream;
@@ -81,7 +83,7 @@ struct MixPairs {
   [[nodiscard]] FL_HD T after(T y, std::uint32_t word, std::size_t i) const { return inverse ? all(y, word) : first(y, word, i); }
 };
 
-// The state where c was sent for p.
+// Returns the new state after c was sent for p.
 template <class T>
 [[nodiscard]] FL_HD T state_of_rotated(StateRule rule, T p, T c) {
   return rule == StateRule::residual ? p - c : T(0);

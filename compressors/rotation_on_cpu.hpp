@@ -1,4 +1,4 @@
-// Rotations on the host (compressors/rotation.hpp): one client after another, whose vector stays in the caches.
+// Rotations on the host (compressors/rotation.hpp). Clients are processed one after another, so that each vector stays in the caches.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct MixHalves {
   }
 };
 
-// R and its inverse on the n numbers of a segment that starts at parameter `begin`, in place.
+// Applies R and its inverse in place to the n numbers of a segment that starts at parameter `begin`.
 template <class T>
 class Rotation {
  public:
@@ -84,7 +84,7 @@ class Rotation {
   T factor_;
 };
 
-// Clients whose vectors are rotated together.
+// Returns the number of clients whose vectors are rotated together.
 template <class T>
 [[nodiscard]] std::uint32_t rotated_at_once(std::size_t /*K*/, std::size_t /*P*/) {
   return 1;
@@ -98,7 +98,7 @@ struct LoadForRotation {
   void operator()(std::size_t j) const { z[j] = input.at(k, j); }
 };
 
-// z = R p, segment by segment. z: [K,P]
+// Computes z = R p, segment by segment. z: [K,P]
 template <class T>
 void rotate_rows(const Exec& exec, std::span<const RandomStream> streams, const Affine<T>& p, const Scope& scope, T* z) {
   for (std::size_t k = 0; k < streams.size(); ++k, z += scope.P) {
@@ -115,7 +115,7 @@ struct RotatedSign {
   }
 };
 
-// Signs as levels of z [K,P], and for each segment scale_of(sum of squares, sum of magnitudes, size).
+// Writes the signs of z [K,P] as levels, and for each segment the scale scale_of(sum of squares, sum of magnitudes, size).
 template <class T, class ScaleOf>
 void quantise_signs(const Exec& exec, const Scope& scope, std::uint32_t K, T* z, ScaleOf scale_of, std::span<Payload<T>* const> coded) {
   Workspace::Frame frame(*exec.workspace);
@@ -131,7 +131,7 @@ void quantise_signs(const Exec& exec, const Scope& scope, std::uint32_t K, T* z,
                 coded);
 }
 
-// out[i] = number(level_i) * scale, over one segment's levels
+// Computes out[i] = number(level_i) * scale over one segment's levels.
 template <class T, class Number>
 struct ScaledNumbers {
   const std::int8_t* level;
@@ -150,7 +150,8 @@ struct WriteRotatedState {
   void operator()(std::size_t i) const { state.out.row(k)[begin + i] = state_of_rotated(state.rule, p.at(k, begin + i), c[i]); }
 };
 
-// The numbers that the levels of `coded` stand for, and the state that follows from p where one is written. `out` may be `coded` itself.
+// Writes the entries that the levels of `coded` represent, and the state that follows from p if `state` has a rule. `out` may be `coded`
+// itself.
 template <class T, class Number>
 void decode_rotated(const Exec& exec, std::span<const RandomStream> streams, const Affine<T>& p, const Scope& scope,
                     std::span<Payload<T>* const> coded, Number number, T* /*z*/, const StateWrite<T>& state,

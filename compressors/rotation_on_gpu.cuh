@@ -1,10 +1,10 @@
-// Rotations on a GPU (compressors/rotation.hpp): of several clients at once, with everything that is done to single
-// numbers or pairs in the passes of the transforms.
+// Rotations on a GPU (compressors/rotation.hpp), for several clients at once. All operations on single numbers or pairs are fused into the
+// passes of the transforms.
 //
-//   forward   1  p is read and mixed (B), signs D_0, first stages of H on the first N; the rest is written as it is
+//   forward   1  reads p and mixes it (B), signs D_0, first stages of H on the first N; writes the rest unchanged
 //             2  further stages;   3, 4  the same of H on the last N, after signs D_1
-//   inverse   5, 6  numbers of levels, H on the last N;   7, 8  signs D_1, H on the first N, signs D_0, B, signs D_2: c, and the state
-//             from p, which is read again; pairs that lie among the first N follow
+//   inverse   5, 6  numbers of levels, H on the last N;   7, 8  signs D_1, H on the first N, signs D_0, B, signs D_2: gives c, and the
+//             state from p, which is read again; pairs that lie among the first N follow afterwards
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace fl::cuda {
 
-// A segment of several clients' vectors.
+// One segment of several clients' vectors.
 template <class T>
 struct RotatedRows {
   const RandomStream* stream;  // [K]
@@ -35,7 +35,7 @@ struct RotatedRows {
   }
 };
 
-// Pass 1. Numbers behind the first N are written on the way.
+// Pass 1. Also writes the numbers after the first N.
 template <class T>
 struct LoadMixed {
   Affine<T> p;
@@ -52,7 +52,7 @@ struct LoadMixed {
     return pair.first;
   }
 };
-// Pass 3; i counts from n - N on.
+// Pass 3. i counts from n - N on.
 template <class T>
 struct LoadLast {
   RotatedRows<T> rows;
@@ -61,7 +61,7 @@ struct LoadLast {
     return rows.with_sign(k, j, 1, rows.at(k, j));
   }
 };
-// Pass 5: numbers of the levels from `offset` on, with the scale of segment s.
+// Pass 5. Returns the numbers of the levels from `offset` on, times the scale of the segment.
 template <class T, class Number>
 struct LoadNumbers {
   const PayloadRow<T>* coded;  // [K]
@@ -82,8 +82,8 @@ struct LoadFirst {
   }
 };
 
-// At the end of pass 8: the message and the state of numbers i, and of their partners behind the first N. Pairs whose two numbers are among
-// the first N wait in z.
+// At the end of pass 8, writes the message and the state of numbers i and of their partners after the first N. Pairs whose two numbers are
+// both among the first N wait in z.
 template <class T>
 struct FinishRotated {
   RotatedRows<T> rows;
@@ -92,7 +92,7 @@ struct FinishRotated {
   const PayloadRow<T>* out;  // [K]
   std::size_t offset;
   [[nodiscard]] FL_HD std::size_t distance() const { return rows.n - rows.n / 2; }
-  // Numbers i of pairs that wait.
+  // Returns the number of pairs that wait.
   [[nodiscard]] FL_HD std::size_t waiting() const { return rows.n == rows.N ? 0 : rows.N - distance(); }
 
   FL_HD void operator()(std::size_t k, std::size_t i, T x) const {
@@ -106,7 +106,7 @@ struct FinishRotated {
     const std::size_t j = i + distance();
     write_pair(k, i, mix(i, x, rows.with_sign(k, j, 1, rows.at(k, j))));
   }
-  // The index-th of the pairs that wait, of all clients.
+  // Finishes one of the waiting pairs; `index` counts the pairs of all clients.
   FL_HD void operator()(std::size_t index) const {
     const std::size_t k = index / waiting(), i = index - k * waiting();
     write_pair(k, i, rows.mix(k, true)(i, rows.at(k, i), rows.at(k, i + distance())));
@@ -124,14 +124,14 @@ struct FinishRotated {
   }
 };
 
-// Sums of squares and of magnitudes in the order of reduce_rows, and the signs as levels, of numbers that are read once. The lanes of a
-// tile are those of reduce_tiles (reduce.cuh). squares, magnitudes: [K,num_tiles]
+// Sums squares and magnitudes in the order of reduce_rows and writes the signs as levels, reading each number once. The lanes of a tile are
+// those of reduce_tiles (reduce.cuh). squares, magnitudes: [K,num_tiles]
 template <class T>
 __global__ void sum_and_take_signs(detail::RowsOf<T> z, std::size_t K, ScopePlan plan, double* squares, double* magnitudes,
                                    const PayloadRow<T>* rows) {
   constexpr int kAhead = detail::kReduceAhead;
   const std::size_t pieces = K * plan.num_tiles, stride = num_threads() / kReduceLanes, lane = threadIdx.x % kReduceLanes;
-  // Both halves of a warp go round together: shuffles need all lanes.
+  // Both halves of a warp run the same iterations, because shuffles need all lanes.
   const std::size_t first = thread_index() / kReduceLanes, half = first % 2;
   for (std::size_t pair = first - half; pair < pieces; pair += stride) {
     const std::size_t piece = pair + half;
@@ -177,7 +177,7 @@ struct ScaleOfSums {
   }
 };
 
-// Signs as levels of z [K,P], and for each segment scale_of(sum of squares, sum of magnitudes, size).
+// Writes the signs of z [K,P] as levels, and for each segment the scale scale_of(sum of squares, sum of magnitudes, size).
 template <class T, class ScaleOf>
 void quantise_signs(const Exec& exec, const Scope& scope, std::uint32_t K, T* z, ScaleOf scale_of, std::span<Payload<T>* const> coded) {
   Workspace::Frame frame(*exec.workspace);
@@ -194,7 +194,7 @@ void quantise_signs(const Exec& exec, const Scope& scope, std::uint32_t K, T* z,
   for_each(exec, sums, ScaleOfSums<T, ScaleOf>{squares, magnitudes, plan, scale_of, rows});
 }
 
-// Clients whose vectors are rotated together: all, unless their vectors take more memory than kernels need to be long.
+// Returns the number of clients whose vectors are rotated together: all of them, or as many as fit into 64 MiB.
 template <class T>
 [[nodiscard]] std::uint32_t rotated_at_once(std::size_t K, std::size_t P) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -208,7 +208,7 @@ template <class T>
   return {stream, segment.begin, n, N, T(1) / std::sqrt(static_cast<T>(N)), z + segment.begin, P};
 }
 
-// z = R p, segment by segment. z: [K,P]
+// Computes z = R p, segment by segment. z: [K,P]
 template <class T>
 void rotate_rows(const Exec& exec, std::span<const RandomStream> streams, const Affine<T>& p, const Scope& scope, T* z) {
   Workspace::Frame frame(*exec.workspace);
@@ -220,8 +220,8 @@ void rotate_rows(const Exec& exec, std::span<const RandomStream> streams, const 
   }
 }
 
-// The numbers that the levels of `coded` stand for, and the state that follows from p where one is written. `out` may be `coded` itself.
-// z: [K,P], scratch
+// Writes the entries that the levels of `coded` represent, and the state that follows from p if `state` has a rule. `out` may be `coded`
+// itself. z: [K,P], scratch
 template <class T, class Number>
 void decode_rotated(const Exec& exec, std::span<const RandomStream> streams, const Affine<T>& p, const Scope& scope,
                     std::span<Payload<T>* const> coded, Number number, T* z, const StateWrite<T>& state, std::span<Payload<T>* const> out) {

@@ -1,4 +1,4 @@
-// The search of dgc_sampled on the host, one client after another.
+// The threshold search of dgc_sampled on the host, one client after another.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,15 @@
 
 namespace fl::cpu {
 
-// 1 where an entry reaches its segment's threshold.
+// Returns 1 for an entry that reaches its segment's threshold, else 0.
 template <class T>
 struct IsSent {
   const T* threshold;  // [S]
   double operator()(T p, std::size_t segment) const { return (p < T(0) ? -p : p) >= threshold[segment] ? 1 : 0; }
 };
 
-// A step of segment s towards the wanted number; moved[s] tells whether there was one. A segment that stays has come to its end.
+// Moves the threshold of segment s one step towards the wanted number of entries. moved[s] is 0 if the threshold did not move; the search
+// of that segment is then finished.
 template <class T>
 struct CorrectThreshold {
   const double *sent, *wanted;  // [S]
@@ -38,10 +39,10 @@ struct CorrectThreshold {
   }
 };
 
-// No threshold is above the largest magnitude, nor lets zeros through.
+// Limits each threshold to at most the largest magnitude and above zero.
 template <class T>
 struct LimitThreshold {
-  const double* largest;  // [S], or null where none is
+  const double* largest;  // [S], or null if no threshold can exceed it
   T smallest;
   T* threshold;  // [S]
   void operator()(std::size_t s) const {
@@ -65,7 +66,7 @@ void estimate_threshold(const Exec& exec, const RandomStream& stream, const T* p
   for_each(exec, 1, TakeRank<T>{sample, size, rank, std::numeric_limits<T>::denorm_min(), threshold});
 }
 
-// The segments' thresholds [S] together, until all of them have come to their end.
+// Corrects the thresholds [S] of all segments together, until none of them moves or the rounds are used up.
 template <class T>
 void correct_thresholds(const Exec& exec, const Affine<T>& p, const Scope& scope, const SampledSearch& search, T* threshold) {
   Workspace::Frame frame(*exec.workspace);
@@ -76,13 +77,13 @@ void correct_thresholds(const Exec& exec, const Affine<T>& p, const Scope& scope
     reduce_rows(exec, p, scope, IsSent<T>{threshold}, Reduce::sum, reduced);
     for_each(exec, S, CorrectThreshold<T>{reduced, search.wanted.data(), search.tolerance, threshold, moved.data()});
   }
-  // Where the last count left all thresholds as they were, something reaches each of them, so none is above the largest magnitude.
+  // If the last count moved no threshold, every threshold is reached by some entry, so none is above the largest magnitude.
   const bool is_limited = search.rounds > 0 && std::ranges::count(moved, 1U) == 0;
   if (!is_limited) reduce_rows(exec, p, scope, MagnitudeOf{}, Reduce::max, reduced);
   for_each(exec, S, LimitThreshold<T>{is_limited ? nullptr : reduced, std::numeric_limits<T>::denorm_min(), threshold});
 }
 
-// Sends what reaches the thresholds.
+// Sends the entries that reach the thresholds.
 template <class T>
 void send_by_samples(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                      const SampledSearch& search, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {

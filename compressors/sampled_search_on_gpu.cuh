@@ -1,4 +1,4 @@
-// The search of dgc_sampled on a GPU, of all clients at once.
+// The threshold search of dgc_sampled on a GPU, for all clients at once.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace fl::cuda {
 
-// Magnitudes at random positions of one segment, `size` of each client: those of SampleMagnitude.
+// Samples magnitudes at random positions of one segment, `size` for each client, equal to those of SampleMagnitude.
 template <class T>
 struct SampleSegment {
   Affine<T> input;
-  const RandomStream* stream;  // of the segment, S apart
+  const RandomStream* stream;  // of the segment, with stride S
   std::size_t S, begin, n, size;
   T* sample;  // [K,size]
   FL_HD void operator()(std::size_t index) const {
@@ -31,14 +31,14 @@ struct SampleSegment {
   }
 };
 
-// One block per client: the same magnitudes in shared memory, and the rank-th of them from above as the segment's threshold.
+// Takes the same magnitudes into shared memory, one block per client, and sets the segment's threshold to the rank-th largest of them.
 constexpr int kSampleThreads = 1024;
 constexpr std::size_t kMostSampleBytes = 64 * 1024;
 template <class T>
 __global__ void __launch_bounds__(kSampleThreads) sample_thresholds(SampleSegment<T> segment, unsigned rank, T smallest, T* threshold) {
   FL_SHARED_MEMORY(Key<T>, key);
   __shared__ RadixRoom room;
-  constexpr unsigned kAtOnce = 4;  // numbers that a thread asks for before it waits for the first
+  constexpr unsigned kAtOnce = 4;  // numbers that a thread loads before it waits for the first
   const auto key_at = [key](std::size_t i, bool) { return key[i]; };
   for (std::size_t k = blockIdx.x; k < segment.input.clients(); k += gridDim.x) {
     for (std::size_t base = threadIdx.x; base < segment.size; base += kAtOnce * blockDim.x) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kSampleThreads) sample_thresholds(SampleSegmen
     __syncthreads();
     const Key<T> found = select_key<Key<T>, kAtOnce>(segment.size, rank, leading_digits<Key<T>>(), room, key_at).key;
     if (threadIdx.x == 0) threshold[k * segment.S] = positive_threshold(magnitude_of(found), smallest);
-    __syncthreads();  // before the next client's keys come into the same memory
+    __syncthreads();  // before the next client's keys overwrite the memory
   }
 }
 
@@ -61,11 +61,11 @@ struct PlaceThreshold {
   const T* from;  // [K]
   std::size_t S;
   T smallest;
-  T* threshold;  // of the segment, S apart
+  T* threshold;  // of the segment, with stride S
   FL_HD void operator()(std::size_t k) const { threshold[k * S] = positive_threshold(from[k], smallest); }
 };
 
-// Sends what reaches the thresholds.
+// Sends the entries that reach the thresholds.
 template <class T>
 void send_by_samples(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope,
                      const SampledSearch& search, const StateWrite<T>& state, std::span<Payload<T>* const> messages) {

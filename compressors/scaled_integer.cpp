@@ -1,11 +1,11 @@
-// Scaled integers: a fixed grid of step 1/alpha, the same for everyone, so that switches and servers may add the integers.
+// Scaled integers: a fixed grid of step 1/alpha, equal for all clients, so that switches and servers may add the integers.
 //
 //   q = round(alpha x),   C(x) = q / alpha
 //   nearest (ties to even):  |C(x)_j - x_j| <= 1/(2 alpha),   kappa^2 = d / (4 alpha^2), pointwise
 //   stochastic:              unbiased, |C(x)_j - x_j| < 1/alpha,   kappa^2 = d / alpha^2 pointwise (d / (4 alpha^2) in expectation)
 //
-// d = all coordinates that are compressed. Integers saturate at +-(2^(bits-1) - 1). A sum over n clients fits 32 bits
-// while alpha <= (2^31 - 1 - n) / (n max_i |x_i|_inf). Published bits: the integers.
+// d = all compressed coordinates. Integers saturate at +-(2^(bits-1) - 1). A sum over n clients fits into 32 bits if alpha <= (2^31 - 1 -
+// n) / (n max_i |x_i|_inf). Published bits: the integers.
 // Sapio et al., "Scaling distributed machine learning with in-network aggregation" (SwitchML), NSDI 2021; stochastic rounding: Gupta,
 // Agrawal, Gopalakrishnan, Narayanan, ICML 2015.
 #include <cmath>
@@ -41,7 +41,7 @@ inline void validate(const ScaledIntegerOptions& o, Problems& problems) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// In double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
+// Computes in double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
 template <class T>
 struct IntegerLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;
@@ -51,7 +51,7 @@ struct IntegerLevel {
     double y = alpha * static_cast<double>(p);
     y = y < limit ? y : limit;  // NaN becomes the limit
     y = y > -limit ? y : -limit;
-    // + 0.0: g++ 12 keeps the sign of -0 in (double)(int)-0.0, which has none.
+    // g++ 12 keeps the sign of -0 in (double)(int)-0.0, which should have none; + 0.0 removes it.
     if (!stochastic) return static_cast<std::int32_t>(rint(y) + 0.0);
     auto below = static_cast<std::int32_t>(y);
     below -= static_cast<double>(below) > y ? 1 : 0;
@@ -64,7 +64,7 @@ class ScaledInteger final : public Compressor<T> {
  public:
   explicit ScaledInteger(const ScaledIntegerOptions& options) : options_(options) {}
 
-  // `linear` says that messages may be added before decoding; C itself is linear only up to the rounding.
+  // `linear` means that messages may be added before decoding; C itself is linear only up to the rounding.
   [[nodiscard]] Contract contract(const Scope& scope) const override {
     double d = 0;
     for (const Segment& segment : scope.segments) d += static_cast<double>(segment.size());

@@ -1,11 +1,13 @@
-// A schedule of operators: one until a round, another one from there on. Warm-up of k, levels that grow, rounds without compression.
+// A schedule of operators: each operator is used from its round until the next one starts. It expresses warm-up of k, growing levels, or
+// rounds without compression.
 //
 //   C_t = stages[i]  for  from[i] <= t < from[i+1]
 //   compressor.up = { kind = "schedule", from = [1, 11, 21], stages = [
 //     { kind = "top_k", ratio = 0.25 }, { kind = "top_k", ratio = 0.0625 }, { kind = "top_k", ratio = 0.01 } ] }
 //
-// Everyone knows the round, so nothing about it is sent. What it promises is what all its stages promise. Published bits: 32 per raw value
-// or the bits of a level. The densities that deep gradient compression begins with are such a schedule (and an option of dgc_sampled).
+// Client and server know the round, so the schedule is not sent. A claim of the contract holds if it holds for all stages. Published bits:
+// 32 per raw value or the bits of a level. The initial densities of deep gradient compression are such a schedule (and an option of
+// dgc_sampled).
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// SIDCo: the threshold is the quantile of a sparsity-inducing distribution that is fitted to the magnitudes, in one or several stages.
+// SIDCo: the threshold is the quantile of a sparsity-inducing distribution fitted to the magnitudes, in one or several stages.
 //
 //   a_j = |x_j| / |x|_2,   wanted ratio r,   M stages,   C(x)_j = x_j if a_j > t, else 0
 //   first stage, at ratio rho = r if M = 1 or r >= first_ratio, else first_ratio:
@@ -6,17 +6,18 @@
 //     pareto         t = alpha (1 - rho^q) / q,   alpha = mean (mean^2/var + 1) / 2,   q = (mean^2/var - 1) / 2      (SIDCo-P)
 //     gamma_pareto   t = beta P^-1(alpha, 1 - rho),  s = ln mean - mean ln a,  alpha = (3 - s + sqrt((s-3)^2 + 24 s)) / (12 s),
 //                    beta = mean / alpha                                                              (SIDCo-GP)
-//   M - 1 further stages at ratio rho = (r / first_ratio)^(1/(M-1)), on what lies above t:  b = a - min a,
+//   M - 1 further stages at ratio rho = (r / first_ratio)^(1/(M-1)), on the magnitudes above t:  b = a - min a,
 //     exponential    t = min a - mean(b) ln rho;        pareto, gamma_pareto   t = min a + (the quantile above, of b)
 //
 // var has n - 1 in its denominator; a fit of fewer than two different numbers ends the stages. With r >= first_ratio there is one stage.
-// stages = 0 adapts M for each client: every update_every rounds the mean of sent/wanted is looked at; above 1.2 there is one stage fewer,
-// below 0.8 one more, within 1 .. ceil(log_0.5 r). So the operator remembers three numbers of a client: M - 1, the sum, the rounds.
-// No class: the number sent is the fit's, and may be none. For error feedback. Published bits: 32 per value.
-// Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. gamma_pareto alone takes a logarithm of
-// every magnitude, which devices round differently: there the threshold is the same up to rounding. A. M. Abdelmoniem, A. Elzanaty, M.-S.
-// Alouini, M. Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its
-// code, with which formulas and rules were compared.
+// stages = 0 adapts M for each client: every update_every rounds the mean of sent/wanted is tested; above 1.2 the operator removes one
+// stage, below 0.8 it adds one, within 1 .. ceil(log_0.5 r). The operator therefore stores three numbers per client: M - 1, the sum, the
+// rounds. It has no class: the fit determines the number of entries sent, which may be 0. Intended for error feedback. Published bits: 32
+// per value.
+// Sums are those of reduce_rows, the same on every device; formulas are evaluated on the host. Only gamma_pareto takes a logarithm of every
+// magnitude, which devices round differently: its threshold is equal up to rounding. A. M. Abdelmoniem, A. Elzanaty, M.-S. Alouini, M.
+// Canini, "An efficient statistical-based gradient compression technique for distributed training systems", MLSys 2021, and its code, with
+// which formulas and rules were compared.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -59,7 +60,7 @@ inline void describe(Schema& s, SidcoOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// a_j = |p_j| / norm of its segment
+// Computes a_j = |p_j| / norm of its segment.
 template <class T>
 struct Normalise {
   const T* p;
@@ -84,7 +85,7 @@ struct ValueAbove {
   const double* threshold;
   FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? a : 0; }
 };
-struct NegativeAbove {  // its maximum is minus the least
+struct NegativeAbove {  // the maximum is minus the smallest magnitude
   const double* threshold;
   FL_HD double operator()(double a, std::size_t s) const { return a > threshold[s] ? -a : -HUGE_VAL; }
 };
@@ -97,7 +98,7 @@ struct LogOf {
   FL_HD double operator()(double a) const { return log(a + smallest); }
 };
 
-// c = p where its normalised magnitude exceeds the threshold, else 0
+// Computes c = p if its normalised magnitude exceeds the threshold, else 0.
 template <class T>
 struct KeepAbove {
   const T* p;
@@ -107,12 +108,12 @@ struct KeepAbove {
   FL_HD void operator()(std::size_t j) const { c[j] = a[j] > threshold ? p[j] : T(0); }
 };
 
-// Of the magnitudes of a segment that lie above a threshold.
+// Moments of the magnitudes of a segment that lie above a threshold.
 struct Moments {
   double n = 0, mean = 0, variance = 0, least = 0;
 };
 
-// [S] of a [P]
+// Returns the moments [S] of a [P].
 std::vector<Moments> moments_above(const Exec& exec, const double* a, const Scope& scope, const std::vector<double>& threshold) {
   Workspace::Frame frame(*exec.workspace);
   const Affine<double> input = vector_input(a, scope.P);
@@ -129,13 +130,13 @@ std::vector<Moments> moments_above(const Exec& exec, const double* a, const Scop
   return moments;
 }
 
-// What a fraction rho of the generalised Pareto distribution with these moments exceeds.
+// Returns the value that a fraction rho of the generalised Pareto distribution with these moments exceeds.
 double pareto_quantile(double mean, double variance, double rho) {
   const double square = mean * mean / variance, alpha = 0.5 * mean * (square + 1), q = 0.5 * (square - 1);
   return std::fabs(q) < 1e-12 ? -alpha * std::log(rho) : -alpha * std::expm1(q * std::log(rho)) / q;
 }
 
-// The same for the gamma distribution, by the closed approximation of its shape.
+// Returns that value for the gamma distribution, with the closed approximation of its shape.
 double gamma_quantile(double mean, double mean_log, double rho) {
   const double s = std::log(mean) - mean_log;
   if (!(s > 0)) return mean;  // all equal
@@ -143,7 +144,7 @@ double gamma_quantile(double mean, double mean_log, double rho) {
   return mean / shape * inverse_regularised_gamma(shape, 1 - rho);
 }
 
-// The thresholds of the first stage [S], of all magnitudes.
+// Returns the thresholds of the first stage [S], from all magnitudes.
 std::vector<double> first_thresholds(const Exec& exec, const SidcoOptions& o, const double* a, const Scope& scope, double rho) {
   const std::size_t S = scope.segments.size();
   const std::vector<Moments> moments = moments_above(exec, a, scope, std::vector<double>(S, -1.0));
@@ -163,7 +164,7 @@ std::vector<double> first_thresholds(const Exec& exec, const SidcoOptions& o, co
   return threshold;
 }
 
-// The thresholds on normalised magnitudes [S]; from stage to stage fewer of them lie above.
+// Returns the thresholds on normalised magnitudes [S]. Each stage has fewer magnitudes above its threshold.
 std::vector<double> fitted_thresholds(const Exec& exec, const SidcoOptions& o, const double* a, const Scope& scope, int stages) {
   const bool is_single = stages == 1 || o.ratio >= o.first_ratio;
   std::vector<double> threshold = first_thresholds(exec, o, a, scope, is_single ? o.ratio : o.first_ratio);
@@ -174,7 +175,7 @@ std::vector<double> fitted_thresholds(const Exec& exec, const SidcoOptions& o, c
     bool has_moved = false;
     for (std::size_t s = 0; s < threshold.size(); ++s) {
       const Moments& m = moments[s];
-      if (m.n < 2 || !(m.variance > 0)) continue;  // and so in all stages that follow
+      if (m.n < 2 || !(m.variance > 0)) continue;  // true for all later stages as well
       const double above = m.mean - m.least;
       threshold[s] = m.least + (o.fit == SidcoFit::exponential ? -above * std::log(rho) : pareto_quantile(above, m.variance, rho));
       has_moved = true;
@@ -211,7 +212,7 @@ class Sidco final : public Compressor<T> {
   }
 
  private:
-  // c [P] = p where its normalised magnitude exceeds the threshold of its segment, else 0; a [P]: room for those magnitudes
+  // Computes c [P] = p if its normalised magnitude exceeds the threshold of its segment, else 0. a [P]: room for the magnitudes.
   void select(const Exec& exec, const Scope& scope, const T* p, double* a, int stages, T* c) const {
     Workspace::Frame frame(*exec.workspace);
     const std::size_t S = scope.segments.size();
@@ -231,7 +232,7 @@ class Sidco final : public Compressor<T> {
     }
   }
 
-  // memory, also of what is returned: stages - 1, sum of sent/wanted, rounds since the last revision
+  // Returns the next state. State: stages - 1, sum of sent/wanted, rounds since the last revision.
   [[nodiscard]] std::vector<T> next_stages(const std::vector<T>& memory, std::size_t num_sent, const Scope& scope) const {
     double stages = static_cast<double>(memory[0]) + 1;
     const double sum = static_cast<double>(memory[1]) + static_cast<double>(num_sent) / compressed_size(scope) / options_.ratio;

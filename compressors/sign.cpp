@@ -1,11 +1,11 @@
-// Sign: one bit per coordinate and nothing else. With server optimiser "sign_sgd" it is signSGD with majority vote.
+// Sign: one bit per coordinate and no scale. With server optimiser "sign_sgd" it is signSGD with majority vote.
 //
 //   C(x)_j = +1 where x_j >= 0, else -1                  client: sends C(g_i)     server: x <- x - eta sgn(sum_i C(g_i))
 //
-// No class: C(x) does not shrink with x, so |C(x) - x| / |x| and |C(x) - x| are both unbounded, and an error memory around it would be
-// driven by the wrong scale (use ef_sign there). Without memory, or as "signum" with feedback "signum": the sign of a momentum.
-// Published bits: one per coordinate, up; the way down is one too where compressor.down = ef_sign, because the vote moves every coordinate
-// by the same eta. server.average = "uniform" gives every client one vote; otherwise they are weighted.
+// No class: C(x) does not shrink with x, so |C(x) - x| / |x| and |C(x) - x| are both unbounded, and an error memory would have the wrong
+// scale (use ef_sign with error feedback). Use it without memory, or with feedback "signum": the sign of a momentum.
+// Published bits: one per coordinate on the uplink; the downlink also takes one if compressor.down = ef_sign, because the vote moves every
+// coordinate by the same eta. server.average = "uniform" gives every client one vote; otherwise votes are weighted.
 // Bernstein, Wang, Azizzadenesheli, Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML 2018; that 0 counts as +1
 // was read in GRACE's code.
 #include <type_traits>

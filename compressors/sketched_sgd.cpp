@@ -1,20 +1,22 @@
-// Sketched SGD: the heavy entries of the mean are found in a count sketch that may be added up, then their exact values are asked for.
+// Sketched SGD: the server finds the heavy entries of the mean in a summable count sketch, then clients send their exact values.
 //
-//   phase 0:  S_i[r, h_r(j)] += sgn_r(j) p_ij          everyone: S = mean S_i,  e_j = median_r sgn_r(j) S[r, h_r(j)],  H = the k largest
-//   |e_j| phase 1:  v_i = p_i on H                           everyone: estimate = mean v_i on H, 0 elsewhere;          C(p_i) = p_i on H
+//   phase 0:  S_i[r, h_r(j)] += sgn_r(j) p_ij
+//             everyone: S = mean S_i,  e_j = median_r sgn_r(j) S[r, h_r(j)],  H = the k largest |e_j|
+//   phase 1:  v_i = p_i on H
+//             everyone: estimate = mean v_i on H, 0 elsewhere;          C(p_i) = p_i on H
 //
-// Both messages are plain vectors that add up: rows * columns numbers, then k. C is linear given the shared H, and the memory of error
-// feedback keeps p_i off H. h_r and sgn_r are fixed random functions of the position, drawn with the run's compressor seed. With columns of
-// the order of k the sketch finds entries whose square is a k-th part of |mean p|^2 with high probability, and then C is about as good as
-// Top-k of the mean; no class holds for every input. The paper asks for P k candidates and keeps k of their means; a client's memory would
-// have to wait for that choice, so here all that were asked for are kept: k stands for its P k.
-// Tensors that are excluded travel uncompressed in phase 1. k and ratio count over all compressed entries, whatever the scope.
+// Both messages are plain vectors that can be summed: rows * columns numbers, then k. C is linear given the shared H, and the memory of
+// error feedback keeps p_i outside H. h_r and sgn_r are fixed random functions of the position, drawn with the run's compressor seed. If
+// the number of columns is of the order of k, the sketch finds with high probability every entry whose square is at least |mean p|^2 / k,
+// and C is about as good as Top-k of the mean; no class holds for every input. The paper requests P k candidates and keeps k of their
+// means; a client's memory would have to wait for that choice. Here all requested entries are kept: k corresponds to the paper's P k.
+// Excluded tensors are sent uncompressed in phase 1. k and ratio count over all compressed entries, for every scope.
 // Shared state: four numbers of the hash functions' key, and the positions H as two 16-bit halves each.
-// Every counter adds its entries in double, in ascending position. A CPU walks over the entries; on a GPU positions are sorted by their
-// column, once for all clients of a block, and each counter's thread adds its own: the same order and bytes, which atomics would not give.
-// Published bits: 32 rows columns + 32 k. N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, "Communication-efficient
-// distributed SGD with sketching", NeurIPS 2019; D. Rothchild et al., "FetchSGD", ICML 2020 (whose memory is itself a sketch: not this
-// one).
+// Every counter adds its entries in double, in ascending position. A CPU loops over the entries. On a GPU positions are sorted by their
+// column, once for all clients of a block, and each counter's thread adds its own entries: the order and the bytes are the same, which
+// atomics would not guarantee. Published bits: 32 rows columns + 32 k. N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora,
+// "Communication-efficient distributed SGD with sketching", NeurIPS 2019; D. Rothchild et al., "FetchSGD", ICML 2020 (whose memory is
+// itself a sketch, unlike here).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -48,7 +50,7 @@ namespace {
 
 constexpr std::uint32_t kEveryone = 0xFFFFFFFFu;
 
-// h_r(j) and sgn_r(j), from one random word.
+// Computes h_r(j) and sgn_r(j) from one random word.
 struct Hash {
   std::size_t column;
   double sign;
@@ -58,7 +60,7 @@ FL_HD inline Hash hash_of(std::uint64_t key, std::size_t row, std::size_t j, std
   return {static_cast<std::size_t>(static_cast<std::uint64_t>(word >> 1) * columns >> 31), (word & 1) != 0 ? 1.0 : -1.0};
 }
 
-// 16 bits of an unsigned number in each element, which every floating point format holds exactly.
+// Stores 16 bits of an unsigned number in each element. Every floating point format holds them exactly.
 template <class T>
 void pack(std::uint64_t number, int parts, T* to) {
   for (int i = 0; i < parts; ++i) to[i] = static_cast<T>(number >> (16 * i) & 0xFFFF);
@@ -70,7 +72,7 @@ FL_HD std::uint64_t unpack(int parts, const T* from) {
   return number;
 }
 
-// Positions begin .. of a segment as keys that sort by column, then by position.
+// Writes the positions from `begin` on of a segment as keys that sort by column, then by position.
 struct ColumnKey {
   std::uint64_t key;
   std::size_t row, columns, begin;
@@ -81,7 +83,7 @@ struct ColumnKey {
   }
 };
 
-// Counter i of a row of S, from the n sorted keys.
+// Computes counter i of a row of S from the n sorted keys.
 template <class T>
 struct SumCounter {
   const T* p;
@@ -111,7 +113,7 @@ struct SumCounter {
   }
 };
 
-// Entry i of what was asked for; what is sent leaves no state.
+// Writes requested entry i. A sent entry leaves no state.
 template <class T>
 struct SendHeavy {
   const T *p, *packed;
@@ -198,7 +200,7 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
   [[nodiscard]] std::size_t columns() const { return static_cast<std::size_t>(options_.columns); }
   [[nodiscard]] std::size_t heavy(const Scope& scope) const { return kept_entries(options_.kept, num_compressed(scope)); }
 
-  // value: S [rows,columns]
+  // Writes the message S [rows,columns].
   void sketch(const Exec& exec, const Affine<T>& input, const Scope& scope, std::uint64_t key,
               std::span<Payload<T>* const> messages) const {
     if constexpr (kThisDevice == Device::cpu)
@@ -242,7 +244,7 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
     }
   }
 
-  // The k positions of largest estimates, ascending, ties to the lowest; as halves into `packed`.
+  // Finds the k positions with the largest estimates, ascending, ties to the lowest, and writes them as 16-bit halves to `packed`.
   void choose_heavy(const T* S, const Scope& scope, std::uint64_t key, T* packed) const {
     std::vector<std::size_t> position;
     std::vector<double> estimate;
@@ -271,7 +273,7 @@ class SketchedSgd final : public Compressor<T>, public Phases<T> {
     return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
   }
 
-  // value: what was asked for, then the excluded tensors; and the state.
+  // Writes the requested entries, then the excluded tensors, to the message, and writes the state.
   void send_heavy(const Exec& exec, const Affine<T>& input, const Scope& scope, const T* packed, const StateWrite<T>& state,
                   std::span<Payload<T>* const> messages) const {
     Workspace::Frame frame(*exec.workspace);

@@ -3,11 +3,12 @@
 //   b_1 <= .. <= b_(q-1),   b_i = the entry of rank floor(i n / q) of the segment's n sorted ones
 //   bucket(x_j) = number of b_i <= x_j,   C(x)_j = mean of the entries of its bucket
 //
-// The orthogonal projection on the buckets' indicator vectors: |C(x) - x| <= |x|, and q >= n distinct entries are sent exactly. No uniform
-// delta: where one bucket holds everything and its mean is 0 (few values, many ties) nothing is left.
-// Encoding: ceil(log2 q) bits for a bucket, and the q means of each segment as a table; a segment of fewer entries than q has as many
-// buckets as the largest segment has entries. Published bits: the same, 32 per mean. The source codes buckets further, with a MinMax sketch
-// and keys as differences; quantiles are exact here, where it sketches them. Checked against a plain sort in tests/compressors.
+// C is the orthogonal projection on the buckets' indicator vectors: |C(x) - x| <= |x|, and q >= n distinct entries are sent exactly. No
+// uniform delta: if one bucket holds all entries and its mean is 0 (few values, many ties), C(x) = 0.
+// Encoding: ceil(log2 q) bits for a bucket, and the q means of each segment as a table; if all segments have fewer than q entries, the
+// number of buckets is the size of the largest segment. Published bits: the same, 32 per mean. The source codes buckets further, with a
+// MinMax sketch and keys as differences; quantiles are exact here, whereas the source estimates them with a sketch. Checked against a plain
+// sort in tests/compressors.
 //
 // Jiang, Fu, Yang, Cui, "SketchML: Accelerating distributed machine learning with data sketches", SIGMOD 2018.
 #include <math.h>
@@ -39,14 +40,14 @@ struct CopySegment {
   Affine<T> input;
   std::size_t k, begin;
   T* to;
-  // NaN without a sign, which is the processor's and would decide its place.
+  // Removes the sign of NaN, which depends on the processor and would decide its position.
   FL_HD void operator()(std::size_t j) const {
     const T p = input.at(k, begin + j);
     to[j] = p == p ? p : static_cast<T>(fabs(p));
   }
 };
 
-// bound [q-1] of a sorted segment
+// Computes bound [q-1] of a sorted segment.
 template <class T>
 struct QuantileBounds {
   const T* sorted;
@@ -55,7 +56,7 @@ struct QuantileBounds {
   FL_HD void operator()(std::size_t i) const { bound[i] = sorted[(i + 1) * n / q]; }
 };
 
-// mean [q] of the sorted entries between two bounds; 0 of none
+// Computes mean [q] of the sorted entries between two bounds; 0 if there are none.
 template <class T>
 struct BucketMeans {
   const T* sorted;
@@ -86,7 +87,7 @@ struct BucketLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::table>;
   std::size_t q;
   FL_HD std::int32_t operator()(T p, const T* bound, std::uint32_t, std::size_t) const {
-    std::size_t low = 0, high = q - 1;  // how many bounds are at most p
+    std::size_t low = 0, high = q - 1;  // number of bounds that are at most p
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       if (bound[middle] <= p)
@@ -137,7 +138,7 @@ class SketchMl final : public Compressor<T> {
   }
 
  private:
-  // No more than there are entries.
+  // Returns the number of buckets, at most the number of entries.
   [[nodiscard]] std::size_t buckets_in(const Scope& scope) const {
     return std::min(static_cast<std::size_t>(options_.buckets), std::max<std::size_t>(2, largest_segment(scope)));
   }

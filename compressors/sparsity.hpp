@@ -1,4 +1,4 @@
-// How many entries a sparsifier keeps: k, or a ratio of each segment.
+// The number of entries that a sparsifier keeps: k, or a ratio of each segment.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace fl {
 
 struct Sparsity {
-  std::int64_t k = 0;   // entries per segment; 0 takes the ratio
+  std::int64_t k = 0;   // entries per segment; 0 = use the ratio
   double ratio = 0.01;  // fraction of each segment, at least one entry
 };
 
@@ -32,7 +32,7 @@ inline void validate_sparsity(const Sparsity& o, Problems& problems) {
   if (o.k > 0 && o.ratio != Sparsity{}.ratio) problems.push_back({"k", "k and ratio are both given; keep one of them"});
 }
 
-// Entries kept in a segment of n elements.
+// Returns the number of entries kept in a segment of n elements.
 [[nodiscard]] inline std::uint32_t kept_entries(const Sparsity& o, std::size_t n) {
   if (o.k > 0) return static_cast<std::uint32_t>(std::min<std::size_t>(static_cast<std::size_t>(o.k), n));
   return static_cast<std::uint32_t>(std::max(1.0, std::floor(o.ratio * static_cast<double>(n))));
@@ -46,7 +46,7 @@ inline void check_sparsity(const std::string& name, const Sparsity& o, const Sco
                                "; lower k, give a ratio instead, or use scope = \"model\"");
 }
 
-// min over the segments of k_l / size_l: the contraction of an operator that keeps them.
+// Returns min over the segments of k_l / size_l, the contraction delta of an operator that keeps k_l entries.
 [[nodiscard]] inline double kept_fraction(const Sparsity& o, const Scope& scope) {
   double fraction = 1;
   for (const Segment& segment : scope.segments)
@@ -54,10 +54,10 @@ inline void check_sparsity(const std::string& name, const Sparsity& o, const Sco
   return fraction;
 }
 
-// ceil(log2 P): the bits of an index as papers count them.
+// Returns ceil(log2 P), the bits of an index as papers count them.
 [[nodiscard]] inline int published_index_bits(std::size_t P) { return P > 1 ? static_cast<int>(std::bit_width(P - 1)) : 0; }
 
-// A number for every segment [S]; few segments need no heap, so that compressing a small model allocates nothing.
+// A number for every segment [S]. Up to 64 segments need no heap, so that compressing a small model allocates nothing.
 template <class U>
 class PerSegment {
  public:

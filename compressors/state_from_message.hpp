@@ -1,4 +1,4 @@
-// The client's new state, taken from the message as its receiver will read it: for operators whose message is put together from parts.
+// Computes the client's new state from the message as the receiver reads it, for operators whose message is assembled from parts.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct CopyElements {
   FL_HD void operator()(std::size_t j) const { to[j] = from[j]; }
 };
 
-// residual: p - c, where `left` holds c; else what is left.
+// Writes p - c for the rule `residual`, where `left` holds c; for other rules it copies `left`.
 template <class T>
 struct WriteLeftState {
   StateWrite<T> state;
@@ -25,7 +25,8 @@ struct WriteLeftState {
   FL_HD void operator()(std::size_t j) const { state.out.row(k)[begin + j] = state.rule == StateRule::residual ? p[j] - left[j] : left[j]; }
 };
 
-// p [P]: the input of client k. Excluded tensors are not in the message yet and keep their state for whoever sends them.
+// Writes the state of client k, whose input is p [P]. Excluded tensors are not in the message yet; their state is unchanged and is written
+// by the code that sends them.
 template <class T>
 void write_state_from_message(const Exec& exec, const Scope& scope, const T* p, const Payload<T>& message, const StateWrite<T>& state,
                               std::size_t k) {

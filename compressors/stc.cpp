@@ -2,8 +2,8 @@
 //
 //   C(x)_j = mu sgn(x_j) for the k largest |x_j|, else 0;   mu = mean of their magnitudes;   |C(x) - x|^2 = |x|^2 - |Top_k(x)|_1^2 / k
 //
-// A contraction with delta(x) = |Top_k(x)|_1^2 / (k |x|_2^2) >= 1/d. In both directions, with feedback ef14 upwards and the common
-// reference downwards, this is STC: the server's memory is the difference between its model and the reference.
+// A contraction with delta(x) = |Top_k(x)|_1^2 / (k |x|_2^2) >= 1/d. STC uses it in both directions, with feedback ef14 on the uplink and
+// the common reference on the downlink: the server's memory is the difference between its model and the reference.
 // F. Sattler, S. Wiedemann, K.-R. Mueller, W. Samek, "Robust and communication-efficient federated learning from non-iid data", TNNLS 2020.
 #include "compressors/compressor.hpp"
 #include "compressors/sparsity.hpp"
@@ -43,7 +43,7 @@ class Stc final : public Compressor<T> {
     ternary_top_k_rows(exec, input, scope, kept.span(), state, messages);
   }
 
-  // A sign per entry at the Golomb cost of its position, as the paper counts: b + 1/(1 - (1-p)^(2^b)) bits, and 32 for mu.
+  // Counts a sign per entry plus the Golomb cost of its position, as in the paper: b + 1/(1 - (1-p)^(2^b)) bits, and 32 for mu.
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
     if (message.silent) return 0;
     double bits = 32.0 * static_cast<double>(message.excluded.size());

@@ -1,12 +1,12 @@
-// Stochastic rounding to fixed point: a grid of step epsilon = 2^-FL that is the same for everyone.
+// Stochastic rounding to fixed point: a grid of step epsilon = 2^-FL that is equal for all clients.
 //
 //   C(x)_j = epsilon (floor(a) + [u < a - floor(a)]),   a = x_j / epsilon,   saturated at -2^(IL-1) and 2^(IL-1) - epsilon
 //
-// Absolute while nothing saturates: a coordinate's error is epsilon^2 f (1-f), f = a - floor(a), so kappa^2 = d epsilon^2 / 4 in
-// expectation (d epsilon^2 for every draw), and unbiased. rounding = "nearest": kappa^2 = d epsilon^2 / 4 for every draw, biased. d = all
-// coordinates that are compressed. No norm and no scale: unlike qsgd, the error does not grow with x. Encoding: integers of IL + FL bits.
-// Published bits: the same. scaled_integer is the same grid with a free step and 8, 16 or 32 bits. Gupta, Agrawal, Gopalakrishnan,
-// Narayanan, "Deep learning with limited numerical precision", ICML 2015.
+// Absolute while nothing saturates: a coordinate's squared error is epsilon^2 f (1-f) in expectation, f = a - floor(a), so kappa^2 = d
+// epsilon^2 / 4 in expectation (d epsilon^2 for every draw), and unbiased. rounding = "nearest": kappa^2 = d epsilon^2 / 4 for every draw,
+// biased. d = all compressed coordinates. It uses no norm and no scale: unlike qsgd, the error does not grow with x. Encoding: integers of
+// IL + FL bits. Published bits: the same. scaled_integer is the same grid with a free step and 8, 16 or 32 bits. Gupta, Agrawal,
+// Gopalakrishnan, Narayanan, "Deep learning with limited numerical precision", ICML 2015.
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -41,7 +41,7 @@ inline void validate(const StochasticRoundingOptions& o, Problems& problems) {
 namespace FL_DEVICE_NS {
 namespace {
 
-// In double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
+// Computes in double for both precisions: every 32-bit integer is a double, and the saturated value converts without overflow.
 template <class T>
 struct FixedPointLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::linear>;

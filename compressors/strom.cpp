@@ -1,9 +1,10 @@
-// Strom's threshold quantiser: where an entry exceeds tau its sign is sent, and stands for tau.
+// Strom's threshold quantiser: if an entry exceeds tau in magnitude, its sign is sent and represents tau.
 //
 //   C(x)_j = tau sgn(x_j) if |x_j| > tau, else 0;     |C(x) - x|^2 = |x|^2 - sum over sent j of (2 tau |x_j| - tau^2)
 //
-// |C(x)| <= |x| and the error never grows, but no class holds for all x: |x_j| - tau is unbounded, and a small x sends nothing. Made for
-// error feedback (ef14), whose memory then gives tau away round by round. tau is in units of the input and chosen for the application.
+// |C(x)| <= |x| and the error never grows, but no class holds for all x: |x_j| - tau is unbounded, and a small x sends nothing. Intended
+// for error feedback (ef14), whose memory is then sent in units of tau over several rounds. tau is in units of the input and chosen for the
+// application.
 // On the wire: positions, and levels -1 and +1 in units of tau; tau is configuration. Published bits: 32 per entry, 31 for the position and
 // one for the sign. N. Strom, "Scalable distributed DNN training using commodity GPU cloud computing", INTERSPEECH 2015.
 #include <cmath>

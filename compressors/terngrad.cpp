@@ -3,12 +3,12 @@
 //   x~_j = x_j clipped to +-c sigma,   sigma^2 = mean (x_j - mean x)^2 of the segment,   m = max |x~_j|
 //   C(x)_j = m sgn(x_j) with probability |x~_j| / m, else 0
 //
-// Without clipping (clip = 0) unbiased: E|C(x)|^2 = m |x|_1, omega = (sqrt(d) - 1) / 2 with d the size of the largest segment (attained
-// by one entry of 1 and d-1 entries of 1 / (1 + sqrt(d))), the same as qsgd with one level of max|x|.
-// With clipping unbiased with respect to x~, not to x. E|C(x) - x|^2 = E|C(x) - x~|^2 + |x~ - x|^2 <= max(1, (sqrt(d) - 1) / 2) |x|^2,
-// because |x~|^2 + |x~ - x|^2 <= |x|^2. A constant segment has sigma = 0: clipping leaves nothing of it.
-// scaled = true divides by 1 + (sqrt(d) - 1) / 2: without clipping a contraction in expectation; with it
-// E|C(x) - x|^2 <= |x|^2 - <x~, x> / (1 + omega), which has no uniform delta.
+// Without clipping (clip = 0) unbiased: E|C(x)|^2 = m |x|_1, omega = (sqrt(d) - 1) / 2 with d the size of the largest segment (attained by
+// one entry of 1 and d-1 entries of 1 / (1 + sqrt(d))), the same as qsgd with one level of max|x|.
+// With clipping unbiased with respect to x~, not to x: E|C(x) - x|^2 = E|C(x) - x~|^2 + |x~ - x|^2 <= max(1, (sqrt(d) - 1) / 2) |x|^2,
+// because |x~|^2 + |x~ - x|^2 <= |x|^2. A constant segment has sigma = 0: clipping makes it zero.
+// scaled = true divides by 1 + (sqrt(d) - 1) / 2: without clipping a contraction in expectation; with clipping E|C(x) - x|^2 <= |x|^2 -
+// <x~, x> / (1 + omega), which has no uniform delta.
 // Published bits: 2 per coordinate and 32 per segment. Clipping as in GRACE's code, which was read; the claims are derived here.
 // Wen, Xu, Yan, Wu, Wang, Chen, Li, "TernGrad: Ternary gradients to reduce communication in distributed deep learning", NeurIPS 2017.
 #include <cmath>
@@ -40,7 +40,7 @@ struct ValueOf {
   }
 };
 
-// scale [K,S] = min(max|x|, c sigma)
+// Computes scale [K,S] = min(max|x|, c sigma).
 template <class T>
 struct ClippedScale {
   const double *sum, *squares, *largest;  // [K,S]
@@ -97,7 +97,7 @@ class TernGrad final : public Compressor<T> {
   [[nodiscard]] double unit(const Scope& scope) const { return options_.scaled ? 1 / (1 + omega_of(scope)) : 1.0; }
   [[nodiscard]] static double omega_of(const Scope& scope) { return (std::sqrt(static_cast<double>(largest_segment(scope))) - 1) / 2; }
 
-  // [K,S] in the frame
+  // Returns the scales [K,S], which live in the frame.
   [[nodiscard]] const T* clipped_scales(const Exec& exec, const Affine<T>& input, const Scope& scope, Workspace::Frame& frame) const {
     const std::size_t S = scope.segments.size(), pieces = input.clients() * S;
     auto *sum = frame.take<double>(pieces), *squares = frame.take<double>(pieces), *largest = frame.take<double>(pieces);

@@ -1,13 +1,13 @@
-// 3LC: every coordinate becomes -1, 0 or 1 times one number, which a sparsity multiplier makes larger than needed for more zeros.
+// 3LC: every coordinate becomes -1, 0 or 1 times one number, which a sparsity multiplier increases to get more zeros.
 //
 //   M = s max|x| of the segment, 1 <= s < 2,   C(x)_j = M sgn(x_j) where |x_j| >= M/2, else 0
 //
-// A contraction: no entry gets further away, and the largest one, of which C(x) = s max|x|, keeps (1 - (s-1)^2) of its square:
-// delta >= s (2 - s) / d, d the size of the largest segment. Made for error feedback.
-// Published bits: five digits in a byte (base 3, "quartic"), of which runs of 2 .. 14 bytes that stand for five zeros become one of the
-// 13 byte values that are free; 32 per segment. The wire format packs three levels as it packs all.
+// A contraction: no entry's error exceeds the entry, and the largest one, for which C(x) = s max|x|, keeps (1 - (s-1)^2) of its square:
+// delta >= s (2 - s) / d, d the size of the largest segment. Intended for error feedback.
+// Published bits: five digits in a byte (base 3, "quartic"); runs of 2 .. 14 bytes that each represent five zeros become one of the 13
+// unused byte values; 32 per segment. The wire format codes three levels as any other number of levels.
 // Lim, Andersen, Kaminsky, "3LC: Lightweight and effective traffic compression for distributed machine learning", MLSys 2019. The packing
-// is from memory of the paper: 3^5 = 243 values leave 13 of a byte, which is as many as runs of 2 .. 14.
+// is quoted from memory of the paper: 3^5 = 243 values leave 13 of a byte, one for each run length of 2 .. 14.
 #include <algorithm>
 #include <type_traits>
 
@@ -76,7 +76,7 @@ class ThreeLc final : public Compressor<T> {
 
  private:
   static constexpr LevelFormat kTernary{.map = LevelMap::linear, .min_level = -1, .bits = 2};
-  // Bytes of levels first .. first+count-1; the last byte is filled up with zeros.
+  // Returns the bytes of levels first .. first+count-1; the last byte is padded with zeros.
   [[nodiscard]] static std::size_t packed_bytes(const Payload<T>& message, std::size_t first, std::size_t count) {
     constexpr std::size_t kDigits = 5, kLongestRun = 14;
     std::size_t bytes = 0, run = 0;
@@ -84,7 +84,7 @@ class ThreeLc final : public Compressor<T> {
       bool is_zero = true;
       for (std::size_t j = i; j < std::min(i + kDigits, count); ++j) is_zero = is_zero && message.level(first + j) == 0;
       run = is_zero && run < kLongestRun ? run + 1 : is_zero ? 1 : 0;
-      bytes += run < 2 ? 1 : 0;  // from its second byte on a run costs nothing more
+      bytes += run < 2 ? 1 : 0;  // after its second byte a run adds no byte
     }
     return bytes;
   }

@@ -1,5 +1,5 @@
-// What the sparsifiers share that estimate a threshold of their own for every client and segment: the evaluated input, samples of its
-// magnitudes, and one pass that sends what reaches the thresholds.
+// Common parts of the sparsifiers that estimate a separate threshold for every client and segment: the evaluated input, samples of its
+// magnitudes, and one pass that sends the entries that reach the thresholds.
 #pragma once
 
 #include <math.h>
@@ -16,7 +16,7 @@
 
 namespace fl::FL_DEVICE_NS {
 
-// p_j of client k, out of the affine form.
+// Evaluates p_j of client k from the affine form.
 template <class T>
 struct LoadInput {
   Affine<T> input;
@@ -25,7 +25,7 @@ struct LoadInput {
   FL_HD void operator()(std::size_t j) const { p[j] = input.at(k, j); }
 };
 
-// The magnitude at random position i of n, drawn with replacement: floor(word * n / 2^32).
+// Samples the magnitude at a random position of n, drawn with replacement: floor(word_i * n / 2^32).
 template <class T>
 struct SampleMagnitude {
   RandomStream stream;
@@ -38,7 +38,7 @@ struct SampleMagnitude {
   }
 };
 
-// All magnitudes instead of a sample.
+// Copies all magnitudes instead of a sample.
 template <class T>
 struct CopyMagnitude {
   const T* p;
@@ -46,13 +46,13 @@ struct CopyMagnitude {
   FL_HD void operator()(std::size_t i) const { magnitude[i] = fabs(p[i]); }
 };
 
-// A threshold that never lets zeros through.
+// Returns the threshold, raised to `smallest` so that zeros never reach it.
 template <class T>
 [[nodiscard]] FL_HD inline T positive_threshold(T threshold, T smallest) {
   return threshold > smallest ? threshold : smallest;
 }
 
-// The rank-th largest of n sorted magnitudes as a threshold.
+// Sets the threshold to the rank-th largest of n sorted magnitudes.
 template <class T>
 struct TakeRank {
   const T* sorted;
@@ -70,14 +70,15 @@ struct ReachesThreshold {
   [[nodiscard]] FL_HD bool operator()(T p, std::size_t segment) const { return (p < T(0) ? -p : p) >= threshold[segment]; }
 };
 
-// The stream of client k for segment s; a draw per index.
+// Returns the random stream of client k for segment s, with one draw per index.
 template <class T>
 [[nodiscard]] RandomStream segment_stream(const CompressContext<T>& context, std::size_t k, std::size_t s) {
   const auto layer = static_cast<std::uint32_t>(s);
   return {context.random_key, context.clients[k], context.round, layer >> 16, layer & 0xFFFF};
 }
 
-// For every client: find(k, p, threshold) fills threshold [S] from p [P], both in the device's memory; then all that reaches it is sent.
+// Calls find(k, p, threshold) for every client, which fills threshold [S] from p [P]; both lie in the device's memory. Then sends all
+// entries that reach their threshold.
 template <class T, class Find>
 void send_above_thresholds(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                            std::span<Payload<T>* const> messages, Find find) {
@@ -87,7 +88,7 @@ void send_above_thresholds(const Exec& exec, const Affine<T>& input, const Scope
   for (std::uint32_t k = 0; k < messages.size(); ++k) {
     for_each(exec, scope.P, LoadInput<T>{input, k, p});
     find(k, p, threshold);
-    // p, which is one vector to read, instead of the input's terms.
+    // Reads p, which is one vector, instead of the several terms of the input.
     select_rows(exec, vector_input(static_cast<const T*>(p), scope.P), scope, ReachesThreshold<T>{threshold}, kNativeWire<T>,
                 state.slice(k, 1), messages.subspan(k, 1));
   }

@@ -2,8 +2,8 @@
 //
 //   C(x)_j = x_j if |x_j| is among the k largest, else 0,      |C(x) - x|^2 <= (1 - k/d) |x|^2, tight when all |x_j| are equal
 //
-// Over several segments delta is the least k_l / d_l. Values that are rounded on the wire keep delta (1 - u^2), u the relative rounding.
-// Order: |x_j|, ties to the lowest index; "all" keeps every entry as large as the k-th (and everything when that one is 0), as the
+// Over several segments delta is the smallest k_l / d_l. If values are rounded on the wire, delta becomes delta (1 - u^2), u the relative
+// rounding. Order: |x_j|, ties to the lowest index. "all" keeps every entry as large as the k-th (and every entry if the k-th is 0), as the
 // published logistic-regression code does, and still counts k of them.
 // Aji, Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017; Stich, Cordonnier, Jaggi, "Sparsified SGD with
 // memory", NeurIPS 2018; Alistarh et al., "The convergence of sparsified gradient methods", NeurIPS 2018.
@@ -63,7 +63,7 @@ class TopK final : public Compressor<T> {
     top_k_rows(exec, input, scope, kept.span(), options_.ties, wire_of<T>(options_.value_format), state, messages);
   }
 
-  // k per segment, whatever the tie rule really sent; excluded tensors as raw values.
+  // Counts k per segment, also if the tie rule sent more; excluded tensors count as raw values.
   [[nodiscard]] double published_bits(const Payload<T>& message, const Scope& scope) const override {
     if (message.silent) return 0;
     double k = 0;

@@ -1,4 +1,4 @@
-// The number format in which an operator's raw values travel; "native" is the scenario's precision.
+// The number format in which an operator's raw values are transmitted; "native" is the scenario's precision.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace fl {
 
 enum class ValueFormat { native, fp16, bf16, fp32, fp64 };
 
-// Their names in scenario files, for Schema::choice.
+// Returns the names of the formats in scenario files, for Schema::choice.
 [[nodiscard]] inline std::vector<std::pair<ValueFormat, std::string>> value_format_names() {
   return {{ValueFormat::native, "native"},
           {ValueFormat::fp16, "fp16"},
@@ -33,7 +33,8 @@ template <class T>
   return kNativeWire<T>;
 }
 
-// Largest relative error of a value in the format's normal range: half a unit in the last place, 0 where nothing is rounded.
+// Returns the largest relative error of a value in the format's normal range: half a unit in the last place, or 0 if values are not
+// rounded.
 template <class T>
 [[nodiscard]] double relative_rounding(ValueFormat format) {
   const WireValue wire = wire_of<T>(format);
@@ -42,7 +43,7 @@ template <class T>
   return wire == WireValue::fp32 && sizeof(T) == sizeof(double) ? 0x1p-24 : 0.0;
 }
 
-// Where that bound holds, for entries that are sent times a factor of at least 1.
+// Returns the domain in which that bound holds, for entries that are multiplied by a factor of at least 1 before they are sent.
 template <class T>
 [[nodiscard]] Domain rounding_domain(ValueFormat format, double factor = 1) {
   if (relative_rounding<T>(format) == 0) return {};

@@ -1,16 +1,16 @@
-// Variance-based compression: an entry waits until what has gathered in it stands out from its own noise.
+// Variance-based compression: an entry is sent when its accumulated sum exceeds its noise.
 //
 //   per client:  r_j += g_j,  v_j += g_j^2;   where r_j^2 > alpha v_j the entry is sent and r_j = v_j = 0;   else v_j <- zeta v_j
 //
-// g is the operator's input. The paper's v adds the squares of every example's share of the gradient, sum_z (g_j^z / B)^2; an operator sees
-// one vector per client and round, so here B = 1: v adds g_j^2, and alpha = 1 asks for two rounds that agree in sign. With one example the
-// variance is nominal: it is not that of the minibatch. r is a memory of what was not sent, which the method clears without keeping the
-// rounding error: use feedback "none"; others are refused.
-// An entry is sent as a power of two: E = floor(log2 max |r_j|) over what is ready, 2^e with e the nearest exponent and at most E; entries
-// with E - e > 6 wait on as if they were not ready. (The paper has a sign and eight exponents in four bits; the wire's code has a zero too,
-// which leaves seven.) Published bits: 32 per entry, 28 for its position and 4 for its value. No class. The operator remembers r and v.
-// Y. Tsuzuku, H. Imachi, T. Akiba, "Variance-based gradient compression for efficient distributed deep learning", ICLR 2018 workshop. The
-// rule and its constants are from the paper as the survey retells it; its text was not at hand.
+// g is the operator's input. The paper's v adds the squares of every example's share of the gradient, sum_z (g_j^z / B)^2. An operator sees
+// one vector per client and round, so here B = 1: v adds g_j^2, and alpha = 1 requires two rounds that agree in sign. This variance is
+// nominal: it is not that of the minibatch. r is a memory of unsent parts, which the method clears without keeping the rounding error: it
+// requires feedback "none".
+// An entry is sent as a power of two: E = floor(log2 max |r_j|) over the ready entries, 2^e with e the nearest exponent and at most E;
+// entries with E - e > 6 are kept as if they were not ready. (The paper has a sign and eight exponents in four bits; the wire's code also
+// has a zero, which leaves seven.) Published bits: 32 per entry, 28 for its position and 4 for its value. No class. The operator stores r
+// and v. Y. Tsuzuku, H. Imachi, T. Akiba, "Variance-based gradient compression for efficient distributed deep learning", ICLR 2018
+// workshop. The rule and its constants follow the survey's description of the paper; its text was not available.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,15 +37,15 @@ inline void describe(Schema& s, VarianceBasedOptions& o) {
 namespace FL_DEVICE_NS {
 namespace {
 
-constexpr int kExponents = 7;  // of the powers of two that are sent
+constexpr int kExponents = 7;  // number of exponents in a message
 
 template <class T>
 [[nodiscard]] FL_HD inline bool is_ready(T r, T v, double alpha) {
   const double wide = static_cast<double>(r);
-  return wide - wide == 0 && r != T(0) && wide * wide > alpha * static_cast<double>(v);  // an infinity less itself is no number
+  return wide - wide == 0 && r != T(0) && wide * wide > alpha * static_cast<double>(v);  // inf - inf is NaN
 }
 
-// The exponent of the nearest power of two, at most `top`.
+// Returns the exponent of the nearest power of two, at most `top`.
 template <class T>
 [[nodiscard]] FL_HD inline int nearest_exponent(T r, int top) {
   const double magnitude = fabs(static_cast<double>(r));
@@ -54,7 +54,7 @@ template <class T>
   return nearest < top ? nearest : top;
 }
 
-// r += g and v += g^2 of client k [2P], the largest number in the place of what overflows; ready: r where it is ready, else 0.
+// Computes r += g and v += g^2 of client k [2P], with overflows replaced by the largest number; ready: r if it is ready, else 0.
 template <class T>
 struct Gather {
   const T* g;
@@ -72,7 +72,7 @@ struct Gather {
   }
 };
 
-// level: +-1 .. +-kExponents of what is sent, which is then forgotten; 0 of what waits.
+// Writes level +-1 .. +-kExponents of entries that are sent and clears their r and v; level 0 for the other entries.
 template <class T>
 struct TakeReady {
   BatchView<T> memory;
@@ -155,7 +155,7 @@ class VarianceBased final : public Compressor<T> {
   }
 
  private:
-  // Level +-l stands for 2^(top - kExponents + l).
+  // Returns the format in which level +-l represents 2^(top - kExponents + l).
   [[nodiscard]] static LevelFormat format_of(int top) {
     LevelFormat format;
     format.map = LevelMap::power_of_two;
@@ -166,7 +166,7 @@ class VarianceBased final : public Compressor<T> {
     return format;
   }
 
-  // One client's message from its levels [P], and its state.
+  // Writes one client's message from its levels [P], and its state.
   static void send(const Exec& exec, const Scope& scope, const T* g, const T* level, const LevelFormat& format, const StateWrite<T>& state,
                    std::span<Payload<T>* const> message) {
     select_rows(exec, vector_input(level, scope.P), scope, AtLeast<T>{T(0.5)}, kNativeWire<T>, StateWrite<T>{}, message);

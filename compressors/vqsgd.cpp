@@ -4,9 +4,8 @@
 //   C(x) = (1/R) sum_r sqrt(d) |x|_2 v_r,   v_1 .. v_R independent vertices
 //
 // Unbiased: the uniform part has mean 0. |sqrt(d) |x| v|^2 = d |x|^2, so omega = (d-1) / R for every x, d the size of the largest segment.
-// scaled = true divides by 1 + omega: a contraction in expectation with delta = 1 / (1 + omega).
-// Encoding: the vertices that were drawn as positions with multiplicities, and the scale sqrt(d) |x| (over 1 + omega). Published bits:
-// ceil(log2(2d)) for each vertex and 32 per segment.
+// scaled = true divides by 1 + omega: a contraction in expectation with delta = 1 / (1 + omega). Encoding: the drawn vertices as positions
+// with multiplicities, and the scale sqrt(d) |x| (over 1 + omega). Published bits: ceil(log2(2d)) for each vertex and 32 per segment.
 // Gandikota, Kane, Maity, Mazumdar, "vqSGD: Vector quantized stochastic gradient descent", AISTATS 2021.
 #include <algorithm>
 #include <cmath>
@@ -41,7 +40,7 @@ struct LoadRow {
   }
 };
 
-// counts [n]: how often +e_j was drawn, less -e_j; *scale = sqrt(n) |p| factor. prefix [n]: room for sums of magnitudes.
+// Draws vertices. counts [n]: draws of +e_j minus draws of -e_j; *scale = sqrt(n) |p| factor. prefix [n]: room for sums of magnitudes.
 template <class T>
 struct DrawVertices {
   const T* p;
@@ -93,7 +92,7 @@ struct DrawVertices {
   }
 };
 
-// One vertex is a sign; several have multiplicities.
+// One vertex is sent as a sign; several have multiplicities.
 struct Multiplicity {
   bool is_sign;
   template <class T>
@@ -169,7 +168,7 @@ class Vqsgd final : public Compressor<T> {
   }
   [[nodiscard]] double factor(const Scope& scope) const { return options_.scaled ? 1 / (1 + omega_of(scope)) : 1.0; }
 
-  // One client's message from its counts [P], and its state.
+  // Writes one client's message from its counts [P], and its state.
   void send(const Exec& exec, const Scope& scope, const T* p, const T* counts, const T* scale, const StateWrite<T>& state,
             std::span<Payload<T>* const> message) const {
     const Multiplicity level{options_.repetitions == 1};

@@ -2,11 +2,11 @@
 //
 //   p_j = min(1, k |x_j| / |x|_1), then until nothing changes:  I = {p_j < 1},  c = (k - d + |I|) / sum_I p_j,  p_j <- min(1, c p_j) on I
 //
-// so that sum p_j = k, as the code of greedy probabilities in the paper has it. Unbiased, E|C(x)|^2 = sum x_j^2 / p_j <= (d/k) |x|^2 after
-// any number of corrections: the first p_j give at most |x|_1^2 / k, and later ones are larger. omega = d/k - 1, the largest over segments.
-// scaled = true sends (k/d) C(x): a contraction in expectation with delta = k/d, as error feedback needs it.
-// On the wire: positions and values (those with p_j < 1 are all +-|x|_1/k times the corrections, which the entropy count sees and the code
-// does not). Published bits: 32 per value. Its fixed point is also ATOMO's rule for entries; that one spends a budget greedily.
+// The result has sum p_j = k; it is the paper's algorithm of greedy probabilities. Unbiased, E|C(x)|^2 = sum x_j^2 / p_j <= (d/k) |x|^2
+// after any number of corrections: the first p_j give at most |x|_1^2 / k, and later ones are larger. omega = d/k - 1, the largest over
+// segments. scaled = true sends (k/d) C(x): a contraction in expectation with delta = k/d, as error feedback needs it.
+// On the wire: positions and values (those with p_j < 1 are all +-|x|_1/k times the corrections; the entropy count uses this, the code does
+// not). Published bits: 32 per value. Its fixed point is also ATOMO's rule for entries; ATOMO spends a budget greedily.
 // J. Wangni, J. Wang, J. Liu, T. Zhang, "Gradient sparsification for communication-efficient distributed optimization", NeurIPS 2018.
 #include <cmath>
 
@@ -36,7 +36,7 @@ inline void validate(const WangniOptions& o, Problems& problems) { validate_spar
 namespace FL_DEVICE_NS {
 namespace {
 
-// *a, with p_j = min(1, a |x_j|).
+// Computes *a with p_j = min(1, a |x_j|).
 template <class T>
 struct FindWangni {
   const T* p;

@@ -1,5 +1,5 @@
-// An operator inside another one: named by an option (fl_core/config/part_field.hpp), made with it for the same device, and held to what
-// all outer operators need.
+// An operator inside another operator. An option names it (fl_core/config/part_field.hpp); it is created for the same device and must meet
+// the requirements of all outer operators.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace fl {
 
-// The part with some of its options replaced.
+// Returns the part with some of its options replaced. Throws Error for an unknown option and ConfigError for a refused value.
 [[nodiscard]] inline NamedPart with_settings(const std::string& name, const std::vector<std::pair<std::string, Value>>& settings) {
   NamedPart part = resolve_name("compressor", name);
   Schema schema = part.options.schema();
@@ -34,7 +34,8 @@ class Wrapped {
     operator_ = make_part<Compressor<T>>("compressor", full.part, full.options, kThisDevice, kPrecisionOf<T>);
   }
 
-  // One phase, and nothing that is remembered: the outer operator has one message and no place for the state of others.
+  // Throws ConfigError unless the inner operator has one phase and no state, because the outer operator has one message and stores no state
+  // of inner operators.
   void check(const std::string& owner, const Scope& scope) const {
     const std::string who = owner + ": '" + name_ + "' ";
     if (operator_->num_phases() > 1) throw ConfigError(who + "works in phases and cannot stand inside another operator");
@@ -54,7 +55,7 @@ class Wrapped {
 
 }  // namespace FL_DEVICE_NS
 
-// The context for one client of the block, with random numbers of the inner operator's own.
+// Returns the context for one client of the block, with a separate random key for the inner operator.
 template <class T>
 [[nodiscard]] CompressContext<T> inner_context(const CompressContext<T>& context, std::size_t k, std::uint64_t salt) {
   CompressContext<T> inner = context;

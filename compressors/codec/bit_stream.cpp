@@ -3,7 +3,7 @@
 namespace fl::codec {
 
 BitCursor BitWriter::reserve(std::uint64_t bits) {
-  constexpr std::size_t kSlack = sizeof(std::uint64_t);  // a store writes eight bytes, however few bits are new
+  constexpr std::size_t kSlack = sizeof(std::uint64_t);  // a store writes eight bytes, even if fewer bits are new
   const std::size_t written = static_cast<std::size_t>(cursor_.at - out_.data());
   const std::size_t needed = written + static_cast<std::size_t>((cursor_.fill + bits) / 8) + 1 + kSlack;
   if (needed > out_.size()) {

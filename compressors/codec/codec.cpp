@@ -38,7 +38,7 @@ void check_factors(const Payload<T>& message, const Scope& scope, bool own_shape
   if (message.values != kNativeWire<T>) throw Error("a compressor's message has factors in another precision than the run's");
 }
 
-// The sizes of a message agree with its scope. What a hostile index could do is checked where indices are read.
+// Throws Error unless the sizes of a message agree with its scope. Indices are checked when they are read.
 template <class T>
 void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) {
   const std::size_t segments = own_shape ? 1 : scope.segments.size();
@@ -63,7 +63,7 @@ void check_sizes(const Payload<T>& message, const Scope& scope, bool own_shape) 
   if (!message.excluded.empty()) expect_count("excluded values", message.excluded.size(), own_shape ? 0 : num_excluded(scope));
 }
 
-// How the levels of a message are written; nothing where it has none.
+// Returns the plan for a message's levels, or an empty one if it has none.
 template <class T>
 [[nodiscard]] LevelPlan plan_of(const Payload<T>& message, const Tally& tally = {}) {
   return message.values == WireValue::levels ? plan_levels(message, tally.levels) : LevelPlan{};
@@ -71,7 +71,7 @@ template <class T>
 
 // ---- length ----
 
-// Positions and scales of a list.
+// Returns the bits of a list's positions and scales.
 template <class T>
 std::uint64_t list_bits(const Payload<T>& message, std::span<const Segment> segments, const Tally& tally) {
   std::uint64_t bits = 0;
@@ -149,7 +149,7 @@ std::uint64_t encoded_bits(std::span<const Channel<T>> channels, std::span<std::
 
 namespace {
 
-// row: of the segment's scales
+// Writes one segment. row: row of the segment's scales
 template <class T>
 void write_segment(BitWriter& writer, const Payload<T>& message, LevelCoding coding, const Segment& segment, std::size_t row,
                    std::size_t first, std::size_t count) {

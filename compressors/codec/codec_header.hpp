@@ -1,4 +1,4 @@
-// What the writer (codec.cpp) and the reader (codec_read.cpp) of messages share about headers.
+// Header definitions that the writer (codec.cpp) and the reader (codec_read.cpp) of messages share.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace fl::codec {
 
 inline constexpr std::uint64_t kVersion = 3;
 inline constexpr unsigned kVersionBits = 2, kValuesBits = 3;
-inline constexpr std::uint64_t kFactors = 5, kSum = 6;  // among the codes of values
+inline constexpr std::uint64_t kFactors = 5, kSum = 6;  // codes in the field `values`
 
 template <class T>
 constexpr unsigned kNativeBits = 8 * sizeof(T);
 
-// What header and content depend on, worked out once per channel.
+// The properties of a channel that determine header and content, computed once per channel.
 template <class T>
 struct HeaderShape {
   HeaderShape(const Payload<T>& message, const Scope& scope)
       : own(has_own_shape(message, scope)),
         asks_plain(message.length == scope.P && has_gaps(scope) && message.positions == Positions::all),
         asks_extras(!own && !scope.excluded.empty()) {}
-  bool own;          // a plain vector
-  bool asks_plain;   // the header must say so
-  bool asks_extras;  // the header must say whether excluded values follow
+  bool own;          // the vector is plain
+  bool asks_plain;   // the header contains the bit `plain`
+  bool asks_extras;  // the header contains the bit `extras`
 };
 
 // Returns the bits of the scales of one segment that sends anything.

@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kHeaderTooShort = "the message ends inside a header";
 
-// Makes the buffer `size` long, which is at most `most`. It grows in steps that keep old and new memory together below 3/2 of `most`.
+// Resizes the buffer to `size`, which is at most `most`. The buffer grows in steps that keep old and new memory together below 3/2 of
+// `most`.
 template <class B>
 void grow(Buffer<B>& buffer, std::size_t size, std::size_t most) {
   if (size > buffer.capacity()) {
@@ -29,22 +30,22 @@ void grow(Buffer<B>& buffer, std::size_t size, std::size_t most) {
   buffer.resize_discard(size);
 }
 
-// What a channel's header says beside the payload's own fields.
+// The contents of a channel's header that are not fields of the payload.
 struct Announced {
   bool own_shape = false;
   bool extras = false;
   LevelCoding coding = LevelCoding::fixed_width;
-  std::size_t most_entries = 0;  // that the vector has and the bytes that are left can hold
-  std::size_t most_scales = 0;   // the same of their rows
+  std::size_t most_entries = 0;  // upper bound on entries by the vector's length and the remaining bytes
+  std::size_t most_scales = 0;   // the same bound for rows of scales
 };
 
-// Bits of an entry's value; of a coded level there is no such number.
+// Returns the bits of an entry's value. Coded levels have no fixed number of bits.
 template <class T>
 [[nodiscard]] std::uint64_t entry_bits(const Payload<T>& message) {
   return message.values == WireValue::levels ? message.level_format.bits : static_cast<std::uint64_t>(bits_of(message.values));
 }
 
-// Returns the largest number of entries that the bits can stand for.
+// Returns the largest number of entries that the bits can represent.
 template <class T>
 [[nodiscard]] std::uint64_t entries_in(const Payload<T>& message, LevelCoding coding, std::uint64_t bits) {
   return coding == LevelCoding::coded ? (bits + 1) * kLevelsPerBit : bits / entry_bits(message);
@@ -63,7 +64,7 @@ void grow(Payload<T>& message, std::size_t count, std::size_t most) {
   }
 }
 
-// The rank of a matrix; `count` numbers follow, for which there is room then.
+// Reads the rank of a matrix and makes room for the `count` numbers that follow.
 template <class T>
 std::string read_rank(BitReader& reader, Payload<T>& message, const Segment& segment, std::size_t s, std::size_t& count) {
   const std::uint64_t code = reader.get_gamma();
@@ -75,7 +76,7 @@ std::string read_rank(BitReader& reader, Payload<T>& message, const Segment& seg
   return "";
 }
 
-// The scales of the next segment that sends anything.
+// Reads the scales of the next segment that sends anything.
 template <class T>
 std::string read_scales(BitReader& reader, Payload<T>& message, std::size_t most) {
   const std::size_t n = scales_per_segment(message.level_format), row = message.scale.size();
@@ -107,7 +108,7 @@ std::string read_segment(BitReader& reader, Payload<T>& message, const Announced
   return header.coding == LevelCoding::coded ? "" : read_levels(reader, message, first, count);
 }
 
-// Positions, values, flags and the header of levels.
+// Reads positions, values, flags and the header of levels.
 template <class T>
 std::string read_channel_header(BitReader& reader, Payload<T>& message, const Scope& scope, const KnownLevels& known, bool is_list,
                                 std::uint64_t values, Announced& header) {
@@ -127,10 +128,10 @@ std::string read_channel_header(BitReader& reader, Payload<T>& message, const Sc
   return reader.past_end() ? kHeaderTooShort : "";
 }
 
-// Room for what the header announces, where the bytes that are left can hold it.
+// Makes room for the announced entries, if the remaining bytes can hold them.
 template <class T>
 std::string make_room(const BitReader& reader, Payload<T>& message, Announced& header, std::size_t segments, std::size_t entries) {
-  std::uint64_t bits = segments;  // a count has one bit at least
+  std::uint64_t bits = segments;  // a count takes at least one bit
   if (message.positions == Positions::all) {
     bits = header.coding == LevelCoding::coded ? entries / kLevelsPerBit : entries * entry_bits(message);
     bits += entries > 0 ? segments * scale_bits(message) : 0;
@@ -150,7 +151,7 @@ std::string make_room(const BitReader& reader, Payload<T>& message, Announced& h
   return "";
 }
 
-// What follows the first two fields of a channel.
+// Reads the rest of a channel after its first two fields.
 template <class T>
 std::string read_part(BitReader& reader, Payload<T>& message, const Scope& scope, const KnownLevels& known, bool is_list,
                       std::uint64_t values) {
@@ -214,7 +215,7 @@ std::string read_channels(BitReader& reader, std::span<const Scope* const> scope
   return wrong.empty() ? "" : "statistics: " + wrong;
 }
 
-// Nothing is left but zeros up to the whole byte.
+// Returns an error unless only zeros up to the whole byte remain.
 std::string read_end(BitReader& reader) {
   if (reader.past_end()) return kHeaderTooShort;
   const std::uint64_t left = reader.remaining();

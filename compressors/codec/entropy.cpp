@@ -1,4 +1,4 @@
-// The entropy bound of a message: what no code for its model of positions and levels can beat on average.
+// The entropy bound of a message, which no code for its model of positions and levels can beat on average.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,11 +14,11 @@ namespace {
 
 double log2_factorial(double n) {
   int sign = 0;
-  return ::lgamma_r(n + 1, &sign) / std::log(2.0);  // std::lgamma writes a global
+  return ::lgamma_r(n + 1, &sign) / std::log(2.0);  // std::lgamma writes a global variable
 }
 
 double compute_log2_binomial(std::uint64_t n, std::uint64_t k) {
-  constexpr std::uint64_t kFew = 16;  // short products do not lose digits to a difference of large logarithms
+  constexpr std::uint64_t kFew = 16;  // products of few terms avoid the loss of digits in a difference of large logarithms
   double bits = 0;
   if (k > kFew) {
     return log2_factorial(static_cast<double>(n)) - log2_factorial(static_cast<double>(k)) - log2_factorial(static_cast<double>(n - k));
@@ -27,7 +27,7 @@ double compute_log2_binomial(std::uint64_t n, std::uint64_t k) {
   return bits;
 }
 
-// Calls count(c) for each level that occurs: by a table where the format is small, else in a sorted copy.
+// Calls count(c) for each level that occurs: with a table if the format is small, else with a sorted copy.
 template <class T, class Count>
 void for_each_count(const Payload<T>& message, std::span<const std::uint32_t> counted, Count count) {
   for (const std::uint32_t c : counted) {
@@ -53,7 +53,7 @@ void for_each_count(const Payload<T>& message, std::span<const std::uint32_t> co
   }
 }
 
-// n H = n log2 n - sum c log2 c
+// Returns n H = n log2 n - sum c log2 c.
 template <class T>
 double level_entropy(const Payload<T>& message, std::span<const std::uint32_t> counted) {
   const auto x_log2_x = [](std::uint64_t x) { return static_cast<double>(x) * std::log2(static_cast<double>(x)); };
@@ -72,7 +72,7 @@ double log2_binomial(std::uint64_t n, std::uint64_t k) {
     std::uint64_t n = 0, k = 0;
     double bits = 0;
   };
-  // The same few pairs return every round.
+  // The same few pairs occur every round.
   static thread_local std::array<Known, 256> cache;
   Known& slot = cache[(n * 0x9e3779b97f4a7c15ULL + k * 0xd1b54a32d192ed03ULL) >> 56];
   if (slot.n != n || slot.k != k) slot = Known{.n = n, .k = k, .bits = compute_log2_binomial(n, k)};

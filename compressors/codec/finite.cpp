@@ -19,7 +19,7 @@ namespace {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// x, or infinity for NaN.
+// Returns x, or infinity for NaN.
 template <class T>
 [[nodiscard]] T or_infinity(T x) {
   return x < kInfinity<T> ? x : kInfinity<T>;
@@ -29,7 +29,8 @@ template <class T>
 
 [[nodiscard]] bool is_small_float(LevelMap map) { return map == LevelMap::fp8_e4m3 || map == LevelMap::fp8_e5m2; }
 
-// The largest |level|; of 8-bit floats the largest code without its sign, in whose order magnitudes are, and behind them infinity and NaN.
+// Returns the largest |level|. For 8-bit floats it is the largest code without its sign: codes have the order of the magnitudes, followed
+// by infinity and NaN.
 template <class L>
 [[nodiscard]] std::int64_t largest_level(const L* level, std::size_t n, LevelMap map) {
   if (is_small_float(map)) {
@@ -56,7 +57,7 @@ template <class T>
   return largest_level(message.template levels<std::int32_t>() + first, count, map);
 }
 
-// The same from how often each level occurs.
+// As largest_level(), from the number of occurrences of each level.
 [[nodiscard]] std::int64_t largest_counted(std::span<const std::uint32_t> counted, const LevelFormat& format) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < counted.size(); ++i) {
@@ -72,7 +73,7 @@ template <class T>
   return std::max(std::abs(std::int64_t{format.min_level}), std::abs(std::int64_t{max_level(format)}));
 }
 
-// No level up to `most` stands for a larger number at a scale of this magnitude; the numbers of a table are its scales.
+// Returns a bound on the numbers that levels up to `most` represent at a scale of this magnitude. The numbers of a table are its scales.
 template <class T>
 [[nodiscard]] T number_of(const LevelFormat& format, std::int64_t most, T scale) {
   switch (format.map) {
@@ -93,7 +94,7 @@ template <class T>
   return scale;
 }
 
-// visit(row of scales, first entry, entries) for every segment that sends anything, until one returns false.
+// Calls visit(row of scales, first entry, entries) for every segment that sends anything, until a call returns false.
 template <class T, class Visit>
 bool for_each_sending(const Payload<T>& message, std::span<const Segment> segments, Visit visit) {
   const bool skips = has_sending_scales_alone(message, segments.size());
@@ -108,7 +109,7 @@ bool for_each_sending(const Payload<T>& message, std::span<const Segment> segmen
   return true;
 }
 
-// Level by level where the largest one of a segment does not decide.
+// Tests level by level in segments whose largest level does not decide.
 template <class T>
 [[nodiscard]] bool levels_are_finite(const Payload<T>& message, std::span<const Segment> segments) {
   const LevelFormat& format = message.level_format;
@@ -141,7 +142,7 @@ template <class T>
 
 // ---- a message ----
 
-// No entry of the part is larger; infinite where that takes a look at each of them, and where one is no number.
+// Returns an upper bound on the entries of the part. The bound is infinite if each entry must be tested or if one is not finite.
 template <class T>
 [[nodiscard]] T bound_of(const Payload<T>& message, const Tally& tally) {
   const auto largest = [&](double counted, const Buffer<T>& numbers) {
@@ -154,7 +155,7 @@ template <class T>
     if (message.positions != Positions::factors) return std::max(excluded, value);
     std::uint32_t rank = 0;
     for (const std::uint32_t count : message.counts) rank = std::max(rank, count);
-    return std::max(excluded, or_infinity(T(2) * static_cast<T>(rank) * value * value));  // twice, because each of the sums is rounded
+    return std::max(excluded, or_infinity(T(2) * static_cast<T>(rank) * value * value));  // doubled, because each of the sums is rounded
   }
   const LevelFormat& format = message.level_format;
   const T scale = format.has_scale ? largest(tally.largest_scale, message.scale) : T(1);
@@ -185,7 +186,7 @@ template <class T>
 T largest_magnitude(const T* v, std::size_t n) {
   using Bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
   constexpr Bits kMagnitude = static_cast<Bits>(~Bits(0)) >> 1;
-  Bits most = 0;  // the bits of magnitudes are in their order, and NaN is behind infinity
+  Bits most = 0;  // the bits of magnitudes have the same order, with NaN above infinity
   for (std::size_t i = 0; i < n; ++i) {
     Bits bits = 0;
     std::memcpy(&bits, v + i, sizeof(bits));

@@ -1,11 +1,11 @@
-// Whether a message holds finite numbers alone. A message that holds NaN or an infinity is never sent and never accepted:
-//   raw values, scales, excluded values      finite as they travel, rounding to the wire's format included
+// Tests whether a message holds only finite numbers. A message that holds NaN or an infinity is never sent and never accepted:
+//   raw values, scales, excluded values      are finite as transmitted, after rounding to the wire's format
 //   levels                                   every level that occurs times its scale and unit is finite in T
 //   factors, sums of two                     every product and every sum that a receiver computes is finite in T
-// Sender and receiver apply the same rule, so that a client is refused alike whether its message is encoded or only counted.
+// Sender and receiver apply the same rule, so a client's message is refused in the same way whether it is encoded or only counted.
 //
-// The largest magnitudes of values and scales decide nearly always, without a look at the entries: no level stands for more than the
-// largest level of its format (else: the largest that occurs) at the largest scale. Where that is infinite each entry is computed.
+// The largest magnitudes of values and scales nearly always decide without reading the entries: no level represents more than the largest
+// level of its format (else: the largest level that occurs) at the largest scale. If this product is infinite, each entry is computed.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,21 @@
 
 namespace fl::codec {
 
-// |x| of the largest of v [n], 0 for n = 0, infinity where one is NaN or infinite.
+// Returns the largest magnitude of v [n]: 0 for n = 0, infinity if one is NaN or infinite.
 template <class T>
 [[nodiscard]] FL_API T largest_magnitude(const T* v, std::size_t n);
 
-// The first of v [n] that is NaN or infinite.
+// Returns the first index of v [n] whose entry is NaN or infinite.
 template <class T>
 [[nodiscard]] std::optional<std::size_t> first_not_finite(const T* v, std::size_t n);
 
-// Whether every number that the message stands for is finite. `tally`: magnitudes and levels that were counted where the message lies. Null
-// messages and silent ones are. The message agrees with its scope.
+// Returns whether every number that the message represents is finite. `tally`: magnitudes and levels counted where the message lies. Null
+// messages and silent ones are finite. Requires a message that agrees with its scope.
 template <class T>
 [[nodiscard]] FL_API bool is_finite(const Payload<T>& message, const Scope& scope, const Tally& tally = {});
 
-// Whether this file, encoded_bits() or entropy_bits() would read more of the message than its sizes and counts, beside what the tally has.
+// Returns whether is_finite(), encoded_bits() or entropy_bits() must read the message's content, beyond its sizes, its counts and the
+// tally.
 template <class T>
 [[nodiscard]] FL_API bool needs_content(const Payload<T>& message, const Tally& tally);
 

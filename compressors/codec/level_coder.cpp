@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kLengthUnitBits = 24;  // lengths are added up in units of 2^-24 bit
 
-// Counts per token. Neighbours go to different tables: equal levels in a row would wait for each other.
+// Counts levels per token. Neighbours go to different tables, because increments for equal levels in a row would wait for each other.
 template <std::size_t kTables, class L>
 void count_direct(const L* level, std::size_t n, const LevelFormat& format, std::vector<std::uint64_t>& count) {
   const std::size_t size = std::bit_ceil(count.size());
@@ -43,7 +43,7 @@ void count_direct(const L* level, std::size_t n, const LevelFormat& format, std:
 template <class L>
 void count_wide(const L* level, std::size_t n, const LevelFormat& format, std::vector<std::uint64_t>& count) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int32_t l = level[i];  // signed also where a level is a byte. NOLINT(bugprone-signed-char-misuse)
+    const std::int32_t l = level[i];  // signed also if a level is a byte. NOLINT(bugprone-signed-char-misuse)
     if (l < format.min_level || l > max_level(format)) throw_level_outside(format);
     ++count[wide_token(l, format).token];
   }
@@ -57,7 +57,7 @@ void count_levels(const Payload<T>& payload, std::vector<std::uint64_t>& count) 
   const std::size_t n = payload.num_sent;
   count.assign(static_cast<std::size_t>(num_levels(format)), 0);
   with_levels(payload, [&](const auto* level) {
-    constexpr std::size_t kLevelsPerEntry = 8;  // more tables are worth their zeros
+    constexpr std::size_t kLevelsPerEntry = 8;  // from here on more tables pay for clearing them
     n >= kLevelsPerEntry* count.size() ? count_direct<4>(level, n, format, count) : count_direct<1>(level, n, format, count);
   });
 }
@@ -66,7 +66,7 @@ namespace {
 
 // ---- the model and its length ----
 
-// Frequencies in proportion to the counts, at least 1, that add up to 2^r. False where there are too many tokens.
+// Computes frequencies in proportion to the counts, at least 1, with sum 2^r. Returns false if there are too many tokens.
 bool scale_counts(std::span<const std::uint64_t> count, std::uint64_t n, unsigned precision, std::vector<std::uint32_t>& frequency) {
   const std::int64_t total = std::int64_t{1} << precision;
   if (count.size() > static_cast<std::size_t>(total) / 2) return false;
@@ -76,7 +76,7 @@ bool scale_counts(std::span<const std::uint64_t> count, std::uint64_t n, unsigne
     frequency[i] = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, ((count[i] << precision) + n / 2) / n));
     left -= frequency[i];
   }
-  // What rounding left over goes to the largest; what it took too much comes from the largest, bit by bit.
+  // The remainder of rounding is added to the largest frequency; an excess is taken from the largest, bit by bit.
   while (left != 0) {
     const auto largest = std::max_element(frequency.begin(), frequency.end());
     const std::int64_t change = left > 0 ? left : -std::min<std::int64_t>(-left, (*largest + 7) / 8);
@@ -102,7 +102,7 @@ std::uint64_t model_bits(const LevelModel& model) {
   return bits;
 }
 
-// log2(M/f) in units, upwards.
+// Returns log2(M/f) in units, rounded up.
 std::uint64_t token_cost(std::uint32_t frequency, unsigned precision) {
   if (std::has_single_bit(frequency))
     return std::uint64_t{precision + 1 - static_cast<unsigned>(std::bit_width(frequency))} << kLengthUnitBits;
@@ -112,13 +112,13 @@ std::uint64_t token_cost(std::uint32_t frequency, unsigned precision) {
 std::uint64_t words_for(std::span<const std::uint64_t> count, std::uint64_t n, const LevelModel& model) {
   constexpr std::uint64_t kLevelsPerWord = 32 * kLevelsPerBit;
   const unsigned r = model.precision;
-  // The state is rounded up by 2^(r-31) log2 e < 1.5 * 2^(r-31) bits per level; a single token leaves it as it is.
+  // Each step rounds the state up by 2^(r-31) log2 e < 1.5 * 2^(r-31) bits per level; a single token does not change it.
   std::uint64_t units = count.size() > 1 ? n * ((std::uint64_t{3} << r) >> (32 - kLengthUnitBits)) : 0;
   for (std::size_t i = 0; i < count.size(); ++i) units += count[i] * token_cost(model.frequency[i], r);
   return std::max((units >> (kLengthUnitBits + 5)) + 2, (n + kLevelsPerWord - 1) / kLevelsPerWord);
 }
 
-// The model with the shortest result among all precisions; `extra` bits are needed anyway.
+// Finds the model with the shortest result among all precisions; `extra` bits are needed in any case.
 void find_model(std::span<const std::uint64_t> count, std::uint64_t n, std::uint64_t extra, LevelPlan& plan) {
   LevelModel trial;
   trial.token = plan.model.token;
@@ -195,7 +195,7 @@ struct Interval {
   std::uint32_t frequency = 0, below = 0;
 };
 
-// By token.
+// Returns the intervals by token.
 std::vector<Interval> intervals_of(const LevelModel& model) {
   std::vector<Interval> intervals(std::size_t{model.token.back()} + 1);
   std::uint32_t below = 0;
@@ -206,7 +206,7 @@ std::vector<Interval> intervals_of(const LevelModel& model) {
   return intervals;
 }
 
-// From the last level to the first. words: emptied; in the order of writing, that is from the last one that the decoder reads
+// Encodes from the last level to the first. words: overwritten, in the order of writing, that is from the last one that the decoder reads
 template <class TokenOf>
 std::uint64_t encode_state(std::size_t n, const LevelModel& model, TokenOf token_of, std::vector<std::uint32_t>& words) {
   const std::vector<Interval> intervals = intervals_of(model);

@@ -57,7 +57,7 @@ std::string read_model(BitReader& reader, std::size_t limit, LevelModel& model) 
   return read_frequencies(reader, model);
 }
 
-// What a step of the decoder needs of a token.
+// The data of a token for one step of the decoder.
 struct Slot {
   std::uint16_t token = 0, frequency_less_one = 0, offset = 0;  // offset: of the slot in its token's interval
 };
@@ -74,14 +74,14 @@ void fill_slots(const LevelModel& model, std::vector<Slot>& slots) {
   }
 }
 
-// Tables of 2^r slots that are no longer than the levels they decode, or short.
+// Returns whether to use a table of 2^r slots: it is short, or no longer than the levels that it decodes.
 bool has_slots(std::size_t num_levels, const LevelModel& model) {
   constexpr std::size_t kShort = 4096;
   const std::size_t slots = std::size_t{1} << model.precision;
   return slots <= kShort || slots * sizeof(Slot) <= num_levels * sizeof(float);
 }
 
-// The same slot from the sums of frequencies up to each token, [p].
+// Returns the slot by a search in the sums of frequencies up to each token, [p].
 Slot find_slot(const LevelModel& model, std::uint32_t at) {
   const auto token = std::upper_bound(model.frequency.begin(), model.frequency.end(), at) - model.frequency.begin();
   const auto i = static_cast<std::size_t>(token);
@@ -91,7 +91,7 @@ Slot find_slot(const LevelModel& model, std::uint32_t at) {
           .offset = static_cast<std::uint16_t>(at - below)};
 }
 
-// store(i, token) for all levels; the words have been checked to be there. slot_of(x mod 2^r)
+// Calls store(i, token) for all levels. The caller has checked that the words exist. slot_of: slot_of(x mod 2^r)
 template <class SlotOf, class Store>
 std::string decode_state(BitReader& reader, std::uint64_t num_words, std::size_t n, unsigned r, SlotOf slot_of, Store store) {
   const std::uint64_t mask = (std::uint64_t{1} << r) - 1, end = reader.position() + 32 * num_words;
@@ -116,7 +116,7 @@ std::string decode_state(BitReader& reader, std::uint64_t num_words, std::size_t
   return "";
 }
 
-// The same with the slots as a table, or searched for where a table would be longer than what it decodes.
+// As decode_state(), with the slots in a table, or found by a search if a table would be longer than its levels.
 template <class Store>
 std::string decode_tokens(BitReader& reader, std::uint64_t num_words, std::size_t n, LevelModel& model, Store store) {
   const unsigned r = model.precision;
@@ -134,7 +134,7 @@ std::string decode_tokens(BitReader& reader, std::uint64_t num_words, std::size_
 template <class L>
 std::string read_extra(BitReader& reader, L* level, std::size_t n, const LevelFormat& format) {
   for (std::size_t i = 0; i < n; ++i) {
-    const auto token = static_cast<std::uint32_t>(level[i]);  // not negative yet. NOLINT(bugprone-signed-char-misuse)
+    const auto token = static_cast<std::uint32_t>(level[i]);  // not negative here. NOLINT(bugprone-signed-char-misuse)
     const std::int64_t wide = wide_level(token, static_cast<std::uint32_t>(reader.get(extra_bits_of(token))), format);
     if (wide < format.min_level || wide > max_level(format)) return level_outside(format);
     level[i] = static_cast<L>(wide);

@@ -1,4 +1,4 @@
-// What the writer (level_coder.cpp) and the reader (level_coder_read.cpp) of coded levels share: the tokens that levels are split into.
+// Tokens of levels, which the writer (level_coder.cpp) and the reader (level_coder_read.cpp) of coded levels share.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 namespace fl::codec {
 
 inline constexpr unsigned kLeastPrecision = 8, kMostPrecision = 16, kPrecisionBits = 4;
-inline constexpr unsigned kDirectExponent = 8, kKept = 5;             // of wide levels
-inline constexpr std::uint64_t kLeastState = std::uint64_t{1} << 31;  // the state is below 2^63
+inline constexpr unsigned kDirectExponent = 8, kKept = 5;             // for formats with more than kMostDirect levels
+inline constexpr std::uint64_t kLeastState = std::uint64_t{1} << 31;  // the decoder's state lies in [2^31, 2^63)
 
 struct Token {
   std::uint32_t token = 0;
@@ -44,7 +44,7 @@ inline Token wide_token(std::int32_t level, const LevelFormat& format) {
           .extra = v & ((1U << extra) - 1)};
 }
 
-// Returns the level of a wide token; outside of 32 bits it is refused by its range.
+// Returns the level of a wide token. A result outside of 32 bits lies outside the format and is refused by the caller.
 inline std::int64_t wide_level(std::uint32_t token, std::uint32_t extra, const LevelFormat& format) {
   constexpr std::uint32_t kDirect = 1U << kDirectExponent;
   std::uint32_t v = token;
@@ -56,7 +56,7 @@ inline std::int64_t wide_level(std::uint32_t token, std::uint32_t extra, const L
   return (v & 1) != 0 ? -static_cast<std::int64_t>(v >> 1) - 1 : static_cast<std::int64_t>(v >> 1);
 }
 
-// Returns visit(levels of the payload as they are stored).
+// Calls visit(levels) with the payload's levels in their stored type and returns its result.
 template <class Message, class Visit>
 auto with_levels(Message& message, Visit visit) {
   switch (message.level_width) {

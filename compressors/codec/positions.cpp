@@ -12,16 +12,17 @@ namespace fl::codec {
 namespace {
 
 constexpr unsigned kLargestParameter = kLargestRiceParameter;
-constexpr int kTried = 4;  // Rice parameters that one pass over the positions measures
+constexpr int kTried = 4;  // Rice parameters measured by one pass over the positions
 
-// Sums over the gaps behind the first. All fit 32 bits: the gaps of a segment add up to less than its size.
+// Sums over the gaps after the first. All fit into 32 bits, because the gaps of a segment add up to less than its size.
 struct GapSums {
   std::uint32_t shifted[kTried] = {};
   std::uint64_t exponents = 0;  // sum floor(log2(g + 1))
   bool ascending = true;
 };
 
-// floor(log2(x)) for 1 <= x < 2^31 as the exponent of a float: without the second of two leading ones, rounding cannot carry.
+// Returns floor(log2(x)) for 1 <= x < 2^31 as the exponent of a float. It first clears every bit
+// directly below a one, so that rounding cannot carry.
 inline std::uint32_t floor_log2(std::uint32_t x) {
   const float rounded = static_cast<float>(static_cast<std::int32_t>(x & ~(x >> 1)));
   return (std::bit_cast<std::uint32_t>(rounded) >> 23) - 127;
@@ -76,7 +77,7 @@ std::uint64_t sum_shifted(std::span<const std::uint32_t> index, std::uint32_t fi
   return sum;
 }
 
-// The least cost of Rice's code words, walking from the best measured parameter to where both neighbours are no better.
+// Returns the least cost of Rice's code words. It searches from the best measured parameter until both neighbours are no better.
 std::uint64_t best_rice(std::span<const std::uint32_t> index, std::uint32_t first_gap, const std::uint64_t (&measured)[kTried],
                         unsigned first_parameter, std::uint8_t& parameter) {
   const std::uint64_t count = index.size();
@@ -106,7 +107,8 @@ std::uint64_t best_rice(std::span<const std::uint32_t> index, std::uint32_t firs
   throw Error("positions of " + std::to_string(segment.end) + " parameters do not fit 32 bits");
 }
 
-// Rice and gamma of one gap of b bits: k = b - 1 takes b + 1 bits, and so does k = b - 2 where the gap starts with 10; a gap 0 takes one.
+// Returns the costs of Rice and gamma for one gap of b bits: k = b - 1 takes b + 1 bits, and so does k = b - 2 if the gap starts with 10; a
+// gap 0 takes one bit.
 PositionCosts single_costs(std::uint32_t gap) {
   const auto width = static_cast<unsigned>(std::bit_width(gap));
   PositionCosts costs;
@@ -116,16 +118,16 @@ PositionCosts single_costs(std::uint32_t gap) {
   return costs;
 }
 
-// What Rice's code takes for positions index[0] .. with `first_gap` in front of the first, and the sums over the other gaps.
+// The cost of Rice's code for positions index[0] .. with `first_gap` before the first, and the sums over the other gaps.
 struct RiceCost {
-  std::uint64_t bits = 0;  // the parameter's included
+  std::uint64_t bits = 0;  // including the parameter
   std::uint8_t parameter = 0;
   GapSums sums;
 };
 
 RiceCost rice_cost(std::span<const std::uint32_t> index, const Segment& segment, std::uint32_t first_gap) {
   const std::uint64_t count = index.size();
-  // Geometric gaps with mean g are coded best with 2^k near g ln 2; the four parameters around it hold the optimum nearly always.
+  // The best code for geometric gaps with mean g has 2^k near g ln 2; the four parameters around it nearly always contain the optimum.
   const std::uint64_t gap_total = std::uint64_t{first_gap} + (index.back() - index.front()) - (count - 1);
   const unsigned near = static_cast<unsigned>(std::bit_width(gap_total * 710 / (count * 1024)));
   const unsigned first_parameter = std::min(near < 2 ? 0 : near - 2, kLargestParameter + 1 - kTried);
@@ -176,7 +178,7 @@ std::uint8_t best_rice_parameter(std::span<const std::uint32_t> index, const Seg
   return rice_cost(index, segment, first_gap).parameter;
 }
 
-// The best divisor for geometric gaps with the mean of these, 0 where it is a power of two and Rice's code is the same.
+// Returns the best divisor for geometric gaps with the given mean, or 0 if it is a power of two, for which Rice's code is the same.
 std::uint32_t golomb_divisor(std::uint64_t gap_total, std::size_t count) {
   if (gap_total == 0) return 0;
   const double q = static_cast<double>(gap_total) / static_cast<double>(gap_total + count);
@@ -203,7 +205,7 @@ PositionCosts many_costs(std::span<const std::uint32_t> index, const Segment& se
 
 }  // namespace
 
-// Of the codes whose length needs no look at the positions.
+// Adds the costs of codes whose length does not depend on the positions.
 void add_plain_costs(std::size_t count, const Segment& segment, PositionCosts& costs) {
   costs.of(PositionCode::bitmap) = segment.size();
   costs.of(PositionCode::fixed) = std::uint64_t{count} * fixed_width(segment);

@@ -10,14 +10,14 @@ namespace {
 constexpr unsigned kPeekBits = 57;
 constexpr const char* kPositionsTooShort = "the message ends inside the positions";
 
-// What is wrong with a code word that was not there or led out of the segment.
+// Returns the error for a code word that is missing or leads out of the segment.
 std::string bad_gap(const BitReader& reader, const Segment& segment) {
   if (reader.past_end()) return kPositionsTooShort;
   return "a position lies behind the end of the segment, parameter " + std::to_string(segment.end);
 }
 
-// A few code words per load: each waits for the length of the one before, but no longer for memory.
-// `next`: the first parameter that can follow, from the segment's begin; moves on.
+// Reads a few code words per load: each waits for the length of the previous one, but not for memory. `next`: the first possible position
+// of the next code word, from the segment's begin; it is updated.
 std::string get_rice(BitReader& shared, const Segment& segment, std::size_t count, std::uint32_t* index, std::uint64_t& shared_next) {
   BitReader reader = shared;
   const unsigned parameter = static_cast<unsigned>(reader.get(kRiceParameterBits));
@@ -38,7 +38,7 @@ std::string get_rice(BitReader& shared, const Segment& segment, std::size_t coun
     }
     reader.skip(kPeekBits - left);
     if (left < kPeekBits) continue;
-    // A code word longer than a load.
+    // This code word is longer than a load.
     const std::uint64_t high = reader.get_unary(size >> parameter);
     if (high == BitReader::kNoOne) return bad_gap(reader, segment);
     next += (high << parameter) | reader.get(parameter);
@@ -155,7 +155,7 @@ std::string read_list(BitReader& reader, const Segment& segment, std::size_t cou
   }
 }
 
-// The positions of the segment that `others` leaves.
+// Writes the positions of the segment that are not in `others`.
 void invert(std::span<const std::uint32_t> others, const Segment& segment, std::uint32_t* index) {
   std::uint64_t next = segment.begin;
   for (const std::uint32_t other : others) {
@@ -165,7 +165,7 @@ void invert(std::span<const std::uint32_t> others, const Segment& segment, std::
   for (; next < segment.end; ++next) *index++ = static_cast<std::uint32_t>(next);
 }
 
-// Reads the positions that are not sent, where these are fewer.
+// Reads the positions that are not sent and writes the others; used if fewer positions are not sent.
 std::string read_complement(BitReader& reader, const Segment& segment, std::size_t count, std::uint32_t* index) {
   Buffer<std::uint32_t> others(segment.size() - count);
   if (std::string wrong = others.empty() ? "" : read_list(reader, segment, others.size(), others.data()); !wrong.empty()) return wrong;

@@ -37,7 +37,8 @@ BitCursor put_rice_word(BitCursor cursor, std::uint32_t gap, unsigned parameter)
   return cursor;
 }
 
-// index[0] .. with `next` in front. Several code words are put together before they are stored: a store waits for the one before.
+// Writes index[0] .. with `next` as the first possible position. It combines several code words per store, because each store waits for the
+// previous one.
 template <unsigned kTogether>
 BitCursor put_rice_together(BitCursor cursor, std::span<const std::uint32_t> index, std::uint32_t next, unsigned parameter) {
   const auto mask = static_cast<std::uint32_t>(low_bits(~std::uint64_t{0}, parameter));

@@ -17,7 +17,7 @@ namespace fl::codec {
 namespace {
 
 constexpr unsigned kMapBits = 2, kOtherBits = 3, kWidthBits = 5;
-constexpr std::uint64_t kOthers = 3;  // the map that says that another one follows
+constexpr std::uint64_t kOthers = 3;  // the map code that announces another map
 enum UnitCode : std::uint64_t { kUnitOne = 0, kUnitReciprocal = 1 };
 
 bool get_signed(BitReader& reader, std::int32_t& v) {
@@ -38,7 +38,7 @@ UnitCode unit_code(const LevelFormat& format) {
 bool is_other(LevelMap map) { return map > LevelMap::power_of_two; }
 std::uint64_t other_code(LevelMap map) { return static_cast<std::uint64_t>(map) - static_cast<std::uint64_t>(LevelMap::two_values); }
 
-// The format of a map that leaves nothing to choose but the scale.
+// Returns whether a map leaves only the scale open.
 bool is_fixed(LevelMap map) { return map != LevelMap::linear && map != LevelMap::power_of_two && map != LevelMap::table; }
 LevelFormat fixed_format(LevelMap map, bool has_scale) {
   switch (map) {
@@ -71,7 +71,7 @@ std::string read_table(BitReader& reader, LevelFormat& format) {
   return "";
 }
 
-// What follows the map and has_scale. What the map does not use keeps its default, so that equal messages have equal bytes.
+// Reads the fields after map and has_scale. Fields that the map does not use keep their defaults, so that equal messages have equal bytes.
 std::string read_map(BitReader& reader, LevelFormat& format) {
   if (is_fixed(format.map)) {
     format = fixed_format(format.map, format.has_scale);
@@ -159,7 +159,7 @@ std::string read_format(BitReader& reader, LevelFormat& format) {
   return read_map(reader, format);
 }
 
-// The known format with what the sender adds to it.
+// Returns the known format completed by the fields that the sender adds.
 LevelFormat completed(const KnownLevels& known, const LevelFormat& format) {
   LevelFormat whole = known.format;
   if (known.travels == KnownLevels::Travels::min_exponent) whole.min_exponent = format.min_exponent;
@@ -262,7 +262,7 @@ void get_values(BitReader& shared, T* value, std::size_t count) {
   shared = reader;
 }
 
-// What was read from `start` on is finite; else the reader goes back to the first number that is not.
+// Returns an error if a number read from `start` on is not finite; the reader then goes back to the first such number.
 template <class T>
 std::string refuse_not_finite(BitReader& reader, const BitReader& start, const T* value, std::size_t count, WireValue format) {
   const std::optional<std::size_t> first = first_not_finite(value, count);

@@ -1,4 +1,4 @@
-// The CUDA half of the codecs in builds without CUDA: no tally, so the host counts. CMake links this file instead of
+// The CUDA half of the codecs in builds without CUDA: there is no tally, so the host counts. CMake links this file instead of
 // compressors/codec/cuda/ (fedbits_part in cmake/FedbitsParts.cmake).
 #include "compressors/codec/cuda/tally.hpp"
 

@@ -1,10 +1,11 @@
-// CAFe, compressed aggregate feedback: clients compress what their update has beyond the last aggregate, and keep nothing.
+// CAFe, compressed aggregate feedback: clients compress the difference between their update and the last aggregate, and keep no state.
 //
 //   client  c_i = C(u g - a)                 a: the server's last estimate, the same for all
 //   server  estimate = a + sum_i weight_i c_i,  a <- estimate                                              a = 0 at first
-// a [P] is a shared slot that is broadcast and paid for each round: a client that keeps nothing cannot work it out from the model. With
-// C = identity it is what no compression gives. It saves as long as clients agree: heterogeneity is what a cannot predict.
-// C is a contraction or absolute; any unit. Absence changes nothing.
+// a [P] is a shared slot that is broadcast and counted each round: a client without state cannot derive it from the model. With C =
+// identity the estimate equals that without compression. It saves bits if clients' updates are similar; the heterogeneous part cannot be
+// predicted from a.
+// C is a contraction or absolute; any unit. Absence of clients has no effect.
 // Source: T. Ortega, C.-Y. Huang, X. Li, H. Jafarkhani, "Communication compression for distributed learning with aggregate and
 // server-guided feedback", 2025 (first as "CAFe: communication-efficient federated learning", 2024); without the server's own data
 // (CAFe-S).

@@ -1,9 +1,10 @@
-// Clip21: clipped differences to a shift, so that no client's message is longer than tau and yet nothing is lost for good.
+// Clip21: clipped differences to a shift, so that no client's message is longer than tau and no part of the gradient is lost permanently.
 //
 //   client  d = C(clip(g - h)),  clip(v) = min(1, tau/|v|) v,  h <- h + d
 //   server  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
-// With C = identity, as published, h comes nearer to g by tau a round and is g once they are that close. C may compress what was clipped:
-// a contraction or absolute. Not gradient descent with C = identity, before the clipping ends. unit "gradient", tau in its unit.
+// With C = identity, as published, h approaches g by tau per round and equals g once they are that close. C may compress the clipped
+// vector: a contraction or absolute. It is not gradient descent with C = identity until the clipping ends. unit "gradient", tau in its
+// unit.
 // h_i [N,P] are kept while a client is absent.
 // Source: S. Khirirat, E. Gorbunov, S. Horvath, R. Islamov, F. Karray, P. Richtarik, "Clip21: error feedback for gradient clipping", 2023.
 #include <cmath>
@@ -46,7 +47,7 @@ class Clip21 final : public Shifted<T> {
   }
 
  private:
-  // g <- clip(g - h)
+  // Computes g <- clip(g - h).
   void clip(const T* h, T* g, std::size_t P) const {
     for (std::size_t j = 0; j < P; ++j) g[j] -= h[j];
     const double norm = std::sqrt(sum_of_squares(g, P));

@@ -1,4 +1,5 @@
-// What SCALLION and SCAFCOM share: controls c_i that move by what is sent, and their mean c, which clients are told.
+// Base class of SCALLION and SCAFCOM: controls c_i that move by the messages sent, and their mean c, which the server broadcasts to
+// clients.
 //
 //   c_i <- c_i + d_i          server  estimate = scale mean d + c,  c <- c + mean_w d
 #pragma once
@@ -23,7 +24,7 @@ class Controls : public Feedback<T> {
             .means = {{.slot = "control", .held_in = "control_sum"}}};
   }
   void acknowledge(const ClientRound<T>&, const ClientBlock<T>&, std::uint32_t, const Exchange<T>&) const override {}
-  // c as clients know it goes into the estimate: they took the same numbers off.
+  // Adds c as clients know it to the estimate, because clients subtracted the same numbers.
   void receive(const ServerRound<T>& round, std::span<const Aggregate> aggregates, std::span<double> estimate) const override {
     const std::span<double> sum = round.state.slot("control_sum");
     const std::span<T> mean = round.shared.slot("control_mean");

@@ -1,15 +1,15 @@
-// CSER, communication-efficient SGD with error reset: clients keep what was not sent in their own models, and now and then it is sent.
+// CSER, communication-efficient SGD with error reset: clients keep unsent parts in their own models and send them every H rounds.
 //
 //   client  computes at its own model x_i = w - m_i
 //           channel "model":  c = C2(u g),  m <- m + u g - c
 //           channel "reset", every H-th round:  q = C1(m),  m <- m - q
 //   server  estimate = mean c + mean q in rounds of a reset, mean c in the others
-// In the paper's letters e_i = -m_i: its invariant, that x_i - e_i is the same on all workers, is w here, which everyone knows; so its
-// partial synchronisation PSync(v, C) = mean C(v) + (v - C(v)) needs no mean at the clients before the next broadcast.
+// In the paper's notation e_i = -m_i: its invariant, that x_i - e_i is the same on all workers, is w here, which all clients know.
+// Therefore its partial synchronisation PSync(v, C) = mean C(v) + (v - C(v)) needs no mean at the clients before the next broadcast.
 // [compressor.up] is C2, [compressor.up.reset] is C1. With C1 = identity and C2 sending nothing it is local SGD of H steps.
-// unit = step (u = gamma) or update (u = 1). m [N,P], kept while a client is absent.
+// unit = step (u = gamma) or update (u = 1). m [N,P] is kept while a client is absent.
 // Source: C. Xie, S. Zheng, O. Koyejo, I. Gupta, M. Li, H. Lin, "CSER: communication-efficient SGD with error reset", NeurIPS 2020; the
-// substitution is derived here and traced against the published form in tests/golden.
+// substitution is derived here and compared with the published form in tests/golden.
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -48,7 +48,7 @@ class Cser final : public Feedback<T> {
             .operators = {{.is = OperatorClass::bounded, .channel = "reset"}}};
   }
 
-  // The residual of the first channel is written over the local vector; the second adds the memory and leaves the new one there.
+  // The first channel overwrites the local vector with its residual; the second channel adds the memory and stores the new memory there.
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
     Send<T> send;
     if (channel == 0)

@@ -1,14 +1,14 @@
-// DASHA: compressed differences of variance-reduced gradients, of which no round needs to be sent uncompressed (MARINA's do).
+// DASHA: compressed differences of variance-reduced gradients. Unlike MARINA, it needs no uncompressed rounds.
 //
 //   client  m = Q(t_new - t - a (h - t)),  h <- h + m,  t <- t_new          server  g <- g + mean_w m,  estimate = g = mean_w h
 //   t_new = grad f_i(w)                                                  local kind "gradient": DASHA
 //   t_new = grad f_i(w; xi) + (1 - b)(t - grad f_i(w_previous; xi))      local kind "mvr": DASHA-MVR, b its `momentum`
-// Q is unbiased and E[h - t_new] = (1 - a)(h - t): the estimate forgets its bias at the rate a = 1/(1 + 2 omega) of the source; a larger
-// one is refused. init = "dense" sends the first gradients uncompressed, h = t, and pays. With Q = identity it is gradient descent.
-// unit "gradient". t_i, h_i [N,P]; w_previous [P] is what clients received in the round before. Every client takes part in every round
-// (DASHA-PP is another method). Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression
-// and optimal oracle complexity", ICLR 2023; derived anew from the recursion of the bias above, and held against its identities in
-// tests/golden.
+// Q is unbiased and E[h - t_new] = (1 - a)(h - t): the estimate's bias decays at the rate a = 1/(1 + 2 omega) of the source; a larger a is
+// refused. init = "dense" sends the first gradients uncompressed, h = t, and counts them. With Q = identity it is gradient descent. unit
+// "gradient". t_i, h_i [N,P]; w_previous [P] is the model that clients received in the previous round. Every client takes part in every
+// round (DASHA-PP is another method).
+// Source: A. Tyurin, P. Richtarik, "DASHA: distributed nonconvex optimization with communication compression and optimal oracle
+// complexity", ICLR 2023; derived again from the recursion of the bias above, and tested against its identities in tests/golden.
 #include <algorithm>
 #include <cmath>
 
@@ -61,12 +61,12 @@ class Dasha final : public Feedback<T> {
     if (std::abs(a_ / a - 1) > 1e-6)
       return TheoryStep::none("the theorem needs feedback.up.a = 1/(1+2 omega) = " + to_string(Value{a}) + ", is " + to_string(Value{a_}));
     if (!starts_dense_) return TheoryStep::none("the theorem needs exact first gradients: use feedback.up.init = \"dense\"");
-    // The recursion of the method needs no more than 2 in the place of 16, the theorem's constant.
+    // The method's recursion needs only 2 in place of 16, the theorem's constant.
     const double spread = std::sqrt(16 * omega * (1 + 2 * omega) * facts.largest_weight());
     return TheoryStep::of(1 / (facts.L + spread * facts.L_quadratic_mean()), "DASHA, Tyurin and Richtarik 2023, theorem 6.1");
   }
 
-  // t_new - t - a (h - t)
+  // Returns the input t_new - t - a (h - t).
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t) const override {
     const BatchView<T> tracker = block.stored(round.state, "tracker");
     const T a = static_cast<T>(a_);

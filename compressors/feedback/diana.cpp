@@ -1,6 +1,6 @@
 // DIANA: d = Q(g - h), h <- h + alpha d, estimate h_mean + mean d, with an unbiased Q. See shifted.hpp.
 //
-// The theory wants alpha <= 1/(1+omega); a larger one is refused with the bound for the operator at hand.
+// The theory requires alpha <= 1/(1+omega); a larger alpha is refused with an error that states the bound for the operator.
 #include "compressors/feedback/shifted.hpp"
 #include "fl_core/config/registry.hpp"
 
@@ -29,7 +29,7 @@ class Diana final : public Shifted<T> {
     if (!facts.clients_are_convex) return theory::ef_bv(facts, alpha_, 1);
     if (const std::string why = theory::unmet(facts, theory::Gradients::bounded_noise); !why.empty()) return TheoryStep::none(why);
     const double omega = facts.contracts.front().omega.value_or(0);
-    // For mu > 0. For mu = 0 the same inequality bounds the mean of f - f*, because 1 - gamma L_max (1 + 4 omega W) > 0.
+    // This step holds for mu > 0. For mu = 0 the same inequality bounds the mean of f - f*, because 1 - gamma L_max (1 + 4 omega W) > 0.
     return TheoryStep::of(1 / (facts.L_max() * (1 + 6 * omega * facts.largest_weight())), "DIANA, Gorbunov et al. 2020");
   }
 

@@ -3,7 +3,7 @@
 //   client  channel "shift":  q = Q(g - h)
 //           channel "model":  p = e + gamma (g - h + h_mean),  v = C(p),  e <- p - v          then h <- h + alpha q
 //   server  estimate = mean v;   h_mean <- h_mean + alpha mean_w q
-// Two operators: [compressor.up] is C, [compressor.up.shift] is Q. h_mean is a shared slot: broadcast and paid for. unit = step.
+// Two operators: [compressor.up] is C, [compressor.up.shift] is Q. h_mean is a shared slot: it is broadcast and counted. unit = step.
 // Source: E. Gorbunov, D. Kovalev, D. Makarenko, P. Richtarik, "Linearly converging error compensated SGD", NeurIPS 2020.
 #include <algorithm>
 
@@ -25,7 +25,7 @@ class EcDiana final : public Feedback<T> {
  public:
   explicit EcDiana(const EcDianaOptions& o) : alpha_(o.alpha) {}
 
-  // The shift comes first: the model channel writes the new error over the gradient.
+  // The shift comes first, because the model channel overwrites the gradient with the new error.
   [[nodiscard]] FeedbackPlan plan() const override {
     return {.channels = {{.name = "shift"}, {.name = "model"}},
             .slots = {{.name = "error", .owner = SlotOwner::client, .double_buffered = true},

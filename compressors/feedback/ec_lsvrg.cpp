@@ -1,6 +1,6 @@
 // EC-LSVRG: error feedback around gradients whose sampling noise vanishes at the optimum.
 //
-//   client  g = grad f_ij(w) - grad f_ij(r_i) + grad f_i(r_i)        (local kind "lsvrg": the reference point r_i, renewed now and then)
+//   client  g = grad f_ij(w) - grad f_ij(r_i) + grad f_i(r_i)        (local kind "lsvrg": the reference point r_i, renewed at random)
 //           p = e + gamma g,  c = C(p),  e <- p - c                   server  estimate = sum_i weight_i c_i
 // It is ef14 with local kind "lsvrg". Heterogeneity still keeps it at a distance from x*, which EC-LSVRG-DIANA removes: feedback "ec_diana"
 // with local kind "lsvrg". unit = "step" as published, or "gradient", which is the same for a constant gamma. C is a contraction or

@@ -3,8 +3,8 @@
 //   client  c = C(eta e + g - h),  e <- e + g - h - c,  h <- h + c
 //   server  estimate = h_mean + mean c,  h_mean <- h_mean + mean_w c
 // A client's first message starts from e = 0 and is, by `init`,
-//   zero     c = C(g) from h = 0, e = g - c afterwards       dense    c = g, uncompressed and paid for: h = g, e = 0 afterwards
-//   message  c = C(g) from h = 0, e = 0 afterwards: the shift begins at C(g), and the rest of the first gradient is not kept
+//   zero     c = C(g) from h = 0, e = g - c afterwards       dense    c = g, uncompressed and counted: h = g, e = 0 afterwards
+//   message  c = C(g) from h = 0, e = 0 afterwards: the shift begins at C(g), and the rest of the first gradient is dropped
 // eta = 0 is EF21 bit for bit. With C = identity: e = 0 and the step is gamma * mean g. eta is of the order of delta.
 // C is a contraction or absolute. e_i, h_i [N,P] are kept while a client is absent.
 // Source: Y. Gao, R. Islamov, S. U. Stich, ICLR 2024. (The update was checked against its identities: tests/golden.)
@@ -66,7 +66,7 @@ class EControl final : public Feedback<T> {
     return send;
   }
 
-  // The new error differs from the compressor's residual (eta e against e), so it is computed over the local vector here.
+  // The new error differs from the compressor's residual (eta e against e), so it is computed in place of the local vector here.
   void after_compress(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t, const Send<T>&,
                       const Exchange<T>& exchange) const override {
     const BatchView<T> error = block.stored(round.state, "error"), shift = block.stored(round.state, "shift");

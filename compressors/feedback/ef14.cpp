@@ -1,12 +1,12 @@
-// EF14: error feedback as first used, Algorithm 1 and 2 of Sahu et al. 2021 by the unit of the input.
+// EF14: error feedback as first published; Algorithms 1 and 2 of Sahu et al. 2021, selected by the unit of the input.
 //
 //   client  p = e + u g,  c = C(p),  e <- p - c           server  estimate = sum_i weight_i c_i
 //   unit = step      u = gamma: the step size inside the memory (EF-SGD, EC-SGD, EC-GD; Algorithm 1)
 //   unit = gradient  u = 1: the server applies step size, momentum and weight decay after the mean (Algorithm 2)
 //   unit = update    the memory holds differences of models after local steps (Qsparse-local-SGD)
-// Invariant (unit = step, uniform weights): x_t - mean(e_t) follows exact SGD. e [N,P], kept while a client is absent.
-// Sources: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH 2014; S. U. Stich, J.-B. Cordonnier, M. Jaggi,
-// "Sparsified SGD with memory", NeurIPS 2018; S. P. Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019.
+// Invariant (unit = step, uniform weights): x_t - mean(e_t) follows exact SGD. e [N,P] is kept while a client is absent.
+// Sources: F. Seide et al., "1-bit stochastic gradient descent", INTERSPEECH 2014; S. U. Stich, J.-B. Cordonnier, M. Jaggi, "Sparsified SGD
+// with memory", NeurIPS 2018; S. P. Karimireddy et al., "Error feedback fixes SignSGD", ICML 2019.
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/config/registry.hpp"
 

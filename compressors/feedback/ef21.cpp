@@ -1,9 +1,9 @@
 // EF21: d = C(g - h), h <- h + d. See shifted.hpp for the rule it shares with DIANA and EF-BV.
 //
 //   client  d = C(v - h),  h <- h + d          server  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
-// If all take part the estimate is the mean of all h_i after the round, as published. v = g, or its momentum.
-// init = "compressed" starts from h = 0 and sends C(g) first; "dense" sends the first gradient uncompressed (h = g) and pays for it.
-// momentum < 1 gives EF21-SGDM, which "ef21_sgdm" names. C is a contraction or absolute; an unscaled unbiased operator is refused.
+// If all clients take part, the estimate is the mean of all h_i after the round, as published. v = g, or its momentum.
+// init = "compressed" starts from h = 0 and sends C(g) first; "dense" sends the first gradient uncompressed (h = g) and counts it. momentum
+// < 1 gives EF21-SGDM, also available as "ef21_sgdm". C is a contraction or absolute; an unscaled unbiased operator is refused.
 // h_i [N,P] are kept while a client is absent.
 // Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better, and practically faster error feedback",
 // NeurIPS 2021.

@@ -1,9 +1,9 @@
-// ||EF21||: EF21 whose server steps along the unit vector of its estimate, for losses whose smoothness grows with their gradient.
+// ||EF21||: EF21 whose server steps along the unit vector of its estimate, for losses whose smoothness grows with the gradient.
 //
 //   client  d = C(v - h),  h <- h + d                              v = g, or a momentum of it (||EF21-SGDM||)
-//   server  s = h_mean + mean d,  estimate = s / |s| (0 where s = 0),  h_mean <- h_mean + mean_w d
-// The step size is then a length: x moves by gamma in every round, so it must fall for x to come to rest. Not gradient descent even with
-// C = identity. C is a contraction or absolute; unit "gradient". h_i, v_i [N,P] are kept while a client is absent.
+//   server  s = h_mean + mean d,  estimate = s / |s| (0 if s = 0),  h_mean <- h_mean + mean_w d
+// The step size is then a length: x moves by gamma in every round, so gamma must decrease for x to converge. It is not gradient descent
+// even with C = identity. C is a contraction or absolute; unit "gradient". h_i, v_i [N,P] are kept while a client is absent.
 // Source: S. Khirirat, A. Sadiev, A. Riabinin, E. Gorbunov, P. Richtarik, "Error feedback under (L0,L1)-smoothness: normalization and
 // momentum", 2024.
 #include <cmath>

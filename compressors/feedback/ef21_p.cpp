@@ -1,10 +1,10 @@
-// EF21-P: error feedback of models on the way down, with DCGD or DIANA on the way up.
+// EF21-P: error feedback of models on the downlink, with DCGD or DIANA on the uplink.
 //
-//   down    w <- w + C(x - w), at which clients compute: [compressor.down] with a contraction C
+//   down    w <- w + C(x - w); clients compute at w: [compressor.down] with a contraction C
 //   client  d = Q(grad f_i(w) - h),  h <- h + alpha d               server  estimate = h_mean + mean d,  h_mean <- h_mean + alpha mean_w d
-// alpha = 0 is EF21-P + DCGD, whose clients keep nothing; 0 < alpha <= 1/(1+omega) is EF21-P + DIANA. The way down itself belongs to the
-// downlink, which moves w alike under every feedback; this one checks that it compresses. Q is unbiased; unit "gradient".
-// h_i [N,P] are kept while a client is absent; its w is brought up to date and paid for when it comes back.
+// alpha = 0 is EF21-P + DCGD, whose clients keep no state; 0 < alpha <= 1/(1+omega) is EF21-P + DIANA. The downlink updates w in the same
+// way under every feedback; this feedback checks that the downlink compresses. Q is unbiased; unit "gradient".
+// h_i [N,P] are kept while a client is absent; its w is updated and counted when it returns.
 // Source: K. Gruntkowska, A. Tyurin, P. Richtarik, "EF21-P and friends: improved theoretical communication complexity for distributed
 // optimization with bidirectional compression", ICML 2023.
 #include "compressors/feedback/shifted.hpp"

@@ -1,12 +1,13 @@
 // EF21+: each client sends the better of the compressed gradient and EF21's compressed difference.
 //
-//   client  m = h + C(g - h),  b = C(g);  h <- b where |b - g|^2 <= |m - g|^2, else m        sends C(g) or C(g - h)
+//   client  m = h + C(g - h),  b = C(g);  h <- b if |b - g|^2 <= |m - g|^2, else m        sends C(g) or C(g - h)
 //   server  d_i = h_i(new) - h_i:  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
-// Two channels, of which every client leaves one silent (2 bits of choice): "model" is C(g - h), "restart" is C(g). C is a contraction,
-// deterministic in the source, alike for both channels ([compressor.up]). The server needs every client's h_i to replace one: it keeps
-// copies of its own, server_shift [N,P], which messages alone move; which channel is silent says how. unit "gradient" or "update". h_i
-// [N,P] are kept while a client is absent. Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better,
-// and practically faster error feedback", NeurIPS 2021 (EF21+).
+// Two channels: "model" is C(g - h), "restart" is C(g); every client leaves one of them silent (2 bits of choice). C is a contraction,
+// deterministic in the source, equal for both channels ([compressor.up]). The server needs every client's h_i to replace it: it keeps its
+// own copies, server_shift [N,P], which change only by messages; the silent channel determines how. unit "gradient" or "update". h_i [N,P]
+// are kept while a client is absent.
+// Source: P. Richtarik, I. Sokolov, I. Fatkhullin, "EF21: a new, simpler, theoretically better, and practically faster error feedback",
+// NeurIPS 2021 (EF21+).
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -38,7 +39,7 @@ class Ef21Plus final : public Feedback<T> {
             .own_messages = true,
             .operators = {{.is = OperatorClass::contraction}}};
   }
-  // What is kept is never further from the gradient than what EF21 keeps, which is all that its proof uses.
+  // The kept vector is never further from the gradient than that of EF21, which is all that EF21's proof uses.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override { return theory::ef21(facts, 1); }
 
   [[nodiscard]] Send<T> prepare(const Exec&, const ClientRound<T>& round, const ClientBlock<T>& block, std::size_t channel) const override {
@@ -90,20 +91,20 @@ class Ef21Plus final : public Feedback<T> {
  private:
   static constexpr std::size_t kDifference = 0, kRestart = 1;
 
-  // |h + c - g|^2, h = 0 where it is null. room: [P]
+  // Returns |h + c - g|^2, with h = 0 if `h` is null. room: [P]
   static double error_of(const Payload<T>& message, const Scope& scope, const T* g, const T* h, std::size_t P, T* room) {
     for (std::size_t j = 0; j < P; ++j) room[j] = h == nullptr ? -g[j] : h[j] - g[j];
     add_scaled(message, scope, T(1), room);
     return sum_of_squares(room, P);
   }
 
-  // h <- C(g) or h + C(g - h), by the channel of the message.
+  // Sets h to C(g) or h + C(g - h), depending on the message's channel.
   static void move_shift(const Payload<T>& message, const Scope& scope, std::size_t channel, std::span<T> h) {
     if (channel == kRestart) std::ranges::fill(h, T(0));
     add_scaled(message, scope, T(1), h.data());
   }
 
-  // Takes the shift h that C(g) of the client at position i replaces off both sums.
+  // Subtracts the shift h, which C(g) of the client at position i replaces, from both sums.
   static void take_off_replaced(const ServerRound<T>& round, std::uint32_t i, std::span<const T> h, std::span<double> estimate,
                                 std::span<double> mean) {
     for (std::size_t j = 0; j < mean.size(); ++j) {

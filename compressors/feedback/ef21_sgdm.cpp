@@ -1,9 +1,8 @@
-// EF21-SGDM: EF21 around a momentum of stochastic gradients, which lets minibatches of any size converge.
+// EF21-SGDM: EF21 applied to a momentum of stochastic gradients, which converges for minibatches of any size.
 //
 //   client  v <- (1-eta) v + eta g,  d = C(v - h),  h <- h + d          server  estimate = h_mean + mean d,  h_mean <- h_mean + mean_w d
 // A client's first v is its first g. eta = 1 is ef21 with stochastic gradients. C is a contraction or absolute; unit "gradient" or
-// "update". v_i, h_i [N,P] are kept while a client is absent. The rule of feedback "ef21" with its `momentum`, under its own name and
-// default.
+// "update". v_i, h_i [N,P] are kept while a client is absent. It is feedback "ef21" with its `momentum`, under a separate name and default.
 // Source: I. Fatkhullin, A. Tyurin, P. Richtarik, "Momentum provably improves error feedback!", NeurIPS 2023.
 #include "compressors/feedback/shifted.hpp"
 #include "fl_core/config/registry.hpp"

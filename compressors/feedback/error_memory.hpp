@@ -1,6 +1,6 @@
-// The memory of dropped parts that EF14 and its kin share: p = e + u g, c = C(p), e <- p - c, estimate = mean c.
+// The error memory of EF14 and related methods stores the dropped parts: p = e + u g, c = C(p), e <- p - c, estimate = mean c.
 //
-// e [N,P] is kept while a client is absent, unless participation.absent says otherwise.
+// e [N,P] is kept while a client is absent, unless participation.absent sets another rule.
 #pragma once
 
 #include <algorithm>

@@ -4,12 +4,12 @@
 //           t_i <- t_i + c_i - mean c                    once the mean is known: sum_i w_i t_i stays 0, and t_i tends to grad f_i - grad f
 //   server  estimate = mean c
 // t_i is H times delta_i of the source: a sum over the round's H local steps. unit = "gradient" is such a sum, and the server's
-// learning_rate = 1 averages models (gamma of the source). Q is unbiased. Nothing damps the tracker: what Q adds to c_i stays in t_i until
-// the next round, which answers it with omega times as much, so omega should be below 1 (natural, qsgd with enough levels). With
-// Q = identity and one local step it is gradient descent. Local kind "fedcomgate".
-// The mean [P] is sent to the cohort when the round closes, and paid for. t_i [N,P] is kept while a client is absent.
+// learning_rate = 1 averages models (gamma of the source). Q is unbiased. The tracker is not damped: the error that Q adds to c_i stays in
+// t_i until the next round, whose error is then omega times as large, so omega should be below 1 (natural, qsgd with enough levels). With Q
+// = identity and one local step it is gradient descent. Local kind "fedcomgate".
+// The mean [P] is sent to the cohort when the round closes, and is counted. t_i [N,P] is kept while a client is absent.
 // Source: F. Haddadpour, M. M. Kamani, A. Mokhtari, M. Mahdavi, "Federated learning with compression: unified analysis and sharp
-// guarantees", AISTATS 2021. t_i moves by the decoded c_i, so that its mean stays 0; the published code moves it by c_i before compression.
+// guarantees", AISTATS 2021. t_i changes by the decoded c_i, so that its mean stays 0; the published code uses c_i before compression.
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -40,7 +40,7 @@ class FedComGate final : public Feedback<T> {
     send.input.add(T(1), block.vectors[0]);
     return send;
   }
-  // mean_update is this round's: clients are told it when the round closes.
+  // mean_update is that of this round: clients receive it when the round closes.
   void acknowledge(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) const override {
     const std::span<const T> mean = round.shared.slot("mean_update");
     T* t = block.stored(round.state, "tracker").row(k);

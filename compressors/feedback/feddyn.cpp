@@ -1,8 +1,8 @@
-// FedDyn's correction: clients and server add up what was sent.
+// FedDyn's correction: clients and server sum the messages sent.
 //
 //   client  sends d_i = w - y_i;   s_i <- s_i + decoded d_i   (h_i = alpha s_i is the gradient at the client's last minimiser)
 //   server  s <- s + sum_{i in S} w_i d_i   (population weights: 1/N of each in the paper);   estimate = sum_i weight_i d_i + s
-// With s = h / alpha this is theta = mean y_i - h / alpha; alpha itself matters to the local update "feddyn" alone.
+// With s = h / alpha this is theta = mean y_i - h / alpha; only the local update "feddyn" uses alpha itself.
 // Source: D. A. E. Acar et al., "Federated learning based on dynamic regularization", ICLR 2021, Algorithm 1.
 #include "compressors/feedback/feedback.hpp"
 #include "fl_core/config/registry.hpp"

@@ -1,8 +1,8 @@
 // FedPAQ: periodic averaging of quantised updates, without memory.
 //
 //   client  y = w after H local SGD steps,  c = Q(w - y)          server  estimate = sum_i weight_i c_i
-// Q is unbiased, the unit an update (local kind "sgd"), the cohort sampled or not; nobody keeps anything, so absence changes nothing. It is
-// feedback "none" with its partners checked: a biased operator without a memory need not converge.
+// Q is unbiased, the unit is an update (local kind "sgd"), and the cohort may be sampled. Neither side keeps state, so absence has no
+// effect. It is feedback "none" with a check of the operator: a biased operator without a memory need not converge.
 // Source: A. Reisizadeh, A. Mokhtari, H. Hassani, A. Jadbabaie, R. Pedarsani, "FedPAQ: a communication-efficient federated learning method
 // with periodic averaging and quantization", AISTATS 2020.
 #include "compressors/feedback/memoryless.hpp"

@@ -2,16 +2,16 @@
 //
 //   client  d = g - last_sent;  sends d only if |w_i d|^2 > xi/(s^2 N^2) sum_{d=1..D} |w_{r+1-d} - w_{r-d}|^2;  last_sent <- last_sent + d
 //   server  sum <- sum + sum_i w_i d_i;  estimate = sum,  w <- w - s estimate
-// The source minimises the sum of its clients' losses; here they are w_i f_i, with the population weight w_i, so the trigger looks at w_i
-// d. s is the step that the model takes, gamma times the server's learning rate; the server's optimizer takes no other step than this one
-// (no momentum, no weight decay). A client of weight 0 stays silent.
-// Silence is a message too: a header, counted. The history of model differences [D] is a shared slot: clients that took part in the round
-// before derive it from the models of the two rounds, others are sent it. With xi = 0 it is gradient descent; with a contractive operator
-// its messages are compressed. The defaults are the constants of the authors' programs, xi = 1/D and D = 10. Those start from gradients of
-// ones and stay silent for D rounds; here everyone sends the first gradient, and the sum over d grows to D terms. Source: T. Chen, G.
-// Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; checked by its identity with gradient
-// descent, by a traced example and by the published rule on a9a in tests/golden). The trigger of 3PC, by the last change of the gradient,
-// is feedback "three_pc".
+// The source minimises the sum of its clients' losses; here they are w_i f_i, with the population weight w_i, so the trigger uses w_i d. s
+// is the model's step, gamma times the server's learning rate; the server's optimizer must take this plain step (no momentum, no weight
+// decay). A client of weight 0 stays silent. A silent client still sends a header, which is counted. The history of model differences [D]
+// is a shared slot: clients that took part in the previous round derive it from the models of the two rounds, and other clients receive it.
+// With xi = 0 it is gradient descent; a contractive operator compresses its messages. The defaults are the constants of the authors'
+// programs, xi = 1/D and D = 10. Those programs start from gradients of ones and stay silent for D rounds; here every client sends the
+// first gradient, and the sum over d grows to D terms.
+// Source: T. Chen, G. Giannakis, T. Sun, W. Yin, "LAG: lazily aggregated gradient", NeurIPS 2018 (rule for workers; tests/golden checks it
+// by its identity with gradient descent, by a traced example and by the published rule on a9a). The trigger of 3PC, by the last change of
+// the gradient, is feedback "three_pc".
 #include <algorithm>
 
 #include "compressors/feedback/feedback.hpp"
@@ -53,7 +53,7 @@ class Lag final : public Feedback<T> {
             .plain_server = true};
   }
 
-  // history <- |w_r - w_{r-1}|^2, of weights alone
+  // Stores |w_r - w_{r-1}|^2 in the history, a ring of the last D rounds. Only weights count, not running statistics.
   void derive(const RoundView<T>& round, SharedState<T>& shared) const override {
     if (round.order.round == 1) return;
     const std::span<const T> previous = shared.slot("previous_reference");
@@ -101,7 +101,7 @@ class Lag final : public Feedback<T> {
   }
 
  private:
-  // Returns xi/(s^2 N^2) sum |w_{r+1-d} - w_{r-d}|^2, which |w_i d|^2 has to exceed.
+  // Returns xi/(s^2 N^2) sum |w_{r+1-d} - w_{r-d}|^2, which |w_i d|^2 must exceed.
   [[nodiscard]] double trigger_bound(const ClientRound<T>& round) const {
     double moved = 0;
     for (const T value : round.shared.slot("history")) moved += static_cast<double>(value);

@@ -1,8 +1,8 @@
-// MARINA: compressed differences of gradients on one sample, and a coin common to all.
+// MARINA: compressed differences of gradients on one sample, and one coin for all clients.
 //
 //   coin (probability p, always in round 1): send the gradient, uncompressed      estimate = sum_i weight_i g_i
 //   else: c = Q(grad f_i(w) - grad f_i(w_previous)) on the same sample             estimate <- estimate + sum_i weight_i c_i
-// Clients keep nothing of their own; the previous model is a shared slot, what they received in the round before. The local update
+// Clients keep no state; the previous model is a shared slot, which holds the model received in the previous round. The local update
 // "gradient_difference" computes both kinds of vector. With Q = identity it is gradient descent.
 // Source: E. Gorbunov, K. Burlachenko, Z. Li, P. Richtarik, "MARINA: faster non-convex distributed learning with compression", ICML 2021.
 #include <algorithm>

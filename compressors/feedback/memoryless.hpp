@@ -1,4 +1,5 @@
-// No memory: the input is the local vector in its unit, the estimate the mean of what arrived. Base of none, fedpaq and their kin.
+// Base class of methods without memory, such as none and fedpaq: the input is the local vector in its unit, and the estimate is the mean of
+// the arrived messages.
 #pragma once
 
 #include <algorithm>

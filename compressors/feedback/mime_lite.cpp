@@ -1,8 +1,8 @@
-// MimeLite's server momentum: two channels up, the momentum down.
+// MimeLite's server momentum: two channels on the uplink, the momentum on the downlink.
 //
 //   client  sends w - y_i (channel "model") and (1 - beta)(grad f_i(w) - m) (channel "momentum")
 //   server  estimate = sum_i weight_i (w - y_i);   m <- m + sum_i weight_i (1 - beta)(grad f_i(w) - m)
-// m is a shared slot: broadcast every round and paid for. Clients keep no state, as cross-device federated learning asks.
+// m is a shared slot: it is broadcast every round and counted. Clients keep no state, as cross-device federated learning requires.
 // Source: S. P. Karimireddy et al., "Breaking the centralized barrier for cross-device federated learning", NeurIPS 2021.
 #include <algorithm>
 

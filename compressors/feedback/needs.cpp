@@ -7,7 +7,7 @@
 namespace fl {
 namespace {
 
-// "gradient" or "update"
+// Returns the units as text, such as "gradient" or "update".
 std::string units_text(const std::vector<Unit>& units) {
   std::string text;
   for (const Unit unit : units) text += (text.empty() ? "" : " or ") + ("\"" + std::string(to_string(unit)) + "\"");
@@ -35,7 +35,7 @@ void check_local_work(const FeedbackNeeds& needs, const FeedbackCombination& com
                                                   std::string(to_string(combination.unit)) + "\""});
 }
 
-// What is wrong with an operator that does not keep the promise.
+// Returns the error text for an operator that does not satisfy the need.
 std::string unmet_promise(const FeedbackNeeds& needs, const OperatorNeed& need, const std::string& kind) {
   const std::string of_channel = need.channel.empty() ? "" : " for its channel \"" + need.channel + "\"";
   if (!need.kind.empty())

@@ -1,5 +1,5 @@
-// What a feedback needs of its surroundings, as data beside it: the check of a scenario, its errors and the lists of `fedbits list` and the
-// reference follow from it.
+// The requirements of a feedback as data. The check of a scenario, its error messages, the lists of `fedbits list` and the reference are
+// derived from them.
 #pragma once
 
 #include <string>
@@ -14,76 +14,77 @@ namespace fl {
 
 struct FeedbackPlan;
 
-// What a feedback may be combined with: checked before anything runs.
+// The combination of parts that a feedback is checked against, before the run starts.
 struct FeedbackCombination {
   std::string local_update;  // kind
   Unit unit = Unit::gradient;
   bool full_participation = true;
   std::vector<std::string> channels;   // the local vectors
-  std::vector<Contract> contracts;     // of each channel's operator, for its scope
+  std::vector<Contract> contracts;     // of each channel's operator in its scope
   std::vector<std::string> operators;  // kinds
   int num_phases = 1;
   bool computes_anywhere = false;     // LocalUpdate::computes_anywhere
   bool subtracts_optimum = false;     // LocalUpdate::needs_optimum
-  std::string downlink = "identity";  // operator of the way down
+  std::string downlink = "identity";  // operator of the downlink
   Contract downlink_contract;
   std::string server = "sgd";    // kind of the server's optimizer
   bool has_plain_server = true;  // the server's step is a constant times the estimate (ServerOptimizer::plain_rate)
 };
 
-// What an operator has to promise.
+// The class of operators that a feedback accepts.
 enum class OperatorClass {
   any,
-  bounded,      // no unbiased operator alone, as one that nobody scaled makes a memory grow
-  contraction,  // E|C(x)-x|^2 <= (1-delta)|x|^2 for a delta > 0, which omega < 1 is, or an absolute bound, or no omega at least
+  bounded,      // an absolute bound, a contraction or no omega: a bare unbiased operator makes a memory grow
+  contraction,  // E|C(x)-x|^2 <= (1-delta)|x|^2 for a delta > 0 (which omega < 1 implies), or an absolute bound, or no omega
   unbiased,
 };
 
-// What the operator of a channel has to be.
+// The requirement on the operator of a channel.
 struct OperatorNeed {
   OperatorClass is = OperatorClass::any;
-  std::string channel = "";  // "": of every channel without a need of its own
-  std::string kind = "";     // the only one that will do, "" = any
-  std::string instead = "";  // what to use where the operator is another one
+  std::string channel = "";  // "" = all channels without their own requirement
+  std::string kind = "";     // the only accepted operator; "" = any
+  std::string instead = "";  // alternative named in the error message
 };
 
-// An option of the feedback that is at most 1 / (1 + omegas * omega) for an unbiased operator.
+// An option of the feedback whose upper bound is 1 / (1 + omegas * omega) for an unbiased operator.
 struct OptionBound {
   std::string option;
   double value = 0;
   int omegas = 1;
 };
 
-// Without a value there is no need.
+// Fields that keep their default impose no requirement.
 struct FeedbackNeeds {
-  std::string name = "";  // of the feedback, in errors
+  std::string name = "";  // name of the feedback in error messages
   // ---- local work ----
   bool one_vector = false;         // the local update sends one vector
-  bool own_models = false;         // clients compute at models of their own
-  std::string local_kind = "";     // the only local update that will do
-  bool subtracts_optimum = false;  // gradients less those at the optimum
-  std::vector<Unit> units = {};    // of what is sent; none: any
+  bool own_models = false;         // each client computes at its own model
+  std::string local_kind = "";     // the only accepted local update; "" = any
+  bool subtracts_optimum = false;  // gradients are taken minus those at the optimum
+  std::vector<Unit> units = {};    // accepted units of the sent vector; empty = any
   std::string units_why = "";      // "ef21 compresses differences of gradients"
   // ---- operators ----
-  bool own_messages = false;  // each client's own message, not only their mean: one phase
+  bool own_messages = false;  // needs each client's message, not only the mean: one phase
   std::vector<OperatorNeed> operators = {};
   std::vector<OptionBound> bounds = {};
   // ---- the rest of the run ----
-  bool every_client = false;          // takes part in every round
-  std::string all_at_first = "";      // the first round needs every client, because init = "dense"; what init may be instead
+  bool every_client = false;          // every client takes part in every round
+  std::string all_at_first = "";      // the first round needs every client, because init = "dense"; holds the value of init to use instead
   bool plain_server = false;          // the server's step is a constant times the estimate
-  bool contracting_downlink = false;  // models go down compressed, by a contraction
-  bool keeps_error = true;            // what an operator leaves behind comes back, which Contract::no_memory refuses
+  bool contracting_downlink = false;  // the downlink compresses models by a contraction
+  bool keeps_error = true;            // the feedback sends the compression error later, which Contract::no_memory forbids
 };
 
-// Returns the need of a channel's operator.
+// Returns the requirement on a channel's operator.
 [[nodiscard]] FL_API OperatorNeed need_of_channel(const FeedbackNeeds& needs, const std::string& channel);
-// Whether an operator of this kind and contract will do.
+// Returns whether an operator of this kind and contract meets the requirement.
 [[nodiscard]] FL_API bool is_met(const OperatorNeed& need, const std::string& kind, const Contract& contract);
-// Whether the feedback works with a local update that sends these vectors in this unit. `combination` needs no operators for that.
+// Returns whether the feedback works with a local update that sends these vectors in this unit. The operators in `combination` may be
+// empty.
 [[nodiscard]] FL_API bool suits_local_work(const FeedbackNeeds& needs, const FeedbackCombination& combination);
 
-// Adds a problem that says what to do for each need that is not met.
+// Adds a problem for each requirement that is not met, which says what to change.
 FL_API void check_needs(const FeedbackNeeds& needs, const FeedbackPlan& plan, const FeedbackCombination& combination, Problems& problems);
 
 }  // namespace fl

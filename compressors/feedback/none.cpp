@@ -1,4 +1,4 @@
-// No feedback: what the compressor drops is lost (DCGD, plain quantised SGD).
+// No feedback: the compression error is lost (DCGD, plain quantised SGD).
 //
 //   client  c = C(u g)        server  estimate = sum_i weight_i c_i        u: 1, or gamma when the unit is a step
 #include "compressors/feedback/memoryless.hpp"
@@ -18,7 +18,7 @@ class NoFeedback final : public Memoryless<T> {
   }
 
   [[nodiscard]] FeedbackNeeds needs() const override { return {.name = "none", .keeps_error = false}; }
-  // An unbiased operator is noise with M = omega.
+  // An unbiased operator acts as noise with M = omega.
   [[nodiscard]] TheoryStep theory_step_size(const TheoryFacts& facts) const override {
     if (const std::string why = theory::unmet(facts, theory::Gradients::bounded_noise); !why.empty()) return TheoryStep::none(why);
     const Contract& contract = facts.contracts.front();

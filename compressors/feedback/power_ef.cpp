@@ -1,14 +1,16 @@
-// Power-EF: error feedback around a fast compressor, which compresses what it dropped p times over, and a perturbation of gradients.
+// Power-EF: error feedback with fast compressed communication, which compresses the remaining error p times, and a perturbation of
+// gradients.
 //
 //   client  e_0 = e + u (g + xi),  c_s = C(e_{s-1}),  e_s = e_{s-1} - c_s  for s = 1 .. p,  e <- e_p        sends c_1 .. c_p
 //   server  estimate = sum_i weight_i (c_1 + .. + c_p)
-// FCC_p(v) = c_1 + .. + c_p is a contraction with 1 - (1 - delta)^p; of Top-k it is Top-pk. xi ~ N(0, r^2/P I), P the number of weights, is
-// the same for all clients, drawn from the run's seed, and leads away from saddle points; r = 0: none. p = 1 and r = 0 are ef14.
-// A channel for each c_s: "model" is c_1, then "power2" .. ; each may have an operator of its own, [compressor.up] serves the others.
-// C is a contraction or absolute; any unit. e [N,P], kept while a client is absent.
+// FCC_p(v) = c_1 + .. + c_p is a contraction with 1 - (1 - delta)^p; for Top-k it is Top-pk. xi ~ N(0, r^2/P I), P the number of weights,
+// is the same for all clients, drawn from the run's seed, and leads away from saddle points; r = 0: no perturbation. p = 1 and r = 0 are
+// ef14. Each c_s has a channel: "model" is c_1, then "power2" .. ; each channel may have its own operator, and [compressor.up] applies to
+// the others.
+// C is a contraction or absolute; any unit. e [N,P] is kept while a client is absent.
 // Source: S. Chen, Z. Li, Y. Chi, "Escaping saddle points in heterogeneous federated learning via distributed SGD with communication
-// compression", AISTATS 2024. The whole of its recursion was not at hand: this joins what it names (FCC, error feedback, perturbation) by
-// EF14's memory, and is checked by what FCC is of Top-k, and by p = 1.
+// compression", AISTATS 2024. The complete recursion was not available: this method joins the named parts (FCC, error feedback,
+// perturbation) by EF14's memory. Tests check FCC of Top-k and the case p = 1.
 #include <cmath>
 
 #include "compressors/feedback/error_memory.hpp"
@@ -50,7 +52,7 @@ class PowerEf final : public ErrorMemory<T> {
     return theory::error_feedback(facts);
   }
 
-  // Each channel leaves what it dropped over the local vector, where the next one finds it.
+  // Each channel overwrites the local vector with its residual, which the next channel compresses.
   [[nodiscard]] Send<T> prepare(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block,
                                 std::size_t channel) const override {
     if (channel == 0 && radius_ > 0) perturb(exec, round, block);
@@ -69,9 +71,9 @@ class PowerEf final : public ErrorMemory<T> {
   }
 
  private:
-  // g <- g + xi, the same xi for every client of the round.
+  // Computes g <- g + xi, with the same xi for every client of the round.
   void perturb(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block) const {
-    constexpr std::uint32_t kNoise = 1;  // apart from the coin of a round
+    constexpr std::uint32_t kNoise = 1;  // distinct from the coin of a round
     Workspace::Frame frame(*exec.workspace);
     T* xi = frame.take<T>(round.P());
     const double scale = radius_ / std::sqrt(static_cast<double>(round.P() - num_statistics(round.run.statistics)));

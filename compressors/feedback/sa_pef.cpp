@@ -1,13 +1,13 @@
-// SA-PEF: clients compute ahead of the model by a share of their error, and carry the rest as error feedback does.
+// SA-PEF: clients step ahead of the model by a share of their error, and keep the rest as error feedback does.
 //
 //   client  y = w - alpha e,  H local steps from there,  p = (1 - alpha) e + (w - y_H),  c = C(p),  e <- p - c
 //   server  estimate = sum_i weight_i c_i
-// w - y_H holds the alpha e that was stepped ahead, so p = e + u g: nothing is lost, as in ef14, and what differs is where gradients are
-// taken: nearer to the model that the server will have. alpha = 0 is ef14, alpha = 1 step-ahead error feedback (SAEF). u g is what the
-// local steps did (unit = update), or gamma g (unit = step). C is a contraction or absolute. e [N,P], kept while a client is absent.
+// w - y_H contains the alpha e of the step ahead, so p = e + u g: nothing is lost, as in ef14. Only the point of the gradients differs: it
+// is nearer to the server's next model. alpha = 0 is ef14, alpha = 1 is step-ahead error feedback (SAEF). u g is the result of the local
+// steps (unit = update), or gamma g (unit = step). C is a contraction or absolute. e [N,P] is kept while a client is absent.
 // Sources: D. K. Redie, R. Arablouei, S. Werner, "SA-PEF: step-ahead partial error feedback for efficient federated learning", TMLR 2026,
-// whose published implementation measures the update from the model received, and takes 0.85 for alpha; A. Xu, Z. Huo, H. Huang,
-// "Step-ahead error feedback for distributed training with compressed gradient", AAAI 2021 (SAEF).
+// whose published implementation measures the update from the received model and uses alpha = 0.85; A. Xu, Z. Huo, H. Huang, "Step-ahead
+// error feedback for distributed training with compressed gradient", AAAI 2021 (SAEF).
 #include "compressors/feedback/error_memory.hpp"
 #include "fl_core/config/registry.hpp"
 

@@ -3,9 +3,9 @@
 //   client  H local steps y <- y - gamma (grad f_i(y) - (c_i - c)/H);  G_i: the sum of the gradients on the way
 //           v <- (1-beta) v + beta G_i,  d = C(v - c_i),  c_i <- c_i + d          a client's first v is its first G_i
 //   server  estimate = mean d + c,  c <- c + mean_w d
-// c_i, c, v and G_i are sums over the round's H local steps, as in "scallion". With one local step it is ef21_sgdm; with beta = 1 and
-// C = identity it is SCAFFOLD (option II). C is a contraction or absolute. Local kind "scallion"; unit = "gradient": such a sum.
-// c [P] is broadcast and paid for. c_i, v_i [N,P] are kept while a client is absent; the state takes population weights.
+// c_i, c, v and G_i are sums over the round's H local steps, as in "scallion". With one local step it is ef21_sgdm; with beta = 1 and C =
+// identity it is SCAFFOLD (option II). C is a contraction or absolute. Local kind "scallion"; unit = "gradient": such a sum. c [P] is
+// broadcast and counted. c_i, v_i [N,P] are kept while a client is absent; the state uses population weights.
 // Source: X. Huang, P. Li, X. Li, "Stochastic controlled averaging for federated learning with communication compression", ICLR 2024.
 #include <algorithm>
 
@@ -49,7 +49,7 @@ class Scafcom final : public Controls<T> {
   }
 
  private:
-  // The local vector G - c_i becomes the new v.
+  // Replaces the local vector G - c_i by the new v.
   void mix_momentum(const ClientRound<T>& round, const ClientBlock<T>& block, const BatchView<T>& control) const {
     const BatchView<T> stored = block.stored(round.state, "momentum");
     for (std::uint32_t k = 0; k < block.K; ++k) {

@@ -2,8 +2,8 @@
 //
 //   client  sends  w - y  (channel "model")  and  c_i' - c_i  (channel "control");  c_i <- c_i + decoded control
 //   server  estimate = sum_i weight_i (w - y_i);   c <- c + sum_{i in S} w_i (c_i' - c_i)   (population weights: |S|/N of the mean)
-// c is a shared slot: broadcast every round and paid for. The local update "scaffold" computes both vectors. When the control channel is
-// compressed, both sides move by the decoded message, so c stays the mean of the c_i.
+// c is a shared slot: it is broadcast every round and counted. The local update "scaffold" computes both vectors. If the control channel is
+// compressed, both sides update by the decoded message, so c stays the mean of the c_i.
 // Source: S. P. Karimireddy et al., "SCAFFOLD: stochastic controlled averaging for federated learning", ICML 2020 (option II).
 #include <algorithm>
 

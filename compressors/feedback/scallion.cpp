@@ -1,17 +1,17 @@
-// SCALLION: SCAFFOLD's controls with one compressed vector up, for unbiased operators.
+// SCALLION: SCAFFOLD's controls with one compressed vector on the uplink, for unbiased operators.
 //
 //   client  H local steps y <- y - gamma (grad f_i(y) - (c_i - c)/H);  G_i: the sum of the gradients on the way
 //           d = Q(alpha (G_i - c_i)),  c_i <- c_i + d
 //   server  estimate = mean d + c,  c <- c + mean_w d                                           estimate = "averaged", as published
 //           estimate = mean d / alpha + c                                                      estimate = "unbiased"
-// c_i, c and G_i are sums over the round's H local steps, H times the letters of the source, so that the server's step is as long as the
+// c_i, c and G_i are sums over the round's H local steps, H times the quantities of the source, so that the server's step is as long as the
 // clients' (learning_rate = 1 averages models). unit = "gradient": such a sum. With Q = identity and alpha = 1 it is SCAFFOLD (option II)
-// at half its bits. Q is unbiased, alpha at most 1/(1+omega). Local kind "scallion".
-// The published estimate averages over rounds: if all take part, its expectation is (1 - alpha) c + alpha mean G, so that Q's noise enters
-// it alpha times. "unbiased" divides by alpha, with expectation mean G and the whole noise.
-// c [P] is broadcast and paid for. c_i [N,P] is kept while a client is absent; the state takes population weights, |S|/N of the mean.
+// at half its bits. Q is unbiased, alpha is at most 1/(1+omega). Local kind "scallion".
+// The published estimate averages over rounds: if all clients take part, its expectation is (1 - alpha) c + alpha mean G, so that Q's noise
+// is scaled by alpha. "unbiased" divides by alpha, with expectation mean G and the full noise. c [P] is broadcast and counted. c_i [N,P] is
+// kept while a client is absent; the state uses population weights, |S|/N of the mean.
 // Source: X. Huang, P. Li, X. Li, "Stochastic controlled averaging for federated learning with communication compression", ICLR 2024.
-// "unbiased" is no part of the source: it is DIANA's estimate, with local steps.
+// "unbiased" is not part of the source: it is DIANA's estimate, with local steps.
 #include <algorithm>
 
 #include "compressors/feedback/controls.hpp"

@@ -1,9 +1,9 @@
-// Compressed differences to a shift h_i that server and client both keep: EF21, DIANA and EF-BV are one rule with two numbers.
+// Compressed differences to a shift h_i that server and client both keep. EF21, DIANA and EF-BV are one rule with two parameters.
 //
 //   client  d = C(v - h),  h <- h + lambda d                            v = g, or a momentum of it (EF21-SGDM)
 //   server  estimate = h_mean + nu * sum_i weight_i d_i,  h_mean <- h_mean + lambda * sum_i w_i d_i
-// The estimate takes cohort weights, the state population weights: h_mean stays the population mean of the h_i when clients are absent,
-// who keep their h_i.
+// The estimate uses cohort weights and the state uses population weights, so h_mean stays the population mean of the h_i. Absent clients
+// keep their h_i.
 //   EF21    lambda = 1, nu = 1, C contractive        P. Richtarik, I. Sokolov, I. Fatkhullin, NeurIPS 2021
 //   DIANA   lambda = 1/(1+omega), nu = 1, C unbiased K. Mishchenko, E. Gorbunov, M. Takac, P. Richtarik, 2019
 //   EF-BV   both free                                L. Condat, K. Yi, P. Richtarik, NeurIPS 2022
@@ -73,7 +73,7 @@ class Shifted : public Feedback<T> {
   std::string name_;
 
  private:
-  // v <- (1-eta) v + eta g over the local vector; a client's first v is its first g.
+  // Computes v <- (1-eta) v + eta g in place of the local vector. A client's first v is its first g.
   void mix_momentum(const ClientRound<T>& round, const ClientBlock<T>& block) const {
     const BatchView<T> stored = block.stored(round.state, "momentum");
     const T eta = static_cast<T>(rule_.momentum), keep = T(1) - eta;

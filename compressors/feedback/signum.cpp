@@ -1,9 +1,9 @@
-// Signum: the client compresses a momentum of its gradients, and forgets nothing but that.
+// Signum: the client compresses a momentum of its gradients, and keeps no other state.
 //
 //   client  m <- beta m + (1 - beta) g,  c = C(u m)          server  estimate = sum_i weight_i c_i           u: 1, or gamma in a step
 //
-// With compressor "sign" and server kind "sign_sgd" it is Signum with majority vote, from m = 0 as published. Any operator may stand in its
-// place: what it drops is lost, as with feedback "none". m [N,P] is kept while a client is absent.
+// With compressor "sign" and server kind "sign_sgd" it is Signum with majority vote, from m = 0 as published. Any other operator may be
+// used: its error is lost, as with feedback "none". m [N,P] is kept while a client is absent.
 // Source: J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, "signSGD: Compressed optimisation for non-convex problems", ICML
 // 2018.
 #include <algorithm>

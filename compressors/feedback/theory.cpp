@@ -75,7 +75,7 @@ TheoryStep ef21(const TheoryFacts& facts, double momentum) {
 TheoryStep ef_bv(const TheoryFacts& facts, double lambda, double nu) {
   const Contract& contract = facts.contracts.front();
   if (const std::string why = unmet(facts, Gradients::full); !why.empty()) return TheoryStep::none(why);
-  // E|x - s C(x)|^2 <= rate(s)|x|^2, and the same for the mean of n messages: a random bias may be alike for all.
+  // E|x - s C(x)|^2 <= rate(s)|x|^2, and the same rate for the mean of n messages, because a random bias may be equal for all.
   double r = 1, r_av = 1;
   if (contract.omega) {
     r = (1 - lambda) * (1 - lambda) + lambda * lambda * *contract.omega;
@@ -91,14 +91,14 @@ TheoryStep ef_bv(const TheoryFacts& facts, double lambda, double nu) {
     return TheoryStep::none("the theorem needs a lambda with which the shifts come nearer to the gradients: it must be below 2/(1+omega)");
   const char* theorem = "EF-BV, Condat et al. 2022, theorem 1";
   if (r_av == 0) return TheoryStep::of(1 / facts.L, theorem);
-  // r -> 0 leaves sqrt(r) s -> sqrt(1/2).
+  // sqrt(r) s tends to sqrt(1/2) for r -> 0.
   const double root_r_s = std::sqrt((1 + r) / 2) - std::sqrt(r);
   return TheoryStep::of(1 / (facts.L + facts.L_quadratic_mean() * std::sqrt(r_av) / root_r_s), theorem);
 }
 
 TheoryStep error_feedback(const TheoryFacts& facts) {
   if (const std::string why = unmet(facts, Gradients::bounded_noise); !why.empty()) return TheoryStep::none(why);
-  double rest = 1;  // 1 - delta of all operators, one after the other
+  double rest = 1;  // product of 1 - delta over all operators in sequence
   bool is_contraction = true;
   for (const Contract& contract : facts.contracts) {
     if (is_lossless(contract)) return TheoryStep::of(1 / facts.L, "gradient descent: nothing is lost");

@@ -1,23 +1,23 @@
-// 3PC, three point compressors: C_{h,y}(x) of the gradient x, given the last gradient y and what was last known of it, h. One rule for
-// EF21, lazy aggregation and what lies between.
+// 3PC, three point compressors: C_{h,y}(x) compresses the gradient x, given the last gradient y and its last known estimate h. One rule
+// covers EF21, lazy aggregation and methods between them.
 //
-//   client  h_new = C_{h,y}(x),  sends what it takes to know it
+//   client  h_new = C_{h,y}(x),  sends the messages that determine it
 //   server  estimate = h_mean + mean (h_new - h),  h_mean <- h_mean + mean_w (h_new - h)      estimate = "cohort"
 //           h_mean <- h_mean + mean_w (h_new - h),  estimate = h_mean                         estimate = "shifts"
 //
 //   ef21    h + C(x - h)
-//   lag     x where |x - h|^2 > zeta |x - y|^2, else h (silent); C = identity
-//   clag    h + C(x - h) where |x - h|^2 > zeta |x - y|^2, else h (silent)
+//   lag     x if |x - h|^2 > zeta |x - y|^2, else h (silent); C = identity
+//   clag    h + C(x - h) if |x - h|^2 > zeta |x - y|^2, else h (silent)
 //   v2      b + C(x - b),  b = h + Q(x - y);  channel "drift" is Q, unbiased
 //   v4      b + C(x - b),  b = h + C2(x - h);  channel "first" is C2
 //   v5      x with probability p, one coin for all, else h + C(x - y): a biased MARINA
-//   adacgd  h where |x - h|^2 <= zeta |x - y|^2, else h + C_j(x - h) with the first j that brings |h_new - x|^2 below zeta |x - y|^2, the
+//   adacgd  h if |x - h|^2 <= zeta |x - y|^2, else h + C_j(x - h) with the first j that brings |h_new - x|^2 below zeta |x - y|^2, the
 //           last if none does;  channels "level1", "level2" .. and "model", the finest
 //
-// With all clients both estimates are the mean of all h_i, as published. Under partial participation "cohort" takes the changes of those
-// present for those of everyone; "shifts" steps along what the server knows, where those absent have changed nothing.
-// All satisfy |h_new - x|^2 <= (1 - A)|h - y|^2 + B |x - y|^2. [compressor.up] is C and stands for the operators of channels without one.
-// A client's first message is always sent; y = h = 0 before it. 3PCv1 and v3 are left out: v1 sends a dense y, v3 nests another 3PC.
+// With all clients both estimates are the mean of all h_i, as published. Under partial participation "cohort" uses the changes of the
+// clients present in place of all changes; "shifts" steps along the server's mean, in which absent clients are unchanged.
+// All satisfy |h_new - x|^2 <= (1 - A)|h - y|^2 + B |x - y|^2. [compressor.up] is C and applies to all channels without their own operator.
+// A client's first message is always sent; y = h = 0 before it. 3PCv1 and v3 are not implemented: v1 sends a dense y, v3 nests another 3PC.
 // unit "gradient". C, C2, C_j are contractions or absolute. h_i, y_i [N,P] are kept while a client is absent.
 // LAG's own trigger, by the model's movement, is feedback "lag".
 // Sources: P. Richtarik, I. Sokolov, I. Fatkhullin, E. Gasanov, Z. Li, E. Gorbunov, "3PC: three point compressors for
@@ -66,7 +66,7 @@ class ThreePc final : public Feedback<T> {
  public:
   explicit ThreePc(const ThreePcOptions& o) : options_(o) {}
 
-  // The shadow of "shift" is room for b.
+  // The spare buffer of "shift" holds b.
   [[nodiscard]] FeedbackPlan plan() const override {
     FeedbackPlan plan{.slots = {{.name = "shift", .owner = SlotOwner::client, .double_buffered = has_two_stages()},
                                 {.name = "last_gradient", .owner = SlotOwner::client, .double_buffered = true},
@@ -149,7 +149,8 @@ class ThreePc final : public Feedback<T> {
   [[nodiscard]] bool is(Variant variant) const { return options_.variant == variant; }
   [[nodiscard]] bool has_two_stages() const { return is(Variant::v2) || is(Variant::v4); }
   [[nodiscard]] bool has_trigger() const { return is(Variant::lag) || is(Variant::clag) || is(Variant::adacgd); }
-  // A and B of the source's table 1. AdaCGD is CLAG with the finest operator: the others are taken only where the trigger's bound holds.
+  // Returns A and B of the source's table 1. AdaCGD is CLAG with the finest operator: the others are used only if the trigger's bound
+  // holds.
   [[nodiscard]] std::optional<theory::ThreePoints> three_points(const std::vector<Contract>& contracts) const {
     if (is(Variant::lag)) return theory::ThreePoints{1, options_.zeta};
     const std::optional<double> delta = theory::contraction(contracts.back());
@@ -170,14 +171,14 @@ class ThreePc final : public Feedback<T> {
   }
   [[nodiscard]] std::int64_t num_levels() const { return is(Variant::adacgd) ? options_.levels : 1; }
 
-  // b = h + the first message.
+  // Computes b = h + the first message.
   static void keep_stage(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, const Exchange<T>& exchange) {
     T* b = block.shadow(round.state, "shift").row(k);
     std::copy_n(block.stored(round.state, "shift").row(k), round.P(), b);
     add_scaled(*block.messages[0][k], exchange.channels[0].scope, T(1), b);
   }
 
-  // Whether this channel's message is the one that client k sends.
+  // Returns whether client k sends this channel's message.
   [[nodiscard]] bool sends_now(const Exec& exec, const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k,
                                std::size_t channel, const Exchange<T>& exchange) const {
     const bool is_finest = channel + 1 == block.messages.size();
@@ -195,7 +196,7 @@ class ThreePc final : public Feedback<T> {
     return sum_of_squares(room, round.P()) <= bound;
   }
 
-  // |x - y|^2, and x - y in room.
+  // Returns |x - y|^2 and writes x - y to `room`.
   static double distance_sq(const T* x, const T* y, std::size_t P, T* room) {
     for (std::size_t j = 0; j < P; ++j) room[j] = x[j] - y[j];
     return sum_of_squares(room, P);

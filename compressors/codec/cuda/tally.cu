@@ -21,7 +21,7 @@ using fl::cuda::upload;
 
 constexpr std::size_t kLevelsPerPiece = std::size_t{1} << 16, kNumbersPerPiece = std::size_t{1} << 14;
 
-// What the piece's positions take, all codes compared.
+// Returns the bits of the piece's positions in the shortest code.
 [[nodiscard]] std::uint64_t bits_of_piece(const PositionPiece& piece, const GapCosts& sums) {
   const Segment segment{.begin = piece.begin, .end = piece.end, .rows = piece.end - piece.begin, .cols = 1};
   if (piece.num_kept == segment.size()) return gamma_bits(piece.num_kept + 1);
@@ -49,7 +49,7 @@ template <class U>
   return !buffer.empty() && buffer.device() != Device::cpu;
 }
 
-// A magnitude from its bits; infinite for NaN too.
+// Returns a magnitude from its bits, or infinity for NaN and infinity.
 template <class T>
 [[nodiscard]] double magnitude_of(std::uint64_t bits) {
   using Bits = decltype(small_float_detail::bits(T(0)));
@@ -75,12 +75,12 @@ class Counter final : public DeviceTally<T> {
   }
 
  private:
-  // Where the tables of one message begin; its tally, once they are here.
+  // The position of one message's tables; its tally is filled when the tables are on the host.
   struct Counted {
     std::size_t message, first, size;
   };
 
-  // Three slots of a message: its values, its scales, its excluded values.
+  // Finds the largest magnitudes. Each message has three slots: values, scales and excluded values.
   void find_magnitudes(std::span<Channel<T>> messages) {
     constexpr std::size_t kKinds = 3;
     std::vector<NumberPiece<T>> pieces;
@@ -140,7 +140,7 @@ class Counter final : public DeviceTally<T> {
       if (levels_[one.first + one.size] == 0) messages[one.message].tally.levels = std::span(levels_).subspan(one.first, one.size);
   }
 
-  // The pieces of a message, or nothing where it is the host's.
+  // Adds the pieces of a message. Returns false if the host must count the message.
   [[nodiscard]] static bool add_pieces(const Payload<T>& message, const Scope& scope, std::vector<PositionPiece>& pieces) {
     if (message.silent || message.positions != Positions::list || message.rest != nullptr || !is_reachable(message.index)) return false;
     Segment plain;
@@ -219,7 +219,8 @@ class Counter final : public DeviceTally<T> {
     return sums;
   }
 
-  // Lists the positions that are not kept where these are described. Which pieces were out of order; empty where there is nothing to list.
+  // Lists the positions that are not kept for pieces that describe them. Returns which pieces are out of order, or an empty list if nothing
+  // had to be listed.
   [[nodiscard]] std::vector<std::uint32_t> list_other_positions(std::vector<PositionPiece>& pieces, Workspace::Frame& frame) {
     std::size_t total = 0;
     for (const PositionPiece& piece : pieces) total += piece.count < piece.num_kept ? piece.count : 0;

@@ -1,4 +1,4 @@
-// Counting on a GPU (compressors/codec/device_tally.hpp).
+// Counts messages on a GPU (compressors/codec/device_tally.hpp).
 #pragma once
 
 #include "compressors/codec/device_tally.hpp"

@@ -1,4 +1,4 @@
-// What a GPU counts of messages that lie in its memory: magnitudes, levels, and the gaps between positions.
+// Kernels that count messages in GPU memory: magnitudes, levels, and the gaps between positions.
 #pragma once
 
 #include <cstddef>
@@ -22,33 +22,33 @@ constexpr unsigned kWarps = kBlockThreads / kWarp;
 constexpr unsigned kGapsPerLane = kGapsPerBlock / kWarp;
 static_assert(kLargestRiceParameter == kWarp - 1, "a lane for every parameter");
 
-// A stretch of one message's levels; what is counted goes to table[0 .. num_levels], the last for levels outside the format.
+// A range of one message's levels. Counts go to table[0 .. num_levels]; the last entry counts levels outside the format.
 struct LevelPiece {
   const std::byte* levels;
   LevelWidth width;
   std::int32_t min_level;
   std::uint32_t num_levels;
   std::size_t first, count;
-  std::size_t table;  // where it begins among all tables
+  std::size_t table;  // start within the array of all tables
 };
 
-// The positions that describe one segment: those that are kept, or the others, where they are fewer. And the sums over their gaps.
+// The positions that describe one segment: the kept ones, or the others if they are fewer. GapCosts holds the sums over their gaps.
 struct PositionPiece {
   const std::uint32_t* kept;  // [num_kept]
   std::size_t num_kept, begin, end;
-  std::size_t count;      // of the positions described
-  std::uint32_t* others;  // [count] those that are not kept; null where the kept ones are described
+  std::size_t count;      // number of positions described
+  std::uint32_t* others;  // [count] positions that are not kept; null if the kept ones are described
   std::uint32_t divisor;  // of Golomb's code, 0 = not tried
   [[nodiscard]] FL_HD const std::uint32_t* index() const { return others != nullptr ? others : kept; }
 };
 struct GapCosts {
-  std::uint64_t rice, blocks;       // with their parameters
+  std::uint64_t rice, blocks;       // including their parameters
   std::uint64_t exponents;          // sum floor(log2(g + 1))
-  std::uint32_t zeros, long_words;  // Golomb: sum g / d, and remainders of full width
-  std::uint32_t ascending;          // and inside the segment
+  std::uint32_t zeros, long_words;  // Golomb: sum g / d, and the number of remainders of full width
+  std::uint32_t ascending;          // positions ascend and lie inside the segment
 };
 
-// A stretch of one message's values, scales or excluded values; the largest magnitude goes to largest[slot], as the bits of a T.
+// A range of one message's values, scales or excluded values. The largest magnitude goes to largest[slot], as the bits of a T.
 template <class T>
 struct NumberPiece {
   const T* numbers;
@@ -65,7 +65,8 @@ struct NumberPiece {
   return x;
 }
 
-// The bits of magnitudes are in their order, infinity and NaN behind all numbers. largest: zeros
+// Finds the largest magnitude of each slot. The bits of magnitudes have the same order as the magnitudes, with infinity and NaN above all
+// numbers. `largest` starts as zeros.
 template <class T>
 static __global__ void find_largest(const NumberPiece<T>* pieces, std::size_t num_pieces, unsigned long long* largest) {
   constexpr auto kSign = std::uint64_t{1} << (8 * sizeof(T) - 1);
@@ -83,12 +84,12 @@ static __global__ void find_largest(const NumberPiece<T>* pieces, std::size_t nu
 
 // ---- levels ----
 
-// Small tables have a column for each lane, so that lanes that meet the same level do not meet.
+// Returns the number of columns of a table. Small tables have one column per lane, so that lanes with the same level do not collide.
 [[nodiscard]] inline __device__ unsigned columns_of(std::uint32_t num_levels) {
   return (num_levels + 1) * kWarp <= kMostDirect ? kWarp : 1;
 }
 
-// visit(level) for every level of a piece by the threads of a block, sixteen bytes of a thread at a time.
+// Calls visit(level) for every level of a piece. The threads of a block read sixteen bytes each at a time.
 template <class L, class Visit>
 __device__ void visit_levels(const LevelPiece& piece, Visit visit) {
   struct alignas(16) Sixteen {
@@ -117,7 +118,7 @@ __device__ void visit_levels(const LevelPiece& piece, Visit visit) {
   }
 }
 
-// Two levels, 0 and 1, are added up in registers. What else there is, is found but not counted: the message is the host's then.
+// Counts formats with two levels, 0 and 1, in registers. Other levels are detected but not counted; the host then counts the message.
 inline __device__ void count_bits(const LevelPiece& piece, std::uint32_t* table) {
   std::uint32_t all = 0, ones = 0, beyond = 0;
   visit_levels(piece, [&](std::int32_t level) {
@@ -173,13 +174,13 @@ static __global__ void count_pieces(const LevelPiece* pieces, std::size_t num_pi
   return x;
 }
 
-// What one warp has added up. Lane k has the sum of g >> k.
+// The sums of one warp. Lane k holds the sum of g >> k.
 struct WarpSums {
   std::uint64_t shifted, exponents, blocks;
   std::uint32_t zeros, long_words, disorder;
 };
 
-// The gaps from .. from+127 of a piece, four to a lane.
+// Adds the gaps from .. from+127 of a piece, four per lane.
 inline __device__ void add_run_of_gaps(const PositionPiece& piece, std::size_t from, WarpSums& sums) {
   const unsigned lane = threadIdx.x % kWarp;
   const std::uint32_t width = piece.divisor == 0 ? 0 : floor_log2(piece.divisor - 1) + 1;
@@ -215,8 +216,8 @@ inline __device__ void add_run_of_gaps(const PositionPiece& piece, std::size_t f
   sums.disorder += __reduce_add_sync(kAllLanes, disorder);
 }
 
-// Fills `others`. Kept position i has i kept ones below it, hence those before it that are not kept know their places. disorder: [pieces],
-// zeros
+// Fills `others`. i kept positions lie below kept position i, so the positions before it that are not kept know their places. disorder:
+// [pieces], starts as zeros
 static __global__ void list_others(const PositionPiece* pieces, std::size_t num_pieces, std::uint32_t* disorder) {
   for (std::size_t p = blockIdx.x; p < num_pieces; p += gridDim.x) {
     const PositionPiece& piece = pieces[p];
@@ -233,12 +234,12 @@ static __global__ void list_others(const PositionPiece* pieces, std::size_t num_
   }
 }
 
-// The last position of every piece, which Golomb's divisor depends on.
+// Writes the last position of every piece, on which Golomb's divisor depends.
 static __global__ void find_last(const PositionPiece* pieces, std::size_t num_pieces, std::uint32_t* last) {
   for (std::size_t p = thread_index(); p < num_pieces; p += num_threads()) last[p] = pieces[p].index()[pieces[p].count - 1];
 }
 
-// One block per piece; the least sum over Rice's parameters by the first warp.
+// Adds the gaps with one block per piece. The first warp finds the least sum over Rice's parameters.
 static __global__ void add_gaps(const PositionPiece* pieces, std::size_t num_pieces, GapCosts* costs) {
   __shared__ WarpSums of_warp[kWarps];
   __shared__ std::uint64_t shifted[kWarps][kWarp];
