@@ -12,10 +12,10 @@ double constant(const RunRecord& record, const char* name) {
   return found == record.constants.end() ? kNotMeasured : found->value;
 }
 
-// M and sigma^2 of a record, and sigma^2 / n of the clients' mean; zeros where gradients are full.
+// M and sigma^2 from a record, and sigma^2 / n of the clients' mean; zeros for full gradients.
 struct Noise {
   double M = 0, sigma_sq = 0, mean_sigma_sq = 0, largest_weight = 0;
-  // Returns M value, and 0 for M = 0 whatever the value is.
+  // Returns M value, and 0 for M = 0 even if the value is not finite.
   [[nodiscard]] double relative_part(double value) const { return M > 0 ? M * value : 0; }
 };
 

@@ -14,8 +14,8 @@ namespace fl {
 
 namespace {
 
-constexpr double kSlices = 9;          // of the time for one kind of rounds
-constexpr std::size_t kFewSlices = 5;  // fewer slices have no median worth the name
+constexpr double kSlices = 9;          // stretches of the time for one kind of rounds
+constexpr std::size_t kFewSlices = 5;  // with fewer slices a median means little
 
 double now_s(clockid_t clock) {
   timespec time{};
@@ -35,14 +35,14 @@ double mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// Rounds in which the same is due.
+// Rounds that measure the same things.
 struct KindOfRound {
   bool evaluated = false, measured = false;
   std::uint64_t count = 0;
 };
 
-// Both kinds of measuring are due every so many rounds and in the last one.
-// The rarest first, so that they get their rounds.
+// Returns the kinds of rounds, rarest first, so that each kind gets its rounds. Evaluations and message measures are due at multiples of
+// their interval and in the last round.
 std::array<KindOfRound, 4> kinds_of(std::uint64_t total, std::int64_t evaluate_every, std::int64_t measure_every) {
   const auto times = [total](std::uint64_t every) { return total / every + (total % every != 0 ? 1 : 0); };
   const std::uint64_t evaluate = std::min(total, static_cast<std::uint64_t>(evaluate_every)),
@@ -56,7 +56,8 @@ std::array<KindOfRound, 4> kinds_of(std::uint64_t total, std::int64_t evaluate_e
   return kinds;
 }
 
-// What was sent, and for the rounds to come the mean of the latter half: the first ones may send all there is.
+// Predicts the bits of the whole run: the bits sent so far, plus the mean of the latter half for the remaining rounds. The first rounds are
+// left out of that mean because clients may send everything in them.
 void predict_bits(const std::vector<RoundBits>& played, Calibration& found) {
   RoundBits sent{}, late{};
   const std::size_t half = played.size() / 2;
@@ -77,8 +78,8 @@ void Stopwatch::restart() {
 }
 double Stopwatch::seconds() const { return std::min(now_s(CLOCK_MONOTONIC) - clock_, now_s(CLOCK_PROCESS_CPUTIME_ID) - processor_); }
 
-// Plays rounds of one kind for so many seconds, at most until there are `most` played in all; the seconds that one takes. Rounds may differ
-// from each other (a coin that makes a client send everything), so each slice holds many where there is time.
+// Plays rounds of one kind for about `seconds`, until at most `most` rounds are played in total. Returns the seconds per round. Rounds may
+// differ (a coin may make a client send everything), so each slice holds many rounds if time permits.
 template <class T>
 double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, std::size_t most, std::vector<RoundBits>& played) {
   const auto goes_on = [&] { return played.size() < most; };
@@ -97,7 +98,8 @@ double Experiment<T>::seconds_per_round(const DueMeasures& due, double seconds, 
   return slices.size() < kFewSlices ? mean(slices) : median(std::move(slices));
 }
 
-// Those that have a rhythm of their own: what each takes once, at the model as it is, times how often it will come.
+// Returns the total seconds of measures with an interval of their own: each is taken once at the current model and counted as often as the
+// run takes it.
 template <class T>
 double Experiment<T>::seconds_of_rare_measures() {
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
@@ -149,7 +151,8 @@ Calibration Experiment<T>::calibrate(double seconds) {
   return found;
 }
 
-// Clients that have not been met yet, as far as memory is for them, and the rows of the result: kept, packed and sent.
+// Returns the growth of memory: state of clients that have not taken part yet, within its limit, and the result rows, which are kept,
+// packed and sent.
 template <class T>
 std::uint64_t Experiment<T>::growth_bytes() const {
   const auto total = static_cast<std::uint64_t>(scenario_.rounds);
@@ -157,7 +160,7 @@ std::uint64_t Experiment<T>::growth_bytes() const {
          3 * total * (sizeof(RoundRow) + measuring_.set.columns().size() * sizeof(double));
 }
 
-// The members of this file; the others are instantiated in theirs.
+// Instantiates the members defined in this file; the other files instantiate theirs.
 template Calibration Experiment<float>::calibrate(double);
 template Calibration Experiment<double>::calibrate(double);
 template double Experiment<float>::seconds_per_round(const DueMeasures&, double, std::size_t, std::vector<RoundBits>&);

@@ -1,9 +1,9 @@
-// What a run will take, from its first rounds: seconds, bits and memory.
+// Predicts the seconds, bits and memory of a run from its first rounds.
 //
-// Rounds differ by what is due in them: nothing, the measures of what was sent, or an evaluation (then the loss, the test set and a
-// gradient of all rows are part of the round). A few of each kind are played and their time is taken as often as that kind will come. The
-// median over short stretches is taken, so that what another program takes from this core now and then does not count; for the same reason
-// seconds are those of the processor where they are fewer than those of the clock.
+// Rounds differ by what they measure: nothing, the messages, or an evaluation (the loss, the test set and a gradient of all rows).
+// Calibration plays a few rounds of each kind and multiplies their time by the number of such rounds in the run. It takes the median over
+// short stretches, so that brief interference from other programs does not count. For the same reason it counts processor time where that
+// is less than wall-clock time.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 namespace fl {
 
 struct Calibration {
-  double prepare_s = 0;               // putting it together in a worker that has met the seed
-  double new_seed_s = 0;              // what that takes longer in a worker that has not
-  double once_s = 0;                  // beginning and end: row 0, memory touched for the first time, what is computed at the optimum
+  double prepare_s = 0;               // assembling the run in a worker that already knows the seed
+  double new_seed_s = 0;              // extra seconds of assembly in a worker that does not
+  double once_s = 0;                  // start and end: row 0, the first touch of memory, computations at the optimum
   double rounds_s = 0;                // all rounds together
-  double bits_up = 0, bits_down = 0;  // of the whole run, all clients together, were it to go on as in the last rounds played
-  std::uint64_t rounds_played = 0;    // to find out
-  std::uint64_t total_rounds = 0;     // that the whole run will have
-  std::uint64_t growth_bytes = 0;     // of memory, from now until it ends
+  double bits_up = 0, bits_down = 0;  // of the whole run, summed over clients, if it goes on as in the last rounds played
+  std::uint64_t rounds_played = 0;    // by the calibration
+  std::uint64_t total_rounds = 0;     // of the whole run
+  std::uint64_t growth_bytes = 0;     // growth of memory from now until the run ends
   [[nodiscard]] double total_s() const { return prepare_s + once_s + rounds_s; }
 };
 
-// What all clients of a round sent and were sent.
+// Bits that all clients of a round sent (up) and received (down).
 struct RoundBits {
   std::uint64_t up = 0, down = 0;
 };
 
-// Seconds since it was made or begun anew: the processor's where they are fewer than the clock's.
+// Measures the seconds since construction or restart(): processor time where it is less than wall-clock time.
 class Stopwatch {
  public:
   Stopwatch() { restart(); }

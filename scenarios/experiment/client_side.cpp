@@ -49,7 +49,7 @@ void ClientSide<T>::prepare(std::span<const double> x_star) {
   method_.local->prepare(pool_.exec(0), *oracle_, *state_, at.data());
 }
 
-// What rounds leave of a GPU. Data are there already.
+// Returns the GPU bytes left for client state after per-round buffers. The data are already loaded.
 template <class T>
 std::uint64_t ClientSide<T>::room_for_state() const {
   if (place_.device == Device::cpu) return kNoBound;

@@ -1,4 +1,4 @@
-// The client side of a run: what a process that hosts clients assembles, from the scenario, its data and nothing of the server's.
+// The client side of a run. A process that hosts clients assembles it from the scenario and its data, without any part of the server.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,25 @@
 
 namespace fl {
 
-// What the machine decides about clients; none of it changes a result, but for training on a GPU.
+// Machine settings for clients. They do not change results, except that training on a GPU rounds differently.
 struct ClientPlace {
   std::uint32_t block = 0;          // clients per block; 0 = chosen
   bool materialise = false;         // messages are bytes
-  Device device = Device::cpu;      // where clients train and operators run that can
+  Device device = Device::cpu;      // where clients train, and where operators run if they support it
   Device memory = Device::cpu;      // of vectors, state and messages
   bool trains_on_cpu = false;       // all clients, whatever the device
-  StatePaging paging{};             // what client state may take of the memory
-  std::uint64_t device_bytes = 0;   // of a GPU, for this run alone, data not included; 0 = what is free
-  std::uint64_t others_bytes = 0;   // of them, that others than clients take
-  bool measures_gradients = false;  // full gradients are evaluated, whose rows have to fit beside those of clients
+  StatePaging paging{};             // limits on the memory for client state
+  std::uint64_t device_bytes = 0;   // GPU bytes for this run alone, without data; 0 = the free memory
+  std::uint64_t others_bytes = 0;   // share of device_bytes used outside the clients
+  bool measures_gradients = false;  // full gradients are evaluated; their rows need memory beside those of clients
   RoundTimes* times = nullptr;
 };
 
 template <class T>
 class ClientSide final : public RunClients<T> {
  public:
-  // What is named outlives it; `shared` is the replica of the shared state in this process. Throws ConfigError for data that the local
-  // update cannot draw its minibatches from.
+  // The arguments passed by reference outlive this object; `shared` is the replica of the shared state in this process. Throws ConfigError
+  // if the local update cannot draw minibatches from the data.
   ClientSide(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method, const RunSettings& run,
              const SharedState<T>& shared, CohortSizes cohort, const ClientPlace& place, ThreadPool& pool);
 
@@ -51,7 +51,7 @@ class ClientSide final : public RunClients<T> {
   [[nodiscard]] WholeMinibatch whole_minibatch() const { return largest_minibatch(*oracle_, place_.measures_gradients); }
   [[nodiscard]] std::uint64_t most_bytes_on_device() const { return runner_->most_bytes_on_device(run_.P); }
   [[nodiscard]] std::uint64_t most_pinned_bytes() const { return runner_->most_pinned_bytes(); }
-  // Returns the bytes of state that clients who have not taken part yet will need when the run has drawn `draws` clients.
+  // Returns the bytes of state needed by clients that have not taken part yet, once the run has drawn `draws` clients.
   [[nodiscard]] std::uint64_t growth_bytes(double draws) const;
 
   // For tests and tools.

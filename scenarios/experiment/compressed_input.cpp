@@ -16,7 +16,7 @@ std::string unit_text(const Scenario& scenario, const CompressorSpec& spec) {
     const auto local =
         make_part<LocalUpdate<double>>("local_update", scenario.local.kind, scenario.local.options, Device::cpu, Precision::float64);
     return to_string(local->units().front());
-  } catch (const Error&) {  // a part of a plug-in that is not here
+  } catch (const Error&) {  // the part belongs to a plug-in that is not loaded
     return "of " + scenario.local.kind;
   }
 }

@@ -84,7 +84,7 @@ void ContractWatch::see_kappa(std::uint64_t round, double step_size, const Seen&
   found(Claim::kappa, round, period.since, std::sqrt(period.mean), kappa);
 }
 
-// |C(p)-p|^2 <= bound |p|^2.
+// Checks |C(p)-p|^2 <= bound |p|^2.
 void ContractWatch::see_ratio(Claim claim, std::uint64_t round, double bound, double stated, bool in_expectation, const Seen& seen) {
   if (is_broken(claim)) return;
   const double root = std::sqrt(bound) + settings_.rounding;

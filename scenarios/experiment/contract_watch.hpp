@@ -1,19 +1,19 @@
-// Holds the messages of a run to the contract that their operator states. It sees the rounds whose messages are measured and no others.
+// Checks the messages of a run against the contract of their operator. It sees only rounds whose messages are measured.
 //
 //   one message    A claim that holds for every draw is broken by one message: |C(p)-p| > sqrt(1-delta) |p| + r |p| or > kappa + r |p|,
 //                  where r = 64 epsilon + 1e-12 allows for rounding in C(p), in the difference and in the norms. An omega of 0 is such a
-//                  claim, because a mean of squares is 0 only where all of them are.
+//                  claim, because a mean of squares is 0 only if all of them are 0.
 //   expectation    A claim in expectation is broken by evidence. With x_r = sum_i |C(p_i)-p_i|^2 / (B sum_i |p_i|^2) over the cohort of
 //                  round r, B = omega or 1 - delta (for kappa x_r = mean_i |C(p_i)-p_i|^2 / kappa^2), the claim says E[x_r | p] <= 1.
 //                  The inputs p are known before the round's draws. So for every bet b in [0,1] and every first round s the product of
 //                  1 + b (x_r - 1) over r = s, s+1, ... is a nonnegative supermartingale that begins at 1, and so is the mean of these
-//                  products over three bets and over s with weights 1/(s (s+1)). By Ville's inequality it ever exceeds 10^6 with a
-//                  probability of at most 10^-6, whatever the distribution of the draws is, and if all clients of a round draw alike. The
-//                  claim counts as broken when it does. Sources: J. Ville, "Etude critique de la notion de collectif", 1939; I.
-//                  Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", J. R. Stat. Soc. B, 2024.
+//                  products over three bets and over s with weights 1/(s (s+1)). By Ville's inequality the probability that it ever
+//                  exceeds 10^6 is at most 10^-6, for any distribution of the draws, even if all clients of a round draw alike. The
+//                  claim counts as broken when the mean exceeds 10^6. Sources: J. Ville, "Etude critique de la notion de collectif",
+//                  1939; I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", J. R. Stat. Soc. B, 2024.
 //
-// A bias, which omega excludes, is not measured. Messages that the operator did not make (dense ones) and inputs whose entries are hardly
-// normal numbers are left out; messages that the feedback silenced afterwards are held to the contract as the operator made them.
+// The bias, which omega rules out, is not measured. The check leaves out messages that the operator did not make (dense ones) and inputs
+// whose entries are close to subnormal numbers. Messages that the feedback silenced afterwards are checked as the operator made them.
 #pragma once
 
 #include <array>
@@ -33,14 +33,14 @@
 
 namespace fl {
 
-// Evidence that a nonnegative quantity whose conditional mean should be at most 1 is larger than that.
+// Collects evidence that a nonnegative quantity has a conditional mean above 1.
 class BettingTest {
  public:
-  static constexpr double kEvidence = 1e6;  // one over the probability of a false accusation
+  static constexpr double kEvidence = 1e6;  // inverse of the probability of a false accusation
 
   // Adds x of a round, whose measured value is `value`. Returns true when the evidence suffices.
   bool add(double x, double value, std::uint64_t round);
-  // What was measured since the round from which on the evidence grew: the first such round, and the mean of the values.
+  // The period in which the evidence grew: its first round, and the mean of the values measured since then.
   struct Period {
     std::uint64_t since = 0;
     double mean = 0;
@@ -51,10 +51,10 @@ class BettingTest {
  private:
   static constexpr std::array kBets = {1.0 / 16, 1.0 / 4, 1.0};
   struct Bet {
-    double wealth = 0;  // over all first rounds
-    double growth = 1;  // since `since`; begins anew where it falls to 1 or below
+    double wealth = 0;  // mixture over all first rounds
+    double growth = 1;  // since round `since`; restarts when it falls to 1 or below
     std::uint64_t since = 0, rounds = 0;
-    double sum = 0;  // of the values since then
+    double sum = 0;  // of the values since round `since`
   };
   std::array<Bet, kBets.size()> bets_{};
   std::uint64_t rounds_ = 0;
@@ -62,12 +62,12 @@ class BettingTest {
 
 struct ContractWatchSettings {
   Contract contract{};
-  std::function<double(double)> kappa_at;  // by the step size inside the input
-  double rounding = 0;                     // r above
-  double least_norm = 0;                   // of inputs that delta and omega are held to
+  std::function<double(double)> kappa_at;  // as a function of the step size inside the input
+  double rounding = 0;                     // r in the head comment
+  double least_norm = 0;                   // smaller inputs are not checked against delta and omega
 };
 
-// Returns the settings for an operator in numbers of type T.
+// Returns the settings for an operator on numbers of type T.
 template <class T>
 [[nodiscard]] ContractWatchSettings watch_of(const Compressor<T>& compressor, const Scope& scope) {
   using Limits = std::numeric_limits<T>;
@@ -81,14 +81,14 @@ class FL_API ContractWatch {
  public:
   explicit ContractWatch(ContractWatchSettings settings) : settings_(std::move(settings)) {}
 
-  // Messages of a round; `step_size` is the factor inside the input.
+  // Checks the messages of a round; `step_size` is the factor inside the input.
   void see(std::uint64_t round, double step_size, std::span<const OperatorError> messages);
-  // What was found broken, each claim once, in the order of Claim.
+  // Returns the broken claims, each once, in the order of Claim.
   [[nodiscard]] std::vector<BrokenContract> broken() const;
   void persist(Archive& archive);
 
  private:
-  // Sums and extremes of a round's messages. Those of `relative` leave out inputs of less than the least norm.
+  // Sums and maxima over a round's messages. The `relative` sums leave out inputs below the least norm.
   struct Seen {
     std::size_t count = 0;
     double error_sq = 0, relative_error_sq = 0, relative_input_sq = 0, input_sq = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kRowsPerPiece = 4096;    // of a test set
 constexpr std::uint32_t kClientsPerPass = 32;  // gradients held at a time
 
-// |g - mean|^2
+// Returns |g - mean|^2.
 template <class T>
 double distance_sq(const T* g, const double* mean, std::size_t P) {
   double sum = 0;
@@ -22,7 +22,7 @@ double distance_sq(const T* g, const double* mean, std::size_t P) {
 }
 }  // namespace
 
-// What is evaluated on a GPU.
+// The parts of the evaluation that run on a GPU.
 template <class T>
 struct Evaluator<T>::OnDevice {
   OnDevice(const FederatedProblem<T>& problem, Device device)
@@ -30,13 +30,13 @@ struct Evaluator<T>::OnDevice {
     exec.device = device;
     exec.stream = stream.get();
     exec.workspace = &workspace;
-    // Linear models compute in double on the CPU whatever T is, and f - f* needs it.
+    // Linear models compute in double on the CPU for every T, because f - f* needs that precision.
     if (problem.model().second_order() != nullptr && sizeof(T) < sizeof(double)) return;
     train = make_device_evaluation(problem.model(), problem.train());
     if (problem.test() != nullptr && problem.test() != &problem.train()) test = make_device_evaluation(problem.model(), *problem.test());
     gradient = make_device_training<T>(local, whole);
   }
-  // The gradient of all of a client's rows, as a local update of one step.
+  // Computes the gradient of all of a client's rows, in the form of a local update with one step.
   class Gradients final : public LocalUpdate<T> {
    public:
     explicit Gradients(const GradientOracle<T>&) {}
@@ -86,7 +86,7 @@ std::vector<typename Evaluator<T>::Sums> Evaluator<T>::sums_of(const Dataset<T>&
   return sums;
 }
 
-// Rows by themselves on the GPU, added up here in their order.
+// Evaluates rows one by one on the GPU and adds the results here in row order.
 template <class T>
 void Evaluator<T>::sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x,
                                  std::vector<Sums>& sums) {
@@ -158,7 +158,7 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   synchronise(on_device_->exec);
 }
 
-// The gradients of the latest pass where the host reads them: [count,P].
+// Returns the gradients of the latest pass in host memory: [count,P].
 template <class T>
 const T* Evaluator<T>::gradients_here(std::size_t entries) {
   if (gradients_.device() == Device::cpu) return gradients_.data();
@@ -167,7 +167,7 @@ const T* Evaluator<T>::gradients_here(std::size_t entries) {
   return copied_gradients_.data();
 }
 
-// zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, so that nothing cancels when clients are alike.
+// Computes zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, which avoids cancellation when clients are alike.
 template <class T>
 GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
   const auto N = static_cast<std::uint32_t>(problem_.shards().size());

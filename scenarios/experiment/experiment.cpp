@@ -37,11 +37,11 @@ Experiment<T>::Experiment(const Cell& cell, FederatedProblem<T>& problem, Thread
     measuring_.watch.emplace(watch_of(*channel->compressor, channel->scope));
 }
 
-// Both sides of the run, which share the replica of this process.
+// Assembles both sides of the run, which share this process's replica of the shared state.
 template <class T>
 void Experiment<T>::assemble(ServerParts<T> parts) {
   const std::size_t N = run_.num_clients;
-  // Beside a GPU's own memory shared slots are pinned: kernels read them, and the host writes them every round.
+  // With GPU memory, shared slots are pinned: kernels read them, and the host writes them every round.
   sides_.shared = std::make_unique<SharedState<T>>(run_.P, memory_.device == Device::cuda ? Device::pinned : memory_.device);
   declare_slots<T>(method_, run_, {.shared = sides_.shared.get()});
   const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N)};
@@ -110,7 +110,7 @@ void Experiment<T>::persist(Archive& archive, std::vector<RoundRow>& rows) {
   fl::persist(archive, rows, measuring_.set.columns().size());
 }
 
-// What a checkpoint holds is that of `round`: a row per round, and nothing of later ones.
+// Throws unless a checkpoint's contents belong to `round`: one row per round, and nothing from later rounds.
 template <class T>
 void Experiment<T>::require_rounds_until(std::uint64_t round, const std::vector<RoundRow>& rows) const {
   if (round > static_cast<std::uint64_t>(scenario_.rounds))
@@ -172,7 +172,8 @@ RunResult Experiment<T>::run(const RoundCallback& callback, const CheckpointPlan
   return result;
 }
 
-// Whether the run ends with the round that was played last: it diverged, which its message then says, or it has reached a limit of [stop].
+// Returns whether the run ends with the last round played: it diverged, which the record's message then explains, or it reached a limit of
+// [stop].
 template <class T>
 bool Experiment<T>::ends_here(RunResult& result) {
   RoundRow& row = result.rows.back();
@@ -192,7 +193,7 @@ RoundRow Experiment<T>::row_of_start() {
   return row;
 }
 
-// One round, and what is due to be measured of it.
+// Plays one round and takes the measures that are due.
 template <class T>
 RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   RoundTimes* times = machine_.times;
@@ -210,7 +211,7 @@ RoundRow Experiment<T>::play(std::uint32_t r, const DueMeasures& due) {
   return row;
 }
 
-// Holds the round's messages that arrived to the operator's contract.
+// Checks the round's delivered messages against the operator's contract.
 template <class T>
 void Experiment<T>::watch_contract(std::uint32_t round) {
   if (!measuring_.watch) return;
@@ -222,7 +223,7 @@ void Experiment<T>::watch_contract(std::uint32_t round) {
   measuring_.watch->see(round, method_.unit == Unit::step ? gamma : 1.0, arrived);
 }
 
-// Returns why the run cannot go on after this round, or "".
+// Returns why the run cannot continue after this round, or "".
 template <class T>
 std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   const std::string where = " in round " + std::to_string(row.round);

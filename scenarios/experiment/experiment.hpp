@@ -1,4 +1,4 @@
-// One cell, from the problem to its results: puts the parts together, plays the rounds, measures, and says how it ended.
+// Runs one cell, from the problem to its results: assembles the parts, plays the rounds, measures, and records the outcome.
 #pragma once
 
 #include <atomic>
@@ -35,45 +35,45 @@
 
 namespace fl {
 
-// What the machine decides; none of it changes a result, but for training on a GPU, which rounds in another order.
+// Machine settings. They do not change results, except that training on a GPU rounds in another order.
 struct MachineOptions {
   int threads = 1;
   std::uint32_t block = 0;          // clients per block; 0 = chosen
   bool materialise = false;         // encode and decode every message
-  Device device = Device::cpu;      // where clients train and operators run that can
+  Device device = Device::cpu;      // where clients train, and where operators run if they support it
   bool trains_on_cpu = false;       // all clients, whatever the device
-  bool keeps_managed = false;       // vectors, state and messages of a GPU are managed memory even where its own would do; for tests
-  StatePaging paging{};             // what client state may take of the memory
-  std::uint64_t device_bytes = 0;   // of a GPU, for this run alone, data not included; 0 = what is free
-  ModelOutput models{};             // where the final model goes
-  std::filesystem::path samples{};  // folder where the rows of all minibatches go, as HASH.csv; "" = nowhere
-  RoundTimes* times = nullptr;      // where the seconds of rounds are added up, if anywhere
-  ClientSource* source = nullptr;   // of clients that are not simulated in this process
-  bool looks_for_errors = false;    // it never runs, and computes no optimum
+  bool keeps_managed = false;       // for tests: vectors, state and messages on a GPU use managed memory even if not needed
+  StatePaging paging{};             // limits on the memory for client state
+  std::uint64_t device_bytes = 0;   // GPU bytes for this run alone, without data; 0 = the free memory
+  ModelOutput models{};             // where the final model is written
+  std::filesystem::path samples{};  // folder for the rows of all minibatches, as HASH.csv; "" = not recorded
+  RoundTimes* times = nullptr;      // sums of the seconds of rounds; may be null
+  ClientSource* source = nullptr;   // of clients outside this process; may be null
+  bool looks_for_errors = false;    // checks the scenario only: no run, no optimum
 };
 
-// The file of a run in such a folder.
+// Returns the file of a run in that folder.
 [[nodiscard]] inline std::filesystem::path sample_file_of(const std::filesystem::path& folder, const std::string& run) {
   return folder / (run + ".csv");
 }
 
-// Called with row 0 and after every round with the latest row; returning false ends the run as interrupted.
+// Called with the latest row, for row 0 and after every round. The run ends as interrupted when it returns false.
 using RoundCallback = std::function<bool(const RoundRow&)>;
 
 template <class T>
 class Experiment {
  public:
-  // Throws ConfigError for parts that do not go together, with all problems at once.
+  // Throws ConfigError, with all problems at once, if the parts cannot be combined.
   Experiment(const Cell& cell, FederatedProblem<T>& problem, ThreadPool& pool, const MachineOptions& machine);
 
   // Throws StoreError when a checkpoint cannot be written or used.
   RunResult run(const RoundCallback& callback, const CheckpointPlan& plan = {});
 
-  // Plays rounds for about `seconds`, and at least one of each kind (scenarios/experiment/calibration.cpp). The experiment is of no other
-  // use afterwards.
+  // Plays rounds for about `seconds`, at least one of each kind (scenarios/experiment/calibration.cpp). The experiment cannot be used
+  // afterwards.
   [[nodiscard]] Calibration calibrate(double seconds);
 
-  // For tests and tools: the pieces of a run whose clients are simulated.
+  // Accessors for tests and tools, for runs whose clients are simulated.
   [[nodiscard]] ClientState<T>& clients() { return sides_.simulated->state(); }
   [[nodiscard]] SharedState<T>& shared() { return *sides_.shared; }
   [[nodiscard]] ServerState<T>& state() { return *sides_.server.state; }
@@ -86,10 +86,10 @@ class Experiment {
   [[nodiscard]] std::span<T> model() { return model_.span(); }
   [[nodiscard]] double step_size() const { return step_size_; }
   [[nodiscard]] Evaluator<T>& evaluator() { return measuring_.evaluator; }
-  [[nodiscard]] std::size_t size_bytes() const;  // of the host, or where a GPU is used, of its memory
-  // What size_bytes() counts of gradients whose rows are computed at once: on the host, one for each thread.
+  [[nodiscard]] std::size_t size_bytes() const;  // host memory, or GPU memory if a GPU is used
+  // The part of size_bytes() for gradients whose rows are computed at once; on the host, one per thread.
   [[nodiscard]] WholeMinibatch whole_minibatch() const;
-  // With --device cuda, whether this run has it or not.
+  // Returns the needs with --device cuda, whether or not this run uses it.
   [[nodiscard]] DeviceNeed device_need() const;
 
  private:
@@ -112,7 +112,7 @@ class Experiment {
   [[nodiscard]] bool ends_here(RunResult& result);
   [[nodiscard]] PlayedRun<T> played_run();
 
-  // What is measured, when and by whom.
+  // The measures, their schedule, and the objects that compute them.
   struct Measuring {
     Measuring(const Scenario& scenario, FederatedProblem<T>& problem, ThreadPool& pool, Device device)
         : schedule(scenario, problem.model().traits().starts_at_random), set(scenario, schedule), evaluator(problem, pool, device) {}
@@ -120,25 +120,25 @@ class Experiment {
     MeasureSet<T> set;
     Evaluator<T> evaluator;
     std::unique_ptr<RunMeasures<T>> run{};
-    std::optional<ContractWatch> watch{};  // where messages are measured
+    std::optional<ContractWatch> watch{};  // set if messages are measured
   };
-  // Where vectors, state and messages lie, and why the host shares them with a GPU.
+  // The memory that holds vectors, state and messages, and the reasons for sharing it between host and GPU.
   struct Memory {
     Device device = Device::cpu;
     std::vector<std::string> host_needs{};
   };
-  // Both sides of the run, and the replica of the shared state of this process, which both have.
+  // Both sides of the run, and the replica of the shared state in this process, which both use.
   struct Sides {
     std::unique_ptr<SharedState<T>> shared;
     std::unique_ptr<RunClients<T>> clients;
-    ClientSide<T>* simulated = nullptr;  // the same, where they are simulated in this process
+    ClientSide<T>* simulated = nullptr;  // equals `clients` if they are simulated in this process
     ServerSide<T> server;
   };
-  // What is known of the way from x_0 to x*.
+  // Facts about the path from x_0 to x*.
   struct Path {
     double f_star = kNotMeasured;
-    std::optional<ModelAverage> average;                                       // where it is measured
-    double start_distance_sq = kNotMeasured, client_convexity = kNotMeasured;  // |x_0 - x*|^2 and the least mu_i, likewise
+    std::optional<ModelAverage> average;                                       // set if it is measured
+    double start_distance_sq = kNotMeasured, client_convexity = kNotMeasured;  // |x_0 - x*|^2, least mu_i; set with `average`
   };
 
   const Cell& cell_;

@@ -26,18 +26,18 @@ namespace fl {
 namespace {
 
 constexpr std::size_t kKeptData = 4;
-constexpr std::size_t kFactBytes = 64u << 20;  // of minimisers; a sweep with many seeds comes back to each of them
+constexpr std::size_t kFactBytes = 64u << 20;  // of minimisers; a sweep with many seeds returns to each of them
 
 std::uint64_t test_seed_of(const Scenario& s) { return s.data.test_seed.value_or(s.seeds.data); }
 
-// The tables of a scenario that decide which data it reads; the seed where that is drawn.
+// Returns the tables of a scenario that determine which data it reads, with the data seed if that affects them.
 Scenario data_tables(const Scenario& s) {
   Scenario bare;
   bare.name = "data";
   bare.rounds = 1;
   bare.precision = s.precision;
   bare.data = s.data;
-  // Rows are held out of what was read. Means of training rows depend on which those are.
+  // Rows are held out after reading. Means over training rows depend on which rows those are.
   bare.data.test_seed.reset();
   if (s.data.formats.table.missing == MissingValues::mean && s.data.test_fraction > 0) bare.data.test_seed = test_seed_of(s);
   if (!s.data.synthetic.kind.empty()) bare.seeds.data = s.seeds.data;
@@ -53,7 +53,7 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
     options.test_seed = test_seed_of(scenario);
     options.folder = folder;
     data = load_data<T>(options, catalog);
-    // Text that repeats itself may well go on alike everywhere; a table of one class is a mistake.
+    // Repetitive text may have a single continuation; a table with one class is a mistake.
     if (scenario.data.labels == LabelKind::classes && data.train.vocabulary.size == 0) validate_for_classification(data.train);
   } else {
     data.train =
@@ -109,7 +109,7 @@ std::shared_ptr<GlobalFacts> ProblemCache::facts(const Scenario& scenario, const
   if (scenario.model.weights != ModelSpec::Weights::rows) return std::make_shared<GlobalFacts>();
   Scenario bare = data_tables(scenario);
   bare.model = scenario.model;
-  if (scenario.data.test_fraction > 0) bare.seeds.data = test_seed_of(scenario);  // which rows are held out
+  if (scenario.data.test_fraction > 0) bare.seeds.data = test_seed_of(scenario);  // determines the rows held out
   const std::string key = to_toml(bare) + "\n" + folder.string();
   const std::lock_guard lock(mutex_);
   for (const auto& [known, facts] : facts_)
@@ -143,7 +143,7 @@ template <class T>
 FederatedProblem<T>::FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder)
     : FederatedProblem(scenario, *std::make_unique<ProblemCache>(catalog), pool, std::move(folder)) {}
 
-// Test rows drawn at random; both parts keep file order.
+// Draws the test rows at random; training and test rows both keep file order.
 template <class T>
 void FederatedProblem<T>::hold_out(double fraction, std::uint64_t seed) {
   Shard rows(data_->train.num_rows);
@@ -170,8 +170,8 @@ const Dataset<T>* FederatedProblem<T>::test() const {
   return data_->test ? &*data_->test : nullptr;
 }
 
-// The test rows of each client, where data that is made of clients was split with all of them whole: their test rows go with them. Else
-// none.
+// Returns each client's test rows if the data have clients of their own and the split keeps each of these whole: their test rows follow
+// them. Else returns an empty list.
 template <class T>
 std::vector<Shard> FederatedProblem<T>::test_shards() const {
   if (!data_->test || data_->test->client_begin.empty() || data_->train.client_begin.empty()) return {};
@@ -210,7 +210,7 @@ const ClientRows<T>& FederatedProblem<T>::client_rows() const {
   return client_rows_.emplace(std::move(own));
 }
 
-// The group of each training row: the value of a feature (1 = first), or the part of the data's own partition that it lies in.
+// Returns the group of each training row: the value of a feature (1 = first), or the client of the data's own partition.
 template <class T>
 std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) const {
   const Dataset<T>& data = data_->train;
@@ -224,7 +224,7 @@ std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) cons
       group.push_back(static_cast<std::uint32_t>(std::upper_bound(begin.begin(), begin.end(), row) - begin.begin() - 1));
     return group;
   }
-  std::map<T, std::uint32_t> number_of;  // in the order of first appearance
+  std::map<T, std::uint32_t> number_of;  // in order of first appearance
   std::vector<T> features(data.num_features);
   for (const std::uint32_t row : rows_.train) {
     data.gather(std::span(&row, 1), features.data());
@@ -234,7 +234,7 @@ std::vector<std::uint32_t> FederatedProblem<T>::groups(std::size_t feature) cons
   return group;
 }
 
-// Partitioners see the training rows alone, numbered from 0; their numbers are mapped back to rows of the data.
+// Splits the training rows. Partitioners see only these, numbered from 0; the results are mapped back to rows of the data.
 template <class T>
 void FederatedProblem<T>::split(const Scenario& scenario) {
   const Part& part = scenario.partition.part;
@@ -271,10 +271,10 @@ void FederatedProblem<T>::split(const Scenario& scenario) {
   const std::vector<FeatureShift> shifts = partitioner->feature_shifts(split_.shards.size());
   if (shifts.empty()) return;
   seen_ = as_clients_see<T>(data_->train, split_.shards, shifts, scenario.seeds.data);
-  facts_ = std::make_shared<GlobalFacts>();  // f depends on who holds which row
+  facts_ = std::make_shared<GlobalFacts>();  // f depends on the split
 }
 
-// Rows that no client holds take no part in f.
+// Removes rows that no client holds from f.
 template <class T>
 void FederatedProblem<T>::leave_out_unheld() {
   rows_.train.clear();
@@ -302,7 +302,7 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
                                       "\", whose features are tokens; a neural network with an embedding can");
   model_->bind(train());
   layers_ = model_->layers();
-  // The model, a client's vector and its gradient, and the server's sum in double.
+  // The model, a client's vector, its gradient, and the server's sum in double.
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
                  "a run of a model with " + std::to_string(P()) + " parameters", "smaller layers need less");
 
@@ -317,7 +317,7 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
   model_->set_regulariser(l2, nonconvex);
   constants_.has_regulariser = true;
   constants_.names["l2"] = l2;
-  if (constants_.names.contains("L")) add_curvature();  // mu, which the rules of the regularisers cannot know
+  if (constants_.names.contains("L")) add_curvature();  // mu, which is not available to the rules of the regularisers
 }
 
 template <class T>
@@ -326,7 +326,7 @@ double FederatedProblem<T>::resolve(const Expression& rule, const std::string& k
   return about_key(key, [&] { return rule.resolve(names); });
 }
 
-// L of f without regulariser, and mu with it.
+// Adds L of f without regulariser, and mu.
 template <class T>
 void FederatedProblem<T>::add_curvature() {
   const std::lock_guard lock(facts_->mutex);
@@ -345,7 +345,7 @@ const std::vector<double>& FederatedProblem<T>::client_smoothness() {
   return constants_.client_smoothness;
 }
 
-// Computes only what a rule names: L_max needs an eigenvalue per client.
+// Computes only the constants that a rule names, because L_max needs an eigenvalue per client.
 template <class T>
 const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expression& rule, const std::string& key) {
   const std::vector<std::string> named = names_of(rule);
@@ -375,7 +375,7 @@ bool FederatedProblem<T>::has_optimum(const OptimumSource& source) const {
   return !source.path.empty() || (model_->second_order() != nullptr && model_->is_convex());
 }
 
-// f as one sum over all rows where it does not depend on the split, so that cells with other splits find the same numbers.
+// Returns all rows as one shard if f does not depend on the split, so that cells with other splits get identical numbers.
 template <class T>
 std::span<const Shard> FederatedProblem<T>::whole() const {
   return weighs_rows_ ? std::span<const Shard>(&rows_.train, 1) : std::span<const Shard>(split_.shards);

@@ -1,8 +1,9 @@
-// The federated problem of a scenario: data, split over clients, model, and the constants that theory speaks of.
+// The federated problem of a scenario: the data, their split over clients, the model, and the constants of the theory.
 //
 //   f(x) = sum_i w_i f_i(x),   f_i(x) = mean over client i's rows of l(x; row) + regulariser(x)
-// Constants and the optimum are computed when first asked for. Cells of one process share, through a ProblemCache, the data they read and
-// what belongs to f alone: with weights by rows, f does not depend on how the rows are split.
+//
+// Constants and the optimum are computed on first use. Cells of one process share their data, and results that depend on f alone, through a
+// ProblemCache: with weights by rows, f does not depend on the split.
 #pragma once
 
 #include <atomic>
@@ -29,36 +30,36 @@ struct Minimum {
   double value = 0;
 };
 
-// What was found out about one global objective.
+// Cached results for one global objective.
 struct GlobalFacts {
-  std::mutex mutex;                                 // held while something is found out
-  std::atomic<std::size_t> bytes = 0;               // of the minima
+  std::mutex mutex;                                 // held during computations
+  std::atomic<std::size_t> bytes = 0;               // size of the minima
   std::optional<SecondOrder::Curvature> curvature;  // bounds of the loss' Hessian, regulariser excluded
   std::map<std::string, Minimum> minima;            // by source and regulariser
 };
 
-// What of a scenario decides its split: scenarios of one text are split alike.
+// Returns the key of the data split: scenarios with equal keys have equal splits.
 [[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
 
-// The rows on which clients are judged one by one: of the test set where each client has its own there, else those that it trains on.
+// The rows on which clients are judged one by one: each client's own test rows if the data have them, else its training rows.
 template <class T>
 struct ClientRows {
   const Dataset<T>* data = nullptr;
-  std::vector<Shard> shards;  // none is empty; fewer than clients where some have no test rows
+  std::vector<Shard> shards;  // none is empty; fewer than clients if some have no test rows
   bool are_test_rows = false;
-  std::vector<std::uint32_t> clients{};  // whose shards they are
+  std::vector<std::uint32_t> clients{};  // the client of each shard
 };
 
-// What the problems of one process have in common.
+// Data and results that the problems of one process share.
 class FL_API ProblemCache {
  public:
   explicit ProblemCache(DataCatalog catalog);
   ~ProblemCache();
-  // The data of a scenario whose file lies in `folder`: loaded or generated once, and kept as long as a few newer ones; images as pixels or
-  // as dense rows.
+  // Returns the data of a scenario whose file is in `folder`. Data are loaded or generated once, and kept until a few newer sets replace
+  // them. Images are stored as pixels or as dense rows.
   template <class T>
   [[nodiscard]] std::shared_ptr<const LoadedData<T>> data(const Scenario& scenario, bool as_pixels, const std::filesystem::path& folder);
-  // Facts about f where it does not depend on the split; new ones otherwise.
+  // Returns the cached facts about f if f does not depend on the split, else new ones.
   [[nodiscard]] std::shared_ptr<GlobalFacts> facts(const Scenario& scenario, const std::filesystem::path& folder);
   [[nodiscard]] const DataCatalog& catalog() const { return catalog_; }
 
@@ -70,7 +71,7 @@ class FL_API ProblemCache {
   };
   template <class T>
   [[nodiscard]] std::vector<Entry<T>>& entries();
-  std::mutex mutex_;  // held while data are loaded: two that want the same load it once
+  std::mutex mutex_;  // held while data are loaded, so that concurrent requests load them once
   DataCatalog catalog_;
   std::vector<Entry<float>> entries32_;  // newest last
   std::vector<Entry<double>> entries64_;
@@ -80,14 +81,14 @@ class FL_API ProblemCache {
 template <class T>
 class FederatedProblem {
  public:
-  // Takes data from the cache, holds out, splits and binds. Throws ConfigError or DataError before anything is written.
-  // `folder` is the scenario file's, where relative paths are looked for first.
+  // Takes data from the cache, holds out test rows, splits, and binds the model. Throws ConfigError or DataError before anything is
+  // written. `folder` is the scenario file's folder, where relative paths are looked for first.
   FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder = {});
-  // The same with a cache of its own.
+  // Does the same with its own cache.
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
-  // As clients see it: with the feature shifts of the partition.
+  // Returns the training data as clients see it, with the feature shifts of the partition.
   [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return split_.shards; }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
@@ -96,29 +97,29 @@ class FederatedProblem {
   [[nodiscard]] std::uint64_t split_hash() const { return split_.hash; }
   [[nodiscard]] const std::string& split_note() const { return split_.note; }  // Partitioner::note
   [[nodiscard]] const std::string& where() const { return data_->train_where; }
-  // The split as a file holds it. Throws ConfigError where clients also see their rows changed, which the file does not say.
+  // Returns the split in the form of a file. Throws ConfigError if the partition also shifts features, which the file cannot store.
   [[nodiscard]] SplitFile split_file() const;
 
-  // The test set and its rows; null when there is none.
+  // Return the test set and its rows; test() is null without a test set.
   [[nodiscard]] const Dataset<T>* test() const;
   [[nodiscard]] const Shard& test_rows() const { return rows_.test; }
 
-  // Computed when first asked for; not for several threads at once.
+  // Computed on first use. Not thread-safe.
   [[nodiscard]] const ClientRows<T>& client_rows() const;
 
-  // The value of a rule over the problem's constants. Throws ConfigError naming `key`.
+  // Returns the value of a rule over the problem's constants. Throws ConfigError naming `key`.
   [[nodiscard]] double resolve(const Expression& rule, const std::string& key);
-  // Numbers that rules may name: n, d, m always; l2 once resolved; L, L_max, mu and nonconvex where this or an earlier rule names them.
-  // Throws ConfigError naming `key` for a model whose smoothness is not known.
+  // Returns the numbers that rules may name: n, d, m always; l2 once resolved; L, L_max, mu and nonconvex if this or an earlier rule names
+  // them. Throws ConfigError naming `key` for a model without a known smoothness.
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& rule, const std::string& key);
-  // L_i of each client [n], regulariser excluded; computed when first asked for.
+  // Returns L_i of each client [n], regulariser excluded. Computed on first use.
   [[nodiscard]] const std::vector<double>& client_smoothness();
-  // The least strong convexity of any client's f_i, regulariser included; 0 where only convexity is known, or not even that.
+  // Returns the least strong convexity of any client's f_i, regulariser included; 0 if f_i is known only to be convex, or not convex.
   [[nodiscard]] double least_convexity() const;
-  // x* [P] and f*: by Newton, or read from a file and polished by nothing. Throws ConfigError for a model that has none.
+  // x* [P] and f*, from Newton's method, or from a file whose x* is used unchanged. optimum() throws ConfigError for a model that has none.
   [[nodiscard]] bool has_optimum(const OptimumSource& source) const;
   [[nodiscard]] const Minimum& optimum(const OptimumSource& source);
-  // Returns where a file lies that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
+  // Returns the location of a file that the scenario names (find_input). Throws ConfigError about `key` with the places that were tried.
   [[nodiscard]] std::string find_input(const std::string& key, const std::string& path) const;
   [[nodiscard]] const std::map<std::string, double>& resolved() const { return constants_.names; }
   [[nodiscard]] std::size_t num_dropped_roles() const { return data_->num_dropped_roles; }
@@ -136,27 +137,27 @@ class FederatedProblem {
   [[nodiscard]] std::span<const Shard> whole() const;
   [[nodiscard]] std::span<const double> whole_weights() const;
 
-  // Where files are looked for.
+  // Folders that are searched for files.
   struct Folders {
-    std::filesystem::path scenario;  // of its file
+    std::filesystem::path scenario;  // the scenario file's
     std::vector<std::filesystem::path> data;
   };
   struct Rows {
-    Shard offered;  // that were there to be split
-    Shard train;    // that clients hold: all that were offered, unless a file leaves some out
+    Shard offered;  // rows available for the split
+    Shard train;    // rows that clients hold: all offered rows, unless a split file leaves some out
     Shard test;
     bool test_is_held_out = false;
   };
   struct Split {
     std::vector<Shard> shards;
-    std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the rows that were offered
+    std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the offered rows
     std::string note;
   };
-  // Numbers that rules name.
+  // Numbers that rules may name.
   struct Constants {
     std::map<std::string, double> names;
-    bool has_regulariser = false;           // whether that of the model is resolved
-    std::vector<double> client_smoothness;  // [n], empty until asked for
+    bool has_regulariser = false;           // whether the model's regulariser is resolved
+    std::vector<double> client_smoothness;  // [n], empty until first use
   };
 
   ThreadPool& pool_;
@@ -164,7 +165,7 @@ class FederatedProblem {
   std::string model_kind_;
   std::unique_ptr<Model<T>> model_;
   std::shared_ptr<const LoadedData<T>> data_;
-  std::optional<Dataset<T>> seen_;  // where the partition shifts features
+  std::optional<Dataset<T>> seen_;  // set if the partition shifts features
   std::shared_ptr<GlobalFacts> facts_;
   bool weighs_rows_ = true;
   Rows rows_;

@@ -7,7 +7,7 @@
 namespace fl {
 namespace {
 
-// `key = "name": the host does it`
+// Returns `key = "name": the host does it`.
 std::string sentence(const std::string& key, const std::string& name, const std::string& does) {
   return key + " = \"" + name + "\": the host " + does;
 }

@@ -1,5 +1,5 @@
-// What in a study makes the host walk clients' vectors, rows of state or messages. Without any of it, all of these may lie in memory that
-// only a GPU reaches; else host and GPU share managed memory.
+// Finds the parts of a scenario that make the host read or write clients' vectors, state rows or messages. Without such parts these may be
+// in memory that only a GPU reaches; otherwise host and GPU share managed memory.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace fl {
 
-// Returns a sentence for each, which begins with its key: `feedback.up.kind = "cser": the host takes ...`. The parts say it themselves
-// (host_walks); an operator is asked for its CUDA half in builds that have any.
+// Returns one sentence per such part, which begins with its key: `feedback.up.kind = "cser": the host takes ...`. The text comes from the
+// parts (host_walks). Operators are checked for a CUDA implementation in builds that have any.
 template <class T>
 [[nodiscard]] std::vector<std::string> host_needs(const Scenario& scenario, const LocalUpdate<T>& local, const Feedback<T>& feedback,
                                                   const Exchange<T>& exchange, bool materialises);

@@ -1,4 +1,4 @@
-// What an experiment takes of memory, and which memory that is.
+// The memory needs of an experiment, and the choice of its memory.
 #include "clients/device_room.hpp"
 #include "fl_core/memory/device_memory.hpp"
 #include "scenarios/experiment/experiment.hpp"
@@ -6,7 +6,7 @@
 
 namespace fl {
 
-// A GPU's own memory, unless the host has to reach what lies there.
+// Chooses GPU memory, or managed memory if the host needs to access vectors, state or messages.
 template <class T>
 void Experiment<T>::choose_memory() {
   memory_.host_needs = host_needs(scenario_, *method_.local, *method_.feedback, method_.exchange, machine_.materialise);
@@ -37,11 +37,10 @@ DeviceNeed Experiment<T>::device_need() const {
   need.round_bytes = round_bytes_on_device() + sides_.shared->size_bytes();
   need.state_bytes = sides_.simulated->state().whole_bytes();
   need.least_state_bytes = sides_.simulated->state().least_bytes();
-  // Counts of messages, and the server's sums of them by both kinds of weights.
+  // Pinned memory holds counts of messages and the server's sums of messages, by both kinds of weights.
   need.pinned_bytes = sides_.simulated->most_pinned_bytes() + method_.exchange.channels.size() * 2 * problem_.P() * sizeof(double);
   need.needs_managed = memory_.host_needs;
-  if (memory_.host_needs.empty())
-    need.pinned_bytes += sides_.shared->size_bytes();  // kernels are given copies, which count among those of rounds
+  if (memory_.host_needs.empty()) need.pinned_bytes += sides_.shared->size_bytes();  // kernels receive copies, which round_bytes counts
   return need;
 }
 
@@ -58,7 +57,7 @@ WholeMinibatch Experiment<T>::whole_minibatch() const {
   return sides_.simulated == nullptr ? WholeMinibatch{} : sides_.simulated->whole_minibatch();
 }
 
-// The members of this file; the others are instantiated in theirs.
+// Instantiates the members defined in this file; the other files instantiate theirs.
 #define FL_INSTANTIATE(T)                                              \
   template void Experiment<T>::choose_memory();                        \
   template std::uint64_t Experiment<T>::round_bytes_on_device() const; \

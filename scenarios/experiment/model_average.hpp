@@ -1,8 +1,8 @@
-// The weighted average of the models of a run that theorems of convex optimisation speak of.
+// The weighted average of a run's models, as theorems of convex optimisation use it.
 //
 //   x^_T = sum_{t<T} w_t x_t / sum_{t<T} w_t,   w_t = q^{-(t+1)},   q = 1 - gamma mu / 2        (mu = 0: the plain mean)
 //
-// Weights grow without bound; kept is (sum_{s<=t} w_s) / w_t, which does not.
+// The weights grow without bound, so this class stores (sum_{s<=t} w_s) / w_t, which is bounded if mu > 0.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class ModelAverage {
  public:
   ModelAverage(std::size_t P, double q) : mean_(P, 0.0), q_(q) {}
 
-  // x_t [P], the next model; all of one length.
+  // Adds x_t [P], the next model. All models have the same length.
   template <class T>
   void add(std::span<const T> x) {
     total_ = 1 + q_ * total_;
@@ -33,7 +33,7 @@ class ModelAverage {
 
  private:
   std::vector<double> mean_;
-  double q_, total_ = 0;  // of the weights so far, the last one's being 1
+  double q_, total_ = 0;  // sum of the weights so far, relative to the last one
 };
 
 }  // namespace fl

@@ -96,7 +96,7 @@ void write_model(const ModelSnapshot& model, ModelFormat format, const fs::path&
   if (error) fail("make the folder", error.message());
   const std::vector<std::byte> bytes = encode_model(model, format);
   const fs::path temporary = file.string() + ".tmp";
-  const FileTurn turn(temporary);  // other processes may write the same run's model
+  const FileTurn turn(temporary);  // other processes may write the model of the same run
   {
     std::ofstream out(temporary, std::ios::binary);
     out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -110,7 +110,7 @@ void write_model(const ModelSnapshot& model, ModelFormat format, const fs::path&
 namespace {
 
 void require_without_gaps(const LayerTable& table) {
-  constexpr std::size_t kMost = std::size_t{1} << 48;  // parameters; products and sums of smaller numbers do not overflow
+  constexpr std::size_t kMost = std::size_t{1} << 48;  // parameters; products and sums below this do not overflow
   std::size_t begin = 0;
   for (const Layer& layer : table.layers) {
     const bool is_small = layer.rows < kMost && (layer.rows == 0 || layer.cols < kMost / layer.rows);

@@ -1,12 +1,12 @@
-// Models as files that other programs read.
+// Model files that other programs can read.
 //
 //   .npy           x as one vector [P] (NumPy enhancement proposal 1, version 1.0)
-//   .safetensors   the tensors by name, in the order of the layer table, each [rows, cols], or [rows] where cols = 1; F32 or F64, as the
-//   run
-//                  computed. Layout: the length of the header (8 bytes), the header (JSON, padded with spaces to a multiple of 8), the
-//                  numbers. `__metadata__` has the run's hash and the round. Everything is little-endian.
+//   .safetensors   the tensors by name, in the order of the layer table, each [rows, cols], or [rows] if cols = 1; F32 or F64, the run's
+//                  precision. Layout: the length of the header (8 bytes), the header (JSON, padded with spaces to a multiple of 8), the
+//                  numbers. `__metadata__` holds the run's hash and the round. Everything is little-endian.
 //
-// Both can be read back as a start (`start.kind = "file"`) or an optimum (`evaluate.optimum`), as can text with one number per line.
+// Both formats can be read back as a start (`start.kind = "file"`) or an optimum (`evaluate.optimum`), as can text with one number per
+// line.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@ namespace fl {
 
 enum class ModelFormat { safetensors, npy };
 
-// Which format a file's name asks for. Throws ConfigError, which begins with `option`, for another ending.
+// Returns the format for a file name. Throws ConfigError, which begins with `option`, for an unknown ending.
 [[nodiscard]] FL_API ModelFormat model_format_of(const std::filesystem::path& file, const std::string& option);
 [[nodiscard]] FL_API const char* ending_of(ModelFormat format);  // ".npy"
 
-// Where the models of finished runs go: FOLDER/HASH.ENDING. An empty folder means nowhere.
+// Destination of the models of finished runs: FOLDER/HASH.ENDING. With an empty folder, models are not written.
 struct ModelOutput {
   std::filesystem::path folder{};
   ModelFormat format = ModelFormat::safetensors;
   [[nodiscard]] FL_API std::filesystem::path file_of(const std::string& run) const;
 };
 
-// A model with what a file says of it.
+// A model with the metadata of its file.
 struct ModelSnapshot {
   std::string run{};        // hash of the resolved scenario
-  std::uint64_t round = 0;  // the last one that was played
+  std::uint64_t round = 0;  // the last round played
   LayerTable layers{};
   bool is_double = false;
   std::vector<std::byte> numbers{};  // x [P], float or double
@@ -51,20 +51,20 @@ template <class T>
 
 [[nodiscard]] FL_API std::vector<std::byte> encode_model(const ModelSnapshot& model, ModelFormat format);
 
-// Writes the file whole or not at all, and the folder where it is missing. Throws StoreError.
+// Writes the file atomically; creates the folder if it is missing. Throws StoreError.
 FL_API void write_model(const ModelSnapshot& model, ModelFormat format, const std::filesystem::path& file);
 
-// Writes or reads what a checkpoint says of the layers, so that its model has names without its scenario. Reading throws ArchiveError where
-// `layers` is not empty and others were written.
+// Writes or reads the layer table of a checkpoint, which gives its model names without the scenario. Reading throws ArchiveError if
+// `layers` is not empty and differs from the table written.
 FL_API void persist_layers(Archive& archive, LayerTable& layers, bool& is_double);
 
 // Reads the model of a checkpoint. Throws StoreError.
 [[nodiscard]] FL_API ModelSnapshot model_of_checkpoint(const std::filesystem::path& file);
 
-// Reads x [P] from .npy, .safetensors or text. Tensors are found by name and need the shape of the layer. Throws ConfigError, which begins
+// Reads x [P] from .npy, .safetensors or text. Tensors are found by name and must have the layer's shape. Throws ConfigError, which begins
 // with `key`, for a file that cannot be read or does not fit the layers.
 [[nodiscard]] FL_API std::vector<double> read_parameters(const std::string& path, const LayerTable& layers, const std::string& key);
-// The same of the bytes of a .safetensors file, which the path says, or of text.
+// Does the same for bytes in memory: a .safetensors file if the path says so, else text.
 [[nodiscard]] FL_API std::vector<double> parse_parameters(std::string_view bytes, const std::string& path, const LayerTable& layers,
                                                           const std::string& key);
 

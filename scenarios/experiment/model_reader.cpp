@@ -1,4 +1,4 @@
-// Models that a scenario names as files: .npy, .safetensors, or text.
+// Reads models from files that a scenario names: .npy, .safetensors, or text.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 
 using HeaderJson = nlohmann::json;
 
-// The file that a key names, for messages.
+// The file that a key names, for error messages.
 struct Source {
   const std::string& path;
   const std::string& key;
@@ -63,7 +63,8 @@ void copy_numbers(const char* from, std::size_t count, double* to) {
   }
 }
 
-// One tensor into its place of x. Its shape may have further dimensions of the same sizes in all, as convolutions have elsewhere.
+// Copies one tensor into its place in x. Its shape may have more dimensions than the layer's with the same total sizes, as convolutions
+// have in other programs.
 void take_tensor(const Source& source, const Layer& layer, const HeaderJson& tensor, std::string_view numbers, double* to) {
   const auto dtype = tensor.at("dtype").get<std::string>();
   const auto shape = tensor.at("shape").get<std::vector<std::size_t>>();
@@ -82,7 +83,7 @@ void take_tensor(const Source& source, const Layer& layer, const HeaderJson& ten
     copy_numbers<float>(numbers.data() + offsets[0], size, to);
 }
 
-// The tensors' bytes follow each other without gaps, as the format asks: other offsets are damage.
+// Throws unless the tensors' bytes are contiguous, as the format requires: other offsets indicate damage.
 void require_tiles(const Source& source, const HeaderJson& header, std::size_t num_bytes) {
   std::vector<std::pair<std::size_t, std::size_t>> places;
   for (const auto& [name, tensor] : header.items()) {
@@ -133,7 +134,7 @@ std::vector<double> from_safetensors(const Source& source, std::string_view byte
 bool is_safetensors(const std::string& path) { return path.ends_with(".safetensors"); }
 bool begins_as_npy(std::string_view bytes) { return bytes.starts_with("\x93NUMPY"); }
 
-// The most bytes that a file of P parameters needs: numbers of 8 bytes behind a header, or text of generous width.
+// Returns the largest plausible size of a file with P parameters: 8-byte numbers after a header, or text with generous width.
 std::uint64_t most_bytes(const std::string& path, std::size_t P) {
   constexpr std::uint64_t kHeader = std::uint64_t{1} << 24, kText = 64;
   return kHeader + (is_safetensors(path) ? sizeof(double) : kText) * std::uint64_t{P};

@@ -11,14 +11,14 @@ namespace fl {
 
 namespace {
 
-// "a" or "b"
+// Returns "a" or "b", with the quotes.
 std::string any_of(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "\"" : " or \"") + name + "\"";
   return text;
 }
 
-// Says that no measure of the scenario has this column.
+// Returns the error text for a column that no measure of the scenario has.
 std::string unknown_stop_column(const std::string& column, const std::vector<MeasureColumn>& columns) {
   std::vector<std::string> names;
   std::string all;
@@ -31,7 +31,7 @@ std::string unknown_stop_column(const std::string& column, const std::vector<Mea
          (all.empty() ? "; add the measure there" : " (its columns: " + all + ")");
 }
 
-// Adds problems: a measure or a stop condition that nothing can ever measure.
+// Adds problems for measures and stop conditions that can never be measured.
 template <class T>
 void check_measures(const CheckedParts<T>& parts, Problems& problems) {
   const EvaluateOptions& evaluate = parts.scenario.evaluate;
@@ -66,7 +66,7 @@ std::string unknown_channel(const CheckedParts<T>& parts, const std::string& nam
          parts.scenario.feedback_up.kind + "'" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") + " (its channels: " + all + ")";
 }
 
-// Adds problems of what clients compute and how they send it.
+// Adds problems with what clients compute and how they send it.
 template <class T>
 void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
   const std::vector<Unit> units = parts.method.local->units();
@@ -80,7 +80,7 @@ void check_local_update(const CheckedParts<T>& parts, Problems& problems) {
                                                 parts.scenario.feedback_up.kind + "\""});
 }
 
-// Returns what a feedback is checked against, and adds problems of operators that no memory goes with.
+// Returns the combination that a feedback is checked against. Adds problems for operators that error feedback cannot be used with.
 template <class T>
 FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackNeeds& needs, const ExchangeChannel<T>& down,
                                    Problems& problems) {
@@ -108,7 +108,7 @@ FeedbackCombination combination_of(const CheckedParts<T>& parts, const FeedbackN
   return combination;
 }
 
-// Adds problems of keys of the server, of participation and of the way down.
+// Adds problems with keys of the server, of participation and of the downlink.
 template <class T>
 void check_server(const CheckedParts<T>& parts, const ExchangeChannel<T>& down, Problems& problems) {
   if (parts.scenario.participation.absent != AbsentState::keep && parts.method.plan.error_slot.empty())

@@ -1,4 +1,4 @@
-// Which parts of a run go together.
+// Checks which parts of a run can be combined.
 #pragma once
 
 #include "scenarios/experiment/federated_problem.hpp"
@@ -19,7 +19,7 @@ struct CheckedParts {
   bool wants_gap = false;  // f* is computed or given
 };
 
-// Throws ConfigError for parts that do not go together, with all problems at once.
+// Throws ConfigError, with all problems at once, if the parts cannot be combined.
 template <class T>
 void check_parts(const CheckedParts<T>& parts);
 

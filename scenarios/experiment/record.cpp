@@ -14,7 +14,7 @@ namespace fl {
 
 namespace {
 
-// The smallest, the median and the largest client's bits, and how much of all bits the busiest tenth has.
+// Adds the smallest, median and largest bits of a client, and the share of all bits that the busiest tenth of clients sends or receives.
 void add_shares(RunRecord& record, const std::string& direction, std::vector<std::uint64_t> bits) {
   if (bits.empty()) return;
   std::ranges::sort(bits);
@@ -29,7 +29,7 @@ void add_shares(RunRecord& record, const std::string& direction, std::vector<std
   if (sum(0) > 0) record.constants.push_back({"client_bits_" + direction + "_share_of_busiest_tenth", sum(N - tenth) / sum(0)});
 }
 
-// Who pays for what: bits by channel and cause, and by client. Causes without bits are left out.
+// Adds the bits by channel and cause, and by client. Causes without bits are left out.
 template <class T>
 void add_bits(RunRecord& record, const Ledger& ledger, const Exchange<T>& exchange) {
   const auto add = [&record](const std::string& name, std::uint64_t bits) {
@@ -77,7 +77,7 @@ void describe_run(const PlayedRun<T>& run, RunStatus status, RunResult& result) 
   for (const auto& [key, label] : run.cell.axis_labels) record.axes.push_back({key, label});
 }
 
-// What the problem found out while it was put together, and what it left out.
+// Adds facts that the problem found while it was assembled, and the amount of data that it dropped.
 template <class T>
 void add_data(const PlayedRun<T>& run, RunRecord& record) {
   for (const auto& [name, value] : run.problem.resolved()) record.constants.push_back({name, value});
@@ -101,7 +101,7 @@ void add_dropped(const PlayedRun<T>& run, RunRecord& record) {
     record.constants.push_back({"dropped_test_rows", static_cast<double>(dropped)});
 }
 
-// Rounds without clients, and updates that were not finite.
+// Adds the number of rounds without clients and of updates that were not finite.
 void add_gaps(const std::vector<RoundRow>& rows, RunRecord& record) {
   const auto skipped = std::count_if(rows.begin() + 1, rows.end(), [](const RoundRow& row) { return row.clients == 0; });
   if (skipped > 0) record.constants.push_back({"skipped_rounds", static_cast<double>(skipped)});
@@ -120,7 +120,7 @@ void add_contracts(const PlayedRun<T>& run, RunRecord& record) {
     record_broken(broken, record.constants);
 }
 
-// The constants of the theorems whose assumptions the run satisfies.
+// Adds the constants of the theorems whose assumptions the run satisfies.
 template <class T>
 void add_theory(const PlayedRun<T>& run, RunResult& result) {
   const TheoryParts<T> parts = run.theory_parts();

@@ -1,4 +1,4 @@
-// What is written down of a run when it ends.
+// The record of a run, written when it ends.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct RunResult {
   std::vector<RoundRow> rows;
 };
 
-// A run whose rounds are over. What is named outlives it.
+// A run whose rounds are over. The referenced objects outlive it.
 template <class T>
 struct PlayedRun {
   const Cell& cell;
@@ -37,18 +37,19 @@ struct PlayedRun {
   const std::optional<ContractWatch>& watch;
   const std::optional<ModelAverage>& average;
   std::span<const T> model;                            // x [P]
-  double f_star = 0;                                   // NaN: not known
+  double f_star = 0;                                   // NaN if not known
   double step_size = 0;                                // gamma
-  double start_distance_sq = 0, client_convexity = 0;  // |x_0 - x*|^2 and the least mu_i, where the average is measured
+  double start_distance_sq = 0, client_convexity = 0;  // |x_0 - x*|^2 and the least mu_i, if the average is measured
   int threads = 1;
 
   [[nodiscard]] TheoryParts<T> theory_parts() const { return {cell.scenario, *method.local, method.exchange, method.unit, step_size}; }
 };
 
-// Returns why a run that played all of its rounds diverged nevertheless, or "". A loss of 0 or less at the start has no multiples.
+// Returns why a run that played all of its rounds counts as diverged, or "". An initial loss of 0 or less has no multiples, so it is not
+// checked.
 [[nodiscard]] std::string why_diverged_at_the_end(const Scenario& scenario, const std::vector<RoundRow>& rows);
 
-// Fills the record of a run by its rows.
+// Fills the record of a run from its rows.
 template <class T>
 void fill_record(const PlayedRun<T>& run, RunStatus status, RunResult& result);
 

@@ -1,4 +1,4 @@
-// The clients of a run as the process that leads it has them: simulated there (ClientSide), or reached in another way (ClientSource).
+// The clients of a run as seen by the process that leads it: simulated in this process (ClientSide), or reached through a ClientSource.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace fl {
 
-// How many clients a round has.
+// Largest and likely number of clients in a round.
 struct CohortSizes {
   std::size_t most = 0, likely = 0;
 };
@@ -28,20 +28,21 @@ class RunClients {
   virtual ~RunClients() = default;
 
   [[nodiscard]] virtual CohortRunner<T>& clients() = 0;
-  // Answers what measures ask of clients.
+  // Returns the probe that answers the measures' questions about clients.
   [[nodiscard]] virtual ClientProbe<T>& probe() = 0;
-  // Lets the local update begin at x* [P], where it needs that.
+  // Gives x* [P] to local updates that start from it.
   virtual void prepare(std::span<const double> x_star) = 0;
-  // Where the rows of minibatches are recorded; null: nowhere.
+  // Records the rows of minibatches into `samples`; null stops recording.
   virtual void record_into(SampleRecorder* samples) = 0;
-  // The file of client state that a checkpoint refers to, "" without one; and that the checkpoint is on disk.
+  // page_file() returns the file of client state that a checkpoint refers to, or "". commit_checkpoint() tells that the checkpoint is on
+  // disk.
   [[nodiscard]] virtual std::string page_file() = 0;
   virtual void commit_checkpoint() = 0;
-  // Throws ArchiveError where a client remembers a later round.
+  // Throws ArchiveError if a client has state of a later round.
   virtual void require_nothing_after(std::uint64_t round) const = 0;
 };
 
-// What a run knows of itself when it asks for its clients. All of it outlives them.
+// The facts of a run that a ClientSource needs. The referenced objects outlive its clients.
 template <class T>
 struct ClientRequest {
   const Cell& cell;
@@ -54,7 +55,7 @@ struct ClientRequest {
   ThreadPool& pool;
 };
 
-// Reaches clients that are not simulated in this process. Throws ConfigError for what they cannot do.
+// Reaches clients that are not simulated in this process. Throws ConfigError for features that they do not support.
 class ClientSource {
  public:
   virtual ~ClientSource() = default;

@@ -6,7 +6,7 @@ namespace fl {
 
 template <class T>
 Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
-  typename Evaluator<T>::Adapt adapt;  // by statistics that stay with the clients
+  typename Evaluator<T>::Adapt adapt;  // adapts x to statistics that stay with the clients
   if (run_.scenario.server.local_statistics()) adapt = [this](std::uint32_t client, T* own) { run_.probe.put_own_statistics(client, own); };
   return run_.evaluator.client_accuracy(x, adapt);
 }
@@ -17,7 +17,7 @@ std::vector<double> RunMeasures<T>::Evaluation::mean_memory() {
   return run_.round.memory_sum(round_played + 1);
 }
 
-// What the round sent, and its messages and updates where they were kept.
+// Describes the bits of the round, and its messages and updates if they were kept.
 template <class T>
 void RunMeasures<T>::describe_round(MeasureView<T>& view, const DueMeasures& due) const {
   const RoundPlan& plan = run_.round.plan();

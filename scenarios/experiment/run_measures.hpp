@@ -16,7 +16,7 @@
 
 namespace fl {
 
-// The parts of a run that measures read. All outlive them.
+// The parts of a run that measures read. All of them outlive RunMeasures.
 template <class T>
 struct MeasuredRun {
   const Scenario& scenario;
@@ -28,8 +28,8 @@ struct MeasuredRun {
   const Feedback<T>& feedback;
   const LocalUpdate<T>& local;
   std::span<const T> model;                    // x [P]
-  const std::optional<ModelAverage>& average;  // where it is measured
-  double f_star;                               // NaN: not known
+  const std::optional<ModelAverage>& average;  // set if it is measured
+  double f_star;                               // NaN if not known
   double step_size;                            // gamma
   Unit unit;
 };
@@ -43,17 +43,17 @@ template <class T>
 template <class T>
 class RunMeasures {
  public:
-  // The set outlives it.
+  // The measure set outlives this object.
   RunMeasures(const MeasuredRun<T>& run, MeasureSet<T>& measures)
       : run_(run), measures_(measures), evaluation_(run), problem_(measured_problem(run.problem, run.f_star == run.f_star)) {}
 
-  // Measures what is due of x_r, the current model, and of round r, which was just played; row.round is r.
+  // Takes the due measures of x_r, the current model, and of round r, which was just played; row.round is r.
   void measure(RoundRow& row, const DueMeasures& due);
 
   [[nodiscard]] double zeta_sq_at_optimum();
 
  private:
-  // The evaluator, and the state of the round that it needs.
+  // The evaluator with the state of the round that it needs.
   class Evaluation final : public ModelEvaluation<T> {
    public:
     explicit Evaluation(const MeasuredRun<T>& run) : run_(run) {}

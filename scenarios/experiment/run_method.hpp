@@ -1,5 +1,5 @@
 // The method of a run: the parts that the server and every client make from the scenario alone, equal in each process, and the slots that
-// they declare there.
+// these parts declare there.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +27,31 @@ struct RunMethod {
   Unit unit = Unit::gradient;
 };
 
-// Operators run on `device` where they have a half for it. Throws ConfigError for a part that its options or the model's layers refuse.
+// Makes the parts of a method; operators run on `device` if they support it. Throws ConfigError if a part rejects its options or the
+// model's layers.
 template <class T>
 [[nodiscard]] RunMethod<T> make_method(const Scenario& scenario, const LayerTable& layers, Device device);
 
-// Returns the channel `name` of a scenario; `index` sets its operator's random numbers apart from those of others.
+// Returns the channel `name` of a scenario; `index` separates its operator's random numbers from those of other channels.
 template <class T>
 [[nodiscard]] ExchangeChannel<T> make_channel(const Scenario& scenario, const LayerTable& layers, const std::string& name,
                                               const CompressorSpec& spec, std::size_t index, Device device);
 
-// Returns the part of a role that a scenario names.
+// Returns the part that a scenario names for a role.
 template <class Interface>
 [[nodiscard]] std::unique_ptr<Interface> make_named(const std::string& role, const Part& part, Precision precision) {
   return make_part<Interface>(role, part.kind, part.options, Device::cpu, precision);
 }
 
-// Returns the constants of a run, which no side is sent.
+// Returns the constants of a run. They are known to both sides and never sent.
 template <class T>
 [[nodiscard]] RunSettings run_settings(const Scenario& scenario, const RunMethod<T>& method, const FederatedProblem<T>& problem);
 
-// Returns what becomes of the error memory of absent clients.
+// Returns the rule for the error memory of absent clients.
 template <class T>
 [[nodiscard]] AbsenceRule absence_rule(const Scenario& scenario, const RunMethod<T>& method, const RunSettings& run);
 
-// Where a process holds slots: null for an owner that it does not host.
+// The slot owners that a process hosts; null for an owner that it does not host.
 template <class T>
 struct SlotHosts {
   ClientState<T>* clients = nullptr;
@@ -58,8 +59,8 @@ struct SlotHosts {
   ServerState<T>* server = nullptr;
 };
 
-// Declares the method's slots, those of its operators included, at the owners that this process hosts. Shared slots of operators begin as
-// their random key says, in every process alike.
+// Declares the method's slots, including those of its operators, at the owners that this process hosts. Shared slots of operators are
+// initialised from their random key, equally in every process.
 template <class T>
 void declare_slots(const RunMethod<T>& method, const RunSettings& run, const SlotHosts<T>& hosts);
 

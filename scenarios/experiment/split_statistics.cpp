@@ -24,7 +24,7 @@ SplitStatistics measure(const Cell& cell, ProblemCache& cache, ThreadPool& pool)
   return split;
 }
 
-// The first cell of each split, of the smallest seed.
+// Returns the first cell of each distinct split, for the smallest seed.
 std::vector<const Cell*> different_splits(const std::vector<Cell>& cells, std::size_t most) {
   std::uint64_t seed = cells.front().scenario.seeds.data;
   for (const Cell& cell : cells) seed = std::min(seed, cell.scenario.seeds.data);

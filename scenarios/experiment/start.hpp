@@ -1,4 +1,4 @@
-// Where a run starts: its first model, and the optimum that measures and local updates ask for.
+// The start of a run: its first model, and the optimum if measures or local updates need it.
 #pragma once
 
 #include <limits>
@@ -13,21 +13,21 @@
 namespace fl {
 
 struct Start {
-  const std::vector<double>* x_star = nullptr;  // x* of the problem, which keeps it; null where nobody asked for it
+  const std::vector<double>* x_star = nullptr;  // x* of the problem, which owns it; null if it was not needed
   double f_star = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Whether the scenario wants f - f*, and the problem can know f*.
+// Returns whether the scenario asks for f - f* and the problem can compute f*.
 template <class T>
 [[nodiscard]] bool wants_gap(const Scenario& scenario, const FederatedProblem<T>& problem);
 
-// Writes the first model to `model` [P], which holds zeros, and finds the optimum where it is asked for. Another scenario than the one that
-// runs is looked at for its errors alone: its optimum may be anything, and take any time, and is not computed.
+// Writes the first model to `model` [P], which holds zeros, and finds the optimum if it is needed. With `looks_for_errors` the scenario is
+// checked and does not run, so its optimum, which could take any time, is not computed.
 template <class T>
 [[nodiscard]] Start start_model(const Scenario& scenario, FederatedProblem<T>& problem, const LocalUpdate<T>& local, bool looks_for_errors,
                                 std::span<T> model);
 
-// Returns gamma, as the rule of local.learning_rate says.
+// Returns gamma from the rule of local.learning_rate.
 template <class T>
 [[nodiscard]] double step_size_of(const Scenario& scenario, FederatedProblem<T>& problem, const RunMethod<T>& method);
 

@@ -1,4 +1,4 @@
-// What theory asks of a scenario before its first round.
+// The facts that theory needs about a scenario before its first round.
 #pragma once
 
 #include "scenarios/data/catalog.hpp"
@@ -12,7 +12,7 @@ struct StartFacts {
   double zeta_sq = 0;  // mean |grad f_i - grad f|^2 at the initial model
 };
 
-// Reads the data and takes the gradient of all rows once. Throws ConfigError or DataError.
+// Reads the data and computes the gradient of all rows once. Throws ConfigError or DataError.
 [[nodiscard]] FL_API StartFacts facts_at_start(const Cell& cell, const DataCatalog& catalog);
 
 }  // namespace fl

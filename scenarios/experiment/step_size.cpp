@@ -6,7 +6,7 @@
 namespace fl {
 namespace {
 
-// Whether a client sends a gradient of f_i at the model received, less a constant at most, or the step along it.
+// Returns whether a client sends a gradient of f_i at the received model, possibly minus a constant, or the step along it.
 template <class T>
 bool sends_one_gradient(const LocalUpdate<T>& local) {
   const std::optional<Descent> descent = local.descent();

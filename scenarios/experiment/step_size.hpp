@@ -1,4 +1,4 @@
-// learning_rate = "theory": the facts of a run that theorems ask for, and the step size that the feedback makes of them.
+// learning_rate = "theory": the facts of a run that enter the theorems, and the step size that the feedback's theorem gives.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace fl {
 
-// What theorems speak of (compressors/feedback/theory.hpp). Computes the smoothness of f and of every f_i.
+// Returns the facts that enter the theorems (compressors/feedback/theory.hpp). Computes the smoothness of f and of every f_i.
 template <class T>
 [[nodiscard]] TheoryFacts theory_facts(const TheoryParts<T>& parts, FederatedProblem<T>& problem);
 
-// The step size of the feedback's theorem. Throws ConfigError with the key local.learning_rate where it has none, or where the run does not
-// satisfy a condition.
+// Returns the step size of the feedback's theorem. Throws ConfigError with the key local.learning_rate if the feedback has no theorem or
+// the run violates a condition.
 template <class T>
 [[nodiscard]] double theory_step_size(const Feedback<T>& feedback, const std::string& kind, const TheoryFacts& facts);
 

@@ -8,16 +8,16 @@
 namespace fl {
 namespace {
 
-constexpr double kRounding = 1 + 1e-9;  // of a step size that is given as 1/(2 L)
+constexpr double kRounding = 1 + 1e-9;  // tolerance for a step size given as 1/(2 L)
 
-// Whether an option has the value that is written so in TOML; true where the part has no such option.
+// Returns whether an option has the value that TOML writes as `value`; true if the part has no such option.
 bool is_plain(Part part, const std::string& option, const std::string& value) {
   Schema schema = part.options.schema();
   const Field* field = schema.find(option);
   return field == nullptr || to_string(field->value()) == value;
 }
 
-// What is left of the error: nothing, at most kappa, or a share below 1 - delta. Without feedback an unbiased operator is noise.
+// The compression error that remains: none, at most kappa, or a share below 1 - delta. An unbiased operator without feedback is noise.
 struct Promise {
   int theorem = 0;
   double kappa = 0, delta = 0;
@@ -48,10 +48,10 @@ std::optional<Promise> promise_of(const TheoryParts<T>& parts) {
   return std::nullopt;
 }
 
-// The smoothness that a theorem speaks of. Where nothing is lost only that of f enters its proof.
+// Returns the smoothness that enters the theorem. For lossless compression only that of f enters its proof.
 double smoothness_of(const Promise& promise, const TheoryNumbers& numbers) { return promise.is_lossless ? numbers.L : numbers.L_max; }
 
-// The largest step size that the theorem allows, times L.
+// Returns the largest step size that the theorem allows, times L.
 double most_step(const Promise& promise, double largest_weight) {
   const double noisy = 1 / (1 + promise.M * largest_weight);
   if (promise.theorem == 8) return noisy;
