@@ -1,4 +1,4 @@
-// A sweep survives what happens to it: whatever is killed, whenever, the store ends with the same bytes as one that was left in peace.
+// Tests that a sweep survives kills of any process at any time: the store ends with the same bytes as that of an undisturbed sweep.
 #include <gmock/gmock.h>
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-// The command line: help, lists, what is refused before anything is created, and what stored runs are good for.
+// Tests the command line: help, lists, errors before anything is created, and uses of stored runs.
 #include <gmock/gmock.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Single bytes of a finished store are changed: what is exported is right or named as damaged, and going on gives the whole study again.
+// Changes single bytes of a finished store: exported values are right or named as damaged, and resuming completes the study again.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -1,5 +1,5 @@
-// What a newcomer meets who gets something wrong: all errors of a scenario at once, no folder left behind, and files that are looked for in
-// several places.
+// Tests mistakes of new users: a scenario reports all its errors at once, no folder is left behind, and files are looked for in several
+// places.
 #include <gmock/gmock.h>
 
 #include <fstream>

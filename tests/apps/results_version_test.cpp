@@ -1,4 +1,4 @@
-// Results of a version of fedbits that gave other numbers are neither shown as results of this one nor averaged with them.
+// Tests that results of a version of fedbits with other numbers are neither shown as results of this version nor averaged with them.
 #include "scenarios/file/results_version.hpp"
 
 #include <gmock/gmock.h>

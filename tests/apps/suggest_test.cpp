@@ -1,4 +1,4 @@
-// `fedbits suggest`: k to lambda and back, from numbers or from a scenario.
+// Tests `fedbits suggest`: conversions between k and lambda, from numbers or from a scenario.
 #include <gmock/gmock.h>
 
 #include "tests/support/binary.hpp"

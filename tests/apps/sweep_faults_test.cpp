@@ -1,6 +1,6 @@
-// A sweep among faults: disks that fail at any write of the store, kills at any moment, other sweeps, stores of another version, clocks
-// that go back, folders that vanish, memory that runs out. The store then holds whole runs, and `--resume` ends with the same bytes as a
-// sweep that was left in peace.
+// Tests a sweep under faults: disks that fail at any write of the store, kills at any moment, other sweeps, stores of another version,
+// clocks that run backwards, folders that vanish, lack of memory. The store then holds whole runs, and `--resume` ends with the same bytes
+// as an undisturbed sweep.
 #include <gmock/gmock.h>
 
 #include <random>

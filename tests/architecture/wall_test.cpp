@@ -1,5 +1,5 @@
-// The wall between server and clients: every method runs as two halves, of which each is built without the other's state and receives
-// bytes alone from the other, and takes the bytes of the plain run: models, bits, client state, the server's state and what both share.
+// Tests the separation of server and clients. Every method runs as two halves, each built without the state of the other half and receiving
+// only bytes from it. The result has the bytes of the plain run: models, bits, client state, the server's state and the shared state.
 #include <gtest/gtest.h>
 
 #include <algorithm>

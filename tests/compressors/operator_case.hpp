@@ -1,4 +1,4 @@
-// One client, one vector, one operator: what a test of an operator needs around it.
+// One client, one vector, one operator: the context for a test of an operator.
 #pragma once
 
 #include <memory>

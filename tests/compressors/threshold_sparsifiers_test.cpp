@@ -1,5 +1,5 @@
-// Sparsifiers that choose their own threshold or probabilities, on examples that were worked out by hand, and in three steps of error
-// feedback against plain loops.
+// Tests sparsifiers that choose their own threshold or probabilities, on examples calculated by hand, and in three steps of error feedback
+// against plain loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

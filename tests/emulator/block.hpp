@@ -1,8 +1,8 @@
-// Thread blocks on the CPU: every thread of a block is a fiber that runs until it waits for the others.
+// Emulates thread blocks on the CPU: every thread of a block is a fiber that runs until it waits for the others.
 //
-// A kernel that is correct gives the same whatever order threads and blocks are taken in; set_order() turns the order round, which shows
-// most of those that forgot to wait. Waiting that can never end, and warp operations whose lanes disagree, are Faults. What is out of
-// bounds is left to the address sanitizer; without it, device memory is out of the host's reach (runtime.cpp).
+// A correct kernel gives the same result for every order of threads and blocks. set_order() reverses the order, which reveals most kernels
+// that forget to wait. A wait that can never end, and a warp operation whose lanes disagree, are Faults. The address sanitizer detects
+// out-of-bounds accesses; without it, device memory is not accessible to the host (runtime.cpp).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The emulated GPU's memory, for tests of what happens where it is short.
+// The emulated GPU's memory, for tests with little of it.
 #pragma once
 
 #include <cstddef>

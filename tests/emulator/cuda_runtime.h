@@ -1,5 +1,5 @@
-// As much of CUDA's runtime and device language as fl_core/ops/cuda uses, on the CPU: stands in for the toolkit's header where kernels are
-// emulated (FL_CUDA_EMULATOR). Streams are executed at once. One device, always there.
+// The part of CUDA's runtime and device language that fl_core/ops/cuda uses, on the CPU. It replaces the toolkit's header if kernels are
+// emulated (FL_CUDA_EMULATOR). Streams execute their work at once. There is always exactly one device.
 #pragma once
 
 #include <bit>

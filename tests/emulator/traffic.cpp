@@ -1,4 +1,4 @@
-// The calls that the compiler makes for every load and store (-fsanitize=thread), and what they count.
+// Implements the calls that the compiler inserts for every load and store (-fsanitize=thread); they count the traffic.
 #include "tests/emulator/traffic.hpp"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// What the counting emulator counts, on kernels whose traffic is known.
+// Tests the counting emulator on kernels with known traffic.
 #include "tests/emulator/traffic.hpp"
 
 #include <cuda_runtime.h>

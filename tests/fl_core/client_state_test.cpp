@@ -1,5 +1,5 @@
-// Client state in little memory is the same as in much; a checkpoint's rows stay as they were until the next one is safe; and whatever is
-// wrong with the file is said.
+// Tests that client state in little memory equals that in much memory, that a checkpoint's rows do not change until the next checkpoint is
+// safe, and that faults of the file are reported.
 #include "fl_core/state/client_state.hpp"
 
 #include <gmock/gmock.h>

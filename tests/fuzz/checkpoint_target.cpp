@@ -1,4 +1,4 @@
-// A paused run goes on from any checkpoint and any page file, or refuses them; nothing else may happen.
+// A paused run continues from any checkpoint and any page file, or rejects them; nothing else may happen.
 //
 // checkpoint   The first byte chooses: even, the rest is a whole checkpoint but for its checksum; odd, the rest is a list of changes, three
 //              bytes each (place, place, value), of a checkpoint that this program wrote. The checksum is made right, so that what lies

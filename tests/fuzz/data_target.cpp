@@ -1,5 +1,5 @@
-// Any bytes are read as a data set of each format, plain or packed, or refused with DataError or ConfigError; nothing else happens, and no
-// more memory is taken than a limit allows. The first byte of a seed chooses options where a format has some.
+// Any bytes are read as a data set of each format, plain or packed, or rejected with DataError or ConfigError. Nothing else happens, and
+// memory stays below the limit. The first byte of a seed chooses options if a format has any.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The same bytes for any number of threads and any block size: model, rows and summary, all but the measured seconds. The scenarios cover
-// every operator, every scope, every feedback, sampled clients, minibatches, both directions compressed, many clients and long vectors.
+// Tests that results have the same bytes for any number of threads and any block size: model, rows and summary, except for the measured
+// seconds. The scenarios cover every operator, every scope, every feedback, sampled clients, minibatches, compression in both directions,
+// many clients and long vectors.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// What stays true in every round of a run, whatever the data: the virtual iterate, bounds on the memory, the server's copy of the clients'
-// state, and silence.
+// Tests invariants of every round of a run, for any data: the virtual iterate, bounds on the memory, the server's copy of the clients'
+// state, and silent clients.
 #include <gtest/gtest.h>
 
 #include <tuple>

@@ -1,4 +1,5 @@
-// Running statistics that stay with the clients (server.statistics = "local"): against PyTorch's, what they cost, and whose move.
+// Tests running statistics that stay with the clients (server.statistics = "local"): compares them with PyTorch's, and tests their cost and
+// which of them change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Memory of a run: data once + clients x P x declared client slots + cohort in flight x P per double-buffered slot + a stated constant.
+// Tests the memory of a run: data once + clients x P x declared client slots + cohort in flight x P per double-buffered slot + a stated
+// constant.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Operators and feedback methods against goldens that were made without this library: traces.py follows the published equations in NumPy
-// for three rounds and writes traces.txt, whose format is described there.
+// Compares operators and feedback methods with traces that were made without this library: traces.py follows the published equations in
+// NumPy for three rounds and writes traces.txt, whose format is described there.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Server and client hold the same numbers: after a thousand rounds the clients' states are rebuilt outside the program, from the bytes of
-// their messages alone where the server could know them (shifts, control variates, what was last sent) and from messages and gradients
-// where only the client can (errors, momenta). Rebuilt and stored state are equal bit for bit, in float32 and in float64; the server's
-// means are the weighted means of the clients' states, to rounding.
+// Tests that server and client hold the same numbers. After a thousand rounds the clients' states are rebuilt outside the program: from the
+// bytes of their messages alone if the server could know the state (shifts, control variates, values last sent), and from messages and
+// gradients if only the client can (errors, momenta). Rebuilt and stored state are equal bit for bit, in float32 and in float64; the
+// server's means are the weighted means of the clients' states, up to rounding.
 //
 // Relative means relative to the largest entry of any client's state: the mean itself goes to zero at the optimum.
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whether there is a GPU to test on.
+// Determines whether a GPU is available for tests.
 #pragma once
 
 #include "fl_core/memory/cuda/memory.hpp"

@@ -1,4 +1,4 @@
-// Messages of operators, for tests of what a GPU does with them.
+// Messages of operators, for tests of their processing on a GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Whole runs with operators on the GPU, clients on the CPU, against the same runs on the CPU: the same bytes, for every method. Without a
-// GPU, skipped.
+// Compares whole runs with operators on the GPU and clients on the CPU with the same runs on the CPU: the bytes are equal for every method.
+// Skipped without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

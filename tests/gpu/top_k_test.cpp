@@ -1,6 +1,6 @@
-// The largest entries on the GPU against those on the CPU, byte for byte, on segments large enough for candidates (fl_core/ops/cuda/
-// candidates.cuh): samples that mislead, ties, zeros, NaN and infinities, segments of several kinds in one call. Without a GPU, skipped;
-// emulated, threads are taken in both orders.
+// Compares the largest entries on the GPU with those on the CPU, byte for byte, on segments large enough for candidates
+// (fl_core/ops/cuda/candidates.cuh): misleading samples, ties, zeros, NaN and infinities, segments of several kinds in one call. Skipped
+// without a GPU; the emulator takes threads in both orders.
 #include "fl_core/ops/cpu/top_k.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Every layer against finite differences in double, alone and inside a network; layers as text; how weights begin.
+// Compares every layer with finite differences in double, alone and inside a network. Tests layers as text and the initial weights.
 #include <gmock/gmock.h>
 
 #include <algorithm>

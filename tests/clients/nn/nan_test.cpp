@@ -1,4 +1,5 @@
-// NaN stays NaN through every layer and loss, forward and backward, at every place of a vector: a run that blows up is seen to.
+// Tests that NaN stays NaN through every layer and loss, forward and backward, at every place of a vector, so that a diverging run is
+// noticed.
 #include <gtest/gtest.h>
 
 #include <cmath>

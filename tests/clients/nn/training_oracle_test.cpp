@@ -1,4 +1,5 @@
-// Networks that take a few steps against PyTorch's: the cases of tests/fixtures/training.txt, which make_training.py beside it writes.
+// Compares networks after a few training steps with PyTorch's: the cases of tests/fixtures/training.txt, which make_training.py in the same
+// folder writes.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// What a peer's bytes can make their receiver allocate: 4 times the vectors, 16 times the bytes and 64 KiB, whatever they announce.
+// Bounds the memory that a peer's bytes can make the receiver allocate: 4 times the vectors, 16 times the bytes and 64 KiB, whatever the
+// bytes announce.
 #include <gtest/gtest.h>
 
 #include <array>

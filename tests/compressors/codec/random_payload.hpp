@@ -1,5 +1,5 @@
 // Random scopes and payloads: every combination of positions, values, width and scope that the codec and the receivers' operations must
-// serve.
+// support.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Products of an affine matrix with thin factors against plain loops: shapes of one tile and of many, ranks of one chunk of columns and of
-// several.
+// Compares products of an affine matrix with thin factors with plain loops: shapes of one tile and of many, ranks of one chunk of columns
+// and of several.
 #include "fl_core/ops/cpu/low_rank.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Inputs on which operations go wrong, and the plain loops that say what is right.
+// Difficult inputs for operations, and plain loops that define the right results.
 #pragma once
 
 #include <cmath>
