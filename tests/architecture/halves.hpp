@@ -1,5 +1,5 @@
-// A run as two halves in one process, as if a wire lay between them: each half is built from the scenario by itself, holds the slots of its
-// own side alone and a replica of what is shared, and learns of the other half what arrives as bytes.
+// Runs a method as two halves in one process that communicate as over a network. Each half is built from the scenario separately, holds
+// only the slots of its own side and a replica of the shared slots, and receives from the other half only bytes.
 //
 //   ClientHalf  local updates, operators, client state; no server state, participation, server's optimizer or downlink exists in it
 //   Wire        the CohortRunner of the server's half: encodes what goes to the clients, and passes on the bytes of what they send

@@ -1,4 +1,4 @@
-// A run over sockets has the bytes of the simulated one, for every method.
+// Tests that a run over sockets has the bytes of the simulated one, for every method.
 #include <gtest/gtest.h>
 
 #include "tests/net/network_run.hpp"

@@ -1,4 +1,4 @@
-// A run over sockets of this machine: the server and each peer in a thread of its own, with nothing in common but the connection.
+// A run over sockets of this machine: the server and each peer run in separate threads and share only the connection.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example of the README: a server and two peers as processes, whose store is that of the simulated run. And what they say when
-# something is wrong.
+# Runs the example of the README: a server and two peers as processes, whose store equals that of the simulated run. Tests also their error
+# messages.
 #
 #   tests/net/processes_test.sh BINARY SOURCE
 set -euo pipefail

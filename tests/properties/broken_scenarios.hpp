@@ -1,4 +1,4 @@
-// Broken scenarios for tests/properties/broken_scenarios_test.cpp: what they are made of, and how they are judged.
+// Defines and judges broken scenarios for tests/properties/broken_scenarios_test.cpp.
 #pragma once
 
 #include <algorithm>

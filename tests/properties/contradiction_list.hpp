@@ -1,4 +1,4 @@
-// The list of contradictions.hpp. Lines of a table are written behind each other, with "; " between them.
+// The list of contradictions.hpp. The lines of a table are written one after another, separated by "; ".
 #pragma once
 
 #include <string>

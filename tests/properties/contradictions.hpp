@@ -1,4 +1,4 @@
-// Scenarios whose keys are fine each by itself and wrong together, with their data or with the machine; and texts made to exhaust a reader.
+// Scenarios whose keys are valid individually but contradict each other, the data or the machine; and texts that try to exhaust a reader.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What stands around a key for it to matter, for tests/properties/every_key_test.cpp.
+// The settings that a key needs in order to have an effect, for tests/properties/every_key_test.cpp.
 #pragma once
 
 #include <algorithm>

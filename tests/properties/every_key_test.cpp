@@ -1,10 +1,10 @@
-// No silent promises: every key that `fedbits list reference` names changes something that can be observed.
+// Tests that every key that `fedbits list reference` names changes something observable.
 //
-// The schema is walked by program: all keys of all tables, and all options of all parts of every role, plug-in folders included. Each key
-// is set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or
-// a resolved constant. Around a feedback or a local update stands what suits it by its needs (tests/support/fitting.hpp). A key without an
-// effect there is tried beside each choice and switch of its part, and then on other problems (surroundings()). kContexts says what has to
-// stand around keys for which that is not enough. A new key without any effect fails here.
+// The program walks the schema: all keys of all tables, and all options of all parts of every role, plug-in folders included. Each key is
+// set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or a
+// resolved constant. The scenario of a feedback or a local update contains the parts that it needs (tests/support/fitting.hpp). A key
+// without an effect there is tried with each choice and switch of its part, and then on other problems (surroundings()). kContexts lists
+// the settings for keys for which that is not enough. A new key without any effect fails here.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

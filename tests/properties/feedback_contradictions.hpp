@@ -1,4 +1,5 @@
-// Scenarios that break one need of a feedback each. They are made from the needs, so a feedback that names another one is tested for it.
+// Scenarios that each violate one need of a feedback. They are generated from the needs, so a new need of a feedback is tested
+// automatically.
 #pragma once
 
 #include <algorithm>

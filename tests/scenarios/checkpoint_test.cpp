@@ -1,5 +1,5 @@
-// A run that stops and goes on from its checkpoint ends with the same bytes as one that was never disturbed, for every method and every
-// part that remembers something; and whatever goes wrong while a checkpoint is written, the one before it still loads.
+// Tests that a run that stops and continues from its checkpoint ends with the same bytes as an undisturbed run, for every method and every
+// part with state. If writing a checkpoint fails in any way, the previous one still loads.
 #include "server/checkpoint.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// A run holds its messages to the contract that the operator states: what breaks it is found with round and numbers, and what keeps it is
-// never accused.
+// Tests the comparison of a run's messages with the contract that the operator states: violations are reported with round and numbers, and
+// operators that keep the contract are never reported.
 #include "scenarios/experiment/contract_watch.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// A byte of a paused run that turns is found: the run that goes on is refused, or ends with the same results because nobody reads the byte.
-// And whatever a checkpoint holds, with the right checksum too, it is refused or used, and nothing else happens.
+// Tests changed bytes of a paused run: the run is rejected, or ends with the same results because the byte is never read. A checkpoint with
+// arbitrary contents, even with the right checksum, is rejected or used, and nothing else happens.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Measures of federated learning: each on a small example whose answer is known, in a run that asks for it, and nowhere else.
+// Tests measures of federated learning: each one on a small example with a known answer, in a run that asks for it, and in no other run.
 #include <gmock/gmock.h>
 
 #include <cmath>

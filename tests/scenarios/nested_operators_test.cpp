@@ -1,4 +1,4 @@
-// Operators inside operators in scenario files, and operators that remember their clients in runs.
+// Tests operators inside operators in scenario files, and operators with state per client in runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

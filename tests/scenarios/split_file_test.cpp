@@ -1,4 +1,4 @@
-// A split goes out as a file and comes in again: the same rows, the same split_hash, the same run.
+// Tests that a split written to a file and read again has the same rows, the same split_hash and the same run.
 #include "scenarios/partitioners/split_file.hpp"
 
 #include <gmock/gmock.h>

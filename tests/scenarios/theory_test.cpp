@@ -1,4 +1,4 @@
-// Which runs a theorem speaks of, and that its bound holds beside what it bounds.
+// Tests which runs a theorem applies to, and that its bound holds for the bounded quantity.
 #include "scenarios/experiment/theory.hpp"
 
 #include <gtest/gtest.h>

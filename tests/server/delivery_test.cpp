@@ -1,4 +1,4 @@
-// Which messages of a round count, and what the server says of bytes that are no message.
+// Tests which messages of a round count, and the server's errors for bytes that are not a message.
 #include "server/delivery.hpp"
 
 #include <gmock/gmock.h>

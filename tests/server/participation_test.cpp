@@ -1,4 +1,4 @@
-// Who takes part, how often, and whether the weights of the estimate are what each participation says they are.
+// Tests which clients take part and how often, and whether the weights of the estimate are those that each participation states.
 #include "server/participation.hpp"
 
 #include <gmock/gmock.h>

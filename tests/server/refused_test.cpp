@@ -1,4 +1,4 @@
-// Clients that compute NaN or infinities: their updates are refused and counted, the round goes on with the others.
+// Tests clients that compute NaN or infinities: their updates are refused and counted, and the round continues with the other clients.
 #include <gmock/gmock.h>
 
 #include <cmath>

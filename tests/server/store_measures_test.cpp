@@ -1,4 +1,4 @@
-// Columns of measures in a store: read back as they were, run by run, and found out where their bytes are damaged.
+// Tests columns of measures in a store: they are read back unchanged for each run, and damaged bytes are detected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

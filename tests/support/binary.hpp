@@ -1,4 +1,4 @@
-// The binary as a person uses it: started in a folder of its own, with its output kept, and ended by signals where a test wants that.
+// Runs the binary as a user would: it starts in a separate folder, with its output captured, and can be ended by signals.
 #pragma once
 
 #include <fcntl.h>

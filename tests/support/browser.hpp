@@ -1,4 +1,4 @@
-// A page as a browser without a screen and without a network sees it. Tests that need one skip where Chromium is not installed.
+// Renders a page in a headless browser without network access. Tests that need a browser are skipped if Chromium is not installed.
 #pragma once
 
 #include <gtest/gtest.h>

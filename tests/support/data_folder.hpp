@@ -1,4 +1,4 @@
-// A test with an empty folder for data files that it makes, and a catalog that looks there alone.
+// A test with an empty folder for its data files, and a catalog that searches only this folder.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A short run of every method, with what it needs around it: for tests that something changes no method's results. A feedback or local
-// update that no line names has a study that is made of what it says of itself.
+// A short run of every method with the parts that it needs, for tests that a change affects no method's results. A feedback or local update
+// without a line here gets a study that is made from its own description.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What stands around a feedback or a local update for it to run, found by asking the parts: a new one is studied without a list of names.
+// Determines the parts that a feedback or a local update needs in order to run, by querying the parts; a new part needs no list of names.
 #pragma once
 
 #include <algorithm>

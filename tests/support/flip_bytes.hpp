@@ -1,4 +1,4 @@
-// Damage to a file as tests make it: single bytes that are changed, one at a time, at places drawn from a fixed seed.
+// Damages a file for tests: changes single bytes, one at a time, at places drawn from a fixed seed.
 #pragma once
 
 #include <cstddef>

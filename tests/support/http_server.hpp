@@ -1,4 +1,4 @@
-// A web server for one test: serves texts from memory on a port of its own, and fails as it is told to.
+// A web server for one test: serves texts from memory on its own port, and fails in the way that the test sets.
 #pragma once
 
 #include <netinet/in.h>

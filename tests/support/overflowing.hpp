@@ -1,5 +1,5 @@
-// Studies in which every client's gradients are finite, and the message that the first client would send is not: a number leaves the format
-// in which it travels, a norm or a rescaled value leaves the run's precision. The other clients never see the first one's features.
+// Studies in which every client's gradients are finite but the first client's message is not: a number exceeds its wire format, or a norm
+// or a rescaled value exceeds the run's precision. The other clients have none of the first client's features.
 #pragma once
 
 #include <string>

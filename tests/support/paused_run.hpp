@@ -1,4 +1,4 @@
-// A small run that was stopped between two rounds, as bytes: its checkpoint and its page file. What damages either can be tried on copies.
+// A small run that was stopped between two rounds, as bytes: its checkpoint and its page file. Tests can damage copies of either.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Methods as plain loops over std::vector<double>: the specification that a run is held against. Only gradients come from the library.
+// Methods as plain loops over std::vector<double>: the specification with which a run is compared. Only gradients come from the library.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One run with its parts in the open: for tests that look at models, states and messages between rounds.
+// A run whose parts are accessible, for tests that examine models, states and messages between rounds.
 #pragma once
 
 #include <cstdlib>

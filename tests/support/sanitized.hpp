@@ -1,4 +1,4 @@
-// What a test may do less of under the sanitizers, which take ten times as long and look for other faults.
+// Reduces the work of tests under the sanitizers, which take ten times as long and look for other faults.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)  // g++

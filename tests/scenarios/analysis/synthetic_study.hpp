@@ -1,4 +1,4 @@
-// Stores of made-up runs: a sweep whose curves, bits and endings a test chooses.
+// Stores of artificial runs: a sweep whose curves, bits and endings a test chooses.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Random changes to training images: what they do to each pixel, what they depend on, and where they must not appear.
+// Tests random changes to training images: their effect on each pixel, their inputs, and where they must not appear.
 #include <gmock/gmock.h>
 
 #include <cmath>

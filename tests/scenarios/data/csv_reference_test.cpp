@@ -1,4 +1,4 @@
-// Tables of CSV in every way of writing that is allowed, against the numbers that they were written from.
+// Compares CSV tables in every allowed notation with the numbers from which they were written.
 #include <gmock/gmock.h>
 
 #include <cstdio>

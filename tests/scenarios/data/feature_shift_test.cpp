@@ -1,4 +1,4 @@
-// What clients see of their rows: turns by hand, noise by its variance, and a problem in which the test set is left alone.
+// Tests the clients' views of their rows: rotations calculated by hand, noise by its variance, and a problem whose test set is unchanged.
 #include "scenarios/data/feature_shift.hpp"
 
 #include <gtest/gtest.h>

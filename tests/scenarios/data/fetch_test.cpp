@@ -1,4 +1,4 @@
-// Fetching from a server that hangs up, forgets ranges or serves something else, and onto a disk that is full.
+// Tests downloads from a server that closes connections, ignores ranges or serves other contents, and onto a full disk.
 #include "scenarios/data/fetch/fetch.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What partitioners refuse and how they say so, and the rules of each; the checks in tests/properties hold all of them to the rest.
+// Tests the errors of partitioners and the rules of each; the checks in tests/properties test the common rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
