@@ -76,8 +76,8 @@ TEST_F(MistakesTest, EveryValueOfAnAxisIsLookedAt) {
   EXPECT_FALSE(exists("fedbits-out"));
 }
 
-// A network has no smoothness constant: rules over it that tuning would try are told with the file's other errors, methods of other models
-// and rules over other names are not concerned.
+// A network has no smoothness constant: rules over it that tuning would try are reported with the file's other errors. Methods of other
+// models and rules over other names are not affected.
 TEST_F(MistakesTest, TunedRulesThatTheModelHasNoConstantForAreToldWithTheOtherErrors) {
   write_small(
       "bogus = 1\n[[sweep.axis]]\nkey = 'model.kind'\nvalues = ['logistic_regression', 'mlp']\n[sweep.tune]\n"

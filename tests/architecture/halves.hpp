@@ -78,7 +78,7 @@ class ClientHalf {
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
-  // What every client sends in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
+  // Returns the messages of all clients in a phase: the counts of the ledger, and the bytes of each message that was not refused.
   [[nodiscard]] Bytes send(int phase) {
     Archive archive;
     for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase)) {
@@ -100,7 +100,7 @@ class ClientHalf {
     channel.compressor->absorb_mean(phase, channel.scope, mean, shared_.slot(channel.shared_slot).data(), estimate.data());
   }
 
-  // Whose messages arrived, and the shared slots that travel when a round closes.
+  // Reads which clients' messages arrived, and the shared slots that travel when a round closes.
   void close(const Bytes& bytes) {
     std::vector<std::uint8_t> delivered;
     Archive archive(bytes);

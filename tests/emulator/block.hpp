@@ -21,7 +21,7 @@ struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
 
-// Of the thread that is running: what CUDA calls threadIdx, blockIdx, blockDim, gridDim.
+// Indices of the running thread, which CUDA calls threadIdx, blockIdx, blockDim, gridDim.
 inline thread_local constinit Index thread_index{}, block_index{}, block_size{1, 1, 1}, grid_size{1, 1, 1};
 
 enum class Order { ascending, descending };
@@ -38,7 +38,7 @@ class Fault : public std::runtime_error {
 void run_blocks(const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
 [[nodiscard]] void* shared_memory();
 
-// What is recorded for a graph instead of being done (cudaStreamBeginCapture), by this thread.
+// Calls of this thread that are recorded for a graph and not executed (cudaStreamBeginCapture).
 using Recording = std::vector<std::function<void()>>;
 [[nodiscard]] Recording* recording();
 void set_recording(Recording* recording);

@@ -26,7 +26,7 @@ void set_reaches_together(bool reaches);
 
 // While held, streams are behind every event that is recorded.
 void hold_streams(bool hold);
-// How often memory was asked for.
+// Returns the number of allocation requests.
 [[nodiscard]] std::size_t allocations();
 
 }  // namespace fl::emulator

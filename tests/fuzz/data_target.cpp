@@ -53,7 +53,7 @@ void check(const fl::Dataset<T>& data) {
     for (std::size_t j = 0; j < data.num_features; ++j) holds(std::isfinite(data.dense_row(row)[j]));
 }
 
-// What a reader refuses it says; all else goes on to the fuzzer.
+// Catches the errors with which a reader rejects its input; all other exceptions reach the fuzzer.
 template <class Read>
 void try_to(const Read& read) {
   try {

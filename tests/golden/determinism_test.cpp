@@ -199,7 +199,7 @@ TEST_P(Determinism, AnyThreadsAndBlocksGiveTheSameBytes) {
   }
 }
 
-// What a test of equality needs: that other seeds do give other bytes.
+// A test of equality requires that other seeds give other bytes.
 TEST_P(Determinism, AnotherSeedGivesOtherBytes) {
   const std::vector<RunResult> one = test::run_text("seed = 1\n" + text()), two = test::run_text("seed = 2\n" + text());
   for (std::size_t cell = 0; cell < one.size(); ++cell) EXPECT_NE(one[cell].record.checksum, two[cell].record.checksum) << cell;

@@ -117,7 +117,7 @@ TEST(Lag, TriggersByTheWeightAndTheStepOfTheModel) {
   }
 }
 
-// The steps of other servers have no length that the trigger could be told.
+// The trigger has no step length for other servers.
 TEST(Lag, RefusesServersThatTakeOtherSteps) {
   for (const std::string server : {"kind = 'sgd'\nmomentum = 0.9", "kind = 'sgd'\nweight_decay = 0.1", "kind = 'sgd'\nnesterov = 'code'",
                                    "kind = 'adam'", "kind = 'sign_sgd'"}) {

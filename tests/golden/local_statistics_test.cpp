@@ -83,7 +83,7 @@ TEST_F(LocalStatistics, TakeNoBitsAfterTheFirstModel) {
   }
 }
 
-// Coordinates that nobody is told of do not count as changed.
+// Coordinates that are not sent to anyone do not count as changed.
 TEST_F(LocalStatistics, AreNoChangesOfTheModel) {
   ScenarioText s = study();
   s.up = "kind = 'top_k'\nk = 1";

@@ -42,7 +42,7 @@ struct Goldens {
   std::vector<Golden> operators, feedbacks;
 };
 
-// How many words stand before the numbers of a line.
+// Returns the number of words before the numbers of a line.
 std::size_t words_before_numbers(const std::string& first) {
   static const std::map<std::string, std::size_t> kWords = {{"x", 3}, {"c", 3}, {"mean", 2}, {"model", 2}, {"client", 4}, {"shared", 3}};
   return kWords.at(first);

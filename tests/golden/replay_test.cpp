@@ -54,7 +54,7 @@ class Mirror {
 template <class T>
 using Rule = std::function<void(Mirror<T>&, const Arrived<T>&)>;
 
-// A method: what its scenario says, how its states move, and which server slots are means of which client slots.
+// A method: its scenario, the updates of its states, and which server slots are means of which client slots.
 struct Method {
   std::string label;
   std::string keys;  // [local], [compressor.up] and [feedback.up]
@@ -257,7 +257,7 @@ class Replay {
     sum_up(arrived);
   }
 
-  // What the server makes of a round without memory, and MARINA's estimator.
+  // Computes the server's result of a round without memory, and MARINA's estimator.
   void sum_up(const Arrived<T>& arrived) {
     const auto& cohort = arrived.round.order.cohort;
     const auto position = static_cast<std::size_t>(std::find(cohort.begin(), cohort.end(), arrived.client) - cohort.begin());

@@ -41,7 +41,7 @@ ScenarioText mushrooms(const Split& split) {
   return s;
 }
 
-// What a client knows, as plain numbers: rows as features, labels as +-1.
+// A client's data as plain numbers: rows as features, labels as +-1.
 struct PlainRows {
   std::vector<std::vector<std::uint32_t>> features;
   std::vector<int> y;

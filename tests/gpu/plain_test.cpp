@@ -32,7 +32,7 @@ using testing::IsEmpty;
 
 const std::string kStays = "stays on the GPU";
 
-// Gives out no managed memory, as far as the card can be told.
+// Disables managed memory on the emulated card, and checks that the amount of managed memory does not change.
 class NoManagedMemory {
  public:
 #if defined(FL_CUDA_EMULATOR)

@@ -88,7 +88,7 @@ TEST(GpuRuns, RefuseTheMessagesThatTheCpuRefuses) {
   std::filesystem::remove(file);
 }
 
-// What no operator compresses goes from the GPU as well: beside the entries, or beside their code.
+// Tensors that are excluded from compression are also sent from the GPU: beside the entries, or beside their code.
 TEST(GpuRuns, SendExcludedTensorsLikeTheCpu) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::string operation : {"top_k'\nratio = 0.1", "drive'\nscale = 'min_error'", "ef_sign'"}) {

@@ -21,7 +21,7 @@ inline const std::string kBrokenFile = "broken.toml";
 struct BrokenCase {
   std::string name;                     // for people
   std::string text;                     // of the file
-  std::vector<std::string> keys;        // one of which the error names
+  std::vector<std::string> keys;        // the error names one of them
   std::string near{};                   // the name that the error offers; "*" = any
   std::vector<std::string> settings{};  // --set
 };
@@ -62,7 +62,7 @@ inline std::string with_line(const std::string& text, const std::string& section
   return result;
 }
 
-// What became of a case; every condition that does not hold has a line in `faults`.
+// The verdict on a case; every condition that does not hold has a line in `faults`.
 struct BrokenVerdict {
   std::string error;                // the whole text
   std::vector<std::string> faults;  // none = the case is refused as it has to be

@@ -11,7 +11,7 @@ namespace fl::test {
 // A contradiction: the tables that replace those of the base.
 struct Contradiction {
   std::string name;
-  std::vector<std::string> keys;  // one of which the error names
+  std::vector<std::string> keys;  // the error names one of them
   Tables tables;
   std::string near{};
   std::vector<std::string> settings{};

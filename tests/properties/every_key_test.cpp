@@ -57,7 +57,7 @@ std::string fingerprint(const RunResult& result) {
   return text.str();
 }
 
-// What stands in a scenario for a value of this kind that is not the field's own; more than one, since some may be equivalent.
+// Returns settings with a value of this kind that differs from the field's own; several, because some may be equivalent.
 Settings other_values(const Field& field) {
   const Value now = field.value();
   Settings values;
@@ -161,7 +161,7 @@ class EveryKey : public testing::Test {
     ADD_FAILURE() << key.text() << ": no value changes anything:" << tried;
   }
 
-  // Whether one of the values has an effect in this scenario; what was tried is told otherwise.
+  // Returns whether one of the values has an effect in this scenario. If none has, adds the attempts to `tried`.
   bool changes(const Key& key, const Settings& base, const Settings& values, const Context* instead, bool refusal_counts,
                std::string& tried) {
     const std::string before = outcome(base);
@@ -183,7 +183,7 @@ class EveryKey : public testing::Test {
   // Settings that make the part take part in a run.
   static Settings about(const std::string& table, const std::string& part) {
     if (table == "feedback.up") return test::fitting_study(part).settings();
-    if (table == "local") {  // with as many steps as it takes unless told
+    if (table == "local") {  // with the default number of steps
       test::Fitting study = test::fitting_study_of_local_update(part);
       std::erase_if(study.local.options, [](const auto& option) { return option.first == "steps"; });
       return study.settings();

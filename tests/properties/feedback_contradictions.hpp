@@ -33,7 +33,7 @@ inline FeedbackNeeds needs_of(const FeedbackCase& one) {
   return make_part<Feedback<double>>("feedback", one.name, options, Device::cpu, Precision::float64)->needs();
 }
 
-// What breaks a need: a setting, and how the error about it begins, with its key.
+// A violation of a need: a setting, and the beginning of the error about it, with its key.
 struct BrokenNeed {
   std::string setting, error;
 };

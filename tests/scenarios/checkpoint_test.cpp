@@ -53,7 +53,7 @@ RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t
       parse_cells(text, "test.toml").at(0), [=](const RoundRow& row) { return row.round != stop_after; }, plan);
 }
 
-// What the message says that a round needs.
+// Returns the memory that a round needs according to the error message.
 std::uint64_t least_memory(const std::string& text) {
   try {
     (void)run(text, {}, kNever, {.memory_bytes = 1});

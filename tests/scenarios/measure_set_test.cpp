@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What the probe below saw, over all its objects.
+// Events that the probe below recorded, over all its objects.
 struct ProbeLog {
   int made = 0, rounds_begun = 0;
   std::vector<std::uint32_t> rounds{};

@@ -104,7 +104,7 @@ TEST_F(SplitFileTest, HeldOutRowsAndDataWithoutLabels) {
   expect_same_run(run_text(quadratics.str()).at(0), run_text(from_file(quadratics, 4).str()).at(0));
 }
 
-// Rows that nobody holds take no part in f: the same run as on data without them.
+// Rows without a client are not part of f: the run equals one on data without them.
 TEST_F(SplitFileTest, UnusedRowsTakeNoPart) {
   ScenarioText all = study_of_split("kind = 'contiguous'\nclients = 2");
   all.data += "\nfeatures = 112";

@@ -45,7 +45,7 @@ TEST(Delivery, WhoIsRefusedOnceIsNotHeardInLaterPhases) {
   EXPECT_EQ(delivery.refused(), 1U);
 }
 
-// What was delivered in the round before says nothing about a round without clients.
+// The deliveries of the previous round do not apply to a round without clients.
 TEST(Delivery, ASkippedRoundHasNoMarks) {
   Delivery delivery;
   delivery.open(2);

@@ -47,7 +47,7 @@ struct Outcome {
 
 enum class Rights { ours, no_override };  // no_override: permissions of files hold for the superuser too
 
-// What a process finds itself in.
+// The environment in which a process starts.
 struct Surroundings {
   Rights rights = Rights::ours;
   std::vector<std::pair<std::string, std::string>> environment{};  // added to ours

@@ -22,7 +22,7 @@ inline std::string chromium() {
   return {};
 }
 
-// Opens the page, with `script` run at its end; the browser's own files go beside it.
+// Opens the page and runs `script` at its end. The browser's own files are written to the folder of the page.
 inline Seen open_page(const std::filesystem::path& page, const std::string& script = {}) {
   const auto text_of = [](const std::filesystem::path& file) {
     std::stringstream text;

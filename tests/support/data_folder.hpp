@@ -44,7 +44,7 @@ class DataFolderTest : public testing::Test {
   [[nodiscard]] LoadedData<T> load(const FileDataOptions& options) const {
     return load_data<T>(options, DataCatalog(folder_));
   }
-  // What is said about data that cannot be loaded; the folder's own path is left out.
+  // Returns the error about data that cannot be loaded, without the folder's own path.
   [[nodiscard]] std::string error_of(const FileDataOptions& options) const {
     try {
       static_cast<void>(load(options));

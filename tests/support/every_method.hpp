@@ -20,7 +20,7 @@ inline const std::string kGradient = "kind = 'gradient'\nbatch = 3\nlearning_rat
 inline const std::string kTop = "kind = 'top_k'\nk = 5";
 inline const std::string kUnbiased = "kind = 'random_k'\nk = 9\nscaled = true";
 
-// Those with options or partners of their own.
+// Returns the methods with their own options or partners.
 inline std::vector<Method> written_methods() {
   return {
       {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
@@ -104,7 +104,7 @@ inline std::vector<Method> fitting_methods() {
   return all;
 }
 
-// Those that are written, and one for each feedback and local update that none of them has.
+// Returns the written methods, and one for each feedback and local update that none of them uses.
 inline std::vector<Method> methods() {
   std::vector<Method> all = written_methods();
   const auto has = [&all](std::string Method::*table, const std::string& kind) {

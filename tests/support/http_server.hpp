@@ -38,7 +38,7 @@ class HttpServer {
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  // How the next answers are given.
+  // The following functions set the next responses.
   void put(const std::string& path, const std::string& bytes) {
     const std::lock_guard lock(mutex_);
     files_[path] = bytes;

@@ -64,12 +64,12 @@ class PausedRun {
     }
     return std::nullopt;
   }
-  // Whether the run that went on ended as the one that was never stopped.
+  // Returns whether the continued run ended like the one that was never stopped.
   [[nodiscard]] bool is_same() const {
     return result_.record.checksum == whole_.record.checksum && result_.record.bits_up == whole_.record.bits_up &&
            result_.record.bits_down == whole_.record.bits_down && std::ranges::equal(result_.rows, whole_.rows, same_bits);
   }
-  // What `fedbits verify` says of the files.
+  // Returns the damage that `fedbits verify` reports.
   [[nodiscard]] std::vector<std::string> damage() const { return damage_of_checkpoint(plan_.file); }
   // The checkpoint's checksum becomes that of its bytes.
   static void seal(Bytes& bytes) {

@@ -70,7 +70,7 @@ class ClientGradients {
   GradientOracle<double> oracle_;
 };
 
-// What client `i` remembers in a slot.
+// Returns client `i`'s state in a slot.
 inline Vector state_of(OneRun<double>& run, const std::string& slot, std::uint32_t i) { return copy(run->clients().of_client(slot, i)); }
 
 // sum_i w_i v_i over all clients' vectors of a slot.

@@ -117,7 +117,7 @@ TYPED_TEST(NanTest, PoolingBeforeReluKeepsIt) {
   EXPECT_EQ(d_in, (std::vector<T>{0, 0, 0, 0, 5, 0, 0, 0, 0, 5, 0, 0}));
 }
 
-// What is dropped is multiplied by zero.
+// Dropped entries are multiplied by zero.
 TYPED_TEST(NanTest, DropoutDropsNoNan) {
   using T = TypeParam;
   const auto layer = make_layer<T>("dropout(0.5)", kNames);

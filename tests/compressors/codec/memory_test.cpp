@@ -63,7 +63,7 @@ void put_table_format(codec::BitWriter& w, std::uint64_t size) {
   w.put_gamma(1);
 }
 
-// Sixteen bytes announced tables of 65,536 numbers for sixteen segments of one parameter, none of which sends anything, twice.
+// Sixteen bytes announced, twice, tables of 65,536 numbers for sixteen segments of one parameter that all send nothing.
 TYPED_TEST(CodecMemoryTest, SegmentsThatSendNothingGetNoTables) {
   using T = TypeParam;
   const Scope scope = any_scope(16, 1, false);

@@ -31,7 +31,7 @@ struct Nearer {
   }
 };
 
-// Three segments, of which the second keeps nothing.
+// The second of three segments keeps nothing.
 TYPED_TEST(KeptLevels, NumbersOfWhatWasKept) {
   using T = TypeParam;
   constexpr std::size_t kP = 12;

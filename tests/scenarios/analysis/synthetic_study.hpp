@@ -21,7 +21,7 @@ struct MadeRun {
   bool measures_clients = false;  // accuracies that rise as the value falls
   std::vector<AxisLabel> more_axes{};
   std::vector<AxisLabel> axes{};  // in the place of method and level, where given
-  std::string checksum{};         // "" as no other run has it
+  std::string checksum{};         // "" = a unique checksum
   std::uint64_t refused = 0;
   std::string scenario{};  // resolved
   std::vector<ResolvedConstant> constants{};

@@ -64,7 +64,7 @@ std::vector<double> reference(const Dataset<double>& data, std::size_t row, int 
   return out;
 }
 
-// Which change made an image; {9, 9, false} when none did.
+// Returns the change that made an image; {9, 9, false} if no change did.
 std::tuple<int, int, bool> change_of(const Dataset<double>& data, std::size_t row, const double* image, int most) {
   for (int dy = -most; dy <= most; ++dy)
     for (int dx = -most; dx <= most; ++dx)

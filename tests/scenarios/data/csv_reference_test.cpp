@@ -85,7 +85,7 @@ class CsvWriter {
   double p_missing_;
 };
 
-// What the reader has to make of a table: rows with a missing value are left out, names are features by the alphabet.
+// The data that the reader must return for a table: rows with a missing value are left out, names become features in alphabetical order.
 struct MeantData {
   std::vector<std::vector<double>> rows;
   std::vector<std::int32_t> labels;
