@@ -1,4 +1,4 @@
-// Tells rounds that were measured from rounds in which only the sent data were counted.
+// Distinguishes rounds that were measured from rounds that only have counts of sent data.
 #pragma once
 
 #include <algorithm>

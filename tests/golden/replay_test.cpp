@@ -3,7 +3,7 @@
 // gradients if only the client can (errors, momenta). Rebuilt and stored state are equal bit for bit, in float32 and in float64; the
 // server's means are the weighted means of the clients' states, up to rounding.
 //
-// Relative means relative to the largest entry of any client's state: the mean itself goes to zero at the optimum.
+// Relative means relative to the largest entry of any client's state, because the mean itself goes to zero at the optimum.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Tests the convergence theory of error feedback as inequalities on a run: logistic regression with full gradients (no noise: M = 0, sigma
 // = 0) and known L, mu, kappa and delta. Each theorem is tested under its own step-size condition and for its own quantity.
 //
-// Numbers of theorems and lemmas are those of A. N. Sahu, A. Dutta, A. M. Abdelmoniem, T. Banerjee, M. Canini, P. Kalnis, "Rethinking
-// gradient sparsification as total error minimization", NeurIPS 2021. e_t is in the unit of a step, kappa in that of a gradient.
-// Each test also says within which factor its bound is met, so that a bound which would hold for anything is noticed.
+// The numbers of theorems and lemmas follow A. N. Sahu, A. Dutta, A. M. Abdelmoniem, T. Banerjee, M. Canini, P. Kalnis, "Rethinking
+// gradient sparsification as total error minimization", NeurIPS 2021. e_t is in the unit of a step, kappa in that of a gradient. Each test
+// also states the factor within which its bound is met, so that a bound that holds for anything is noticed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ struct Contradiction {
   std::vector<std::string> settings{};
 };
 
-// Local steps for models that take no full gradients, and a run that is long enough for tuning.
+// Local steps for models without full gradients, and a run that is long enough for tuning.
 inline const Tables::value_type kSgd = {"local", R"~(kind = "sgd"; batch = 4; learning_rate = 0.1)~"};
 inline const Tables::value_type kLong = {"", R"~(name = "x"; rounds = 60; precision = "float64")~"};
 

@@ -31,7 +31,7 @@ inline Seen open_page(const std::filesystem::path& page, const std::string& scri
   };
   const std::filesystem::path copy = page.string() + ".opened.html";
   std::string text = text_of(page);
-  const std::string scripts = "script-src ";  // of the page's policy, which has to allow the test's own
+  const std::string scripts = "script-src ";  // of the page's policy, which must allow the test's script
   if (const std::size_t at = text.find(scripts); at != std::string::npos) text.insert(at + scripts.size(), "'nonce-test' ");
   std::ofstream(copy, std::ios::binary) << text << "<script nonce=\"test\">" << script << "</script>";
   const std::string base = page.string(),

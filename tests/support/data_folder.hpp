@@ -65,7 +65,7 @@ inline std::string read_bytes(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Integers as bytes, most significant first.
+// Returns integers as bytes, most significant byte first.
 inline std::string big_endian(std::initializer_list<std::uint32_t> words) {
   std::string bytes;
   for (const std::uint32_t word : words)

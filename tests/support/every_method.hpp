@@ -62,7 +62,7 @@ inline std::vector<Method> written_methods() {
       {"scallion", "kind = 'scallion'\nalpha = 0.07", "kind = 'scallion'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kUnbiased, ""},
       {"signum", "kind = 'signum'", kGradient, "kind = 'sign'", ""},
       {"three_pc", "kind = 'three_pc'\nvariant = 'adacgd'\nzeta = 4.0", kGradient, kTop, ""},
-      // Operators that remember their clients.
+      // Operators with state per client.
       {"variance_based", "kind = 'none'", kGradient, "kind = 'variance_based'", ""},
       {"drive", "kind = 'ef14'", kGradient, "kind = 'drive'\nscale = 'min_error'", ""},
       {"vqsgd", "kind = 'ef14'", kGradient, "kind = 'vqsgd'\nscaled = true", ""},
@@ -97,7 +97,7 @@ inline Method method_of(const Fitting& study, const std::string& label) {
   return method;
 }
 
-// One for every feedback of the registry, as its needs say.
+// Returns one method for every feedback of the registry, built from its needs.
 inline std::vector<Method> fitting_methods() {
   std::vector<Method> all;
   for (const std::string& feedback : Registry::instance().names("feedback")) all.push_back(method_of(fitting_study(feedback), feedback));
@@ -117,7 +117,7 @@ inline std::vector<Method> methods() {
   return all;
 }
 
-// They need matrices, hence a multinomial model; and devices round their products differently.
+// Returns whether a method needs matrices, and hence a multinomial model. Devices round its products differently.
 inline bool is_of_matrices(const Method& m) { return m.label == "powersgd" || m.label == "rank_r_svd" || m.label == "gradzip"; }
 
 inline std::string text_of(const Method& m, const std::string& precision) {

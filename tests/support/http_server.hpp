@@ -43,7 +43,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     files_[path] = bytes;
   }
-  void hang_up_after(std::size_t bytes) {  // of the body of each answer
+  void hang_up_after(std::size_t bytes) {  // of the body of each response
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
@@ -52,7 +52,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     ignores_ranges_ = true;
   }
-  void announce_nothing() {  // of the length of an answer
+  void announce_nothing() {  // about the length of a response
     const std::lock_guard lock(mutex_);
     announces_ = false;
   }
@@ -60,7 +60,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     redirects_[path] = to;
   }
-  // "GET /path 0" for each request: its path and the first byte that was asked for.
+  // Returns "GET /path 0" for each request: its path and the first requested byte.
   [[nodiscard]] std::vector<std::string> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;

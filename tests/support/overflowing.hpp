@@ -29,7 +29,7 @@ inline std::vector<Overflowing> overflowing() {
   };
 }
 
-// Four clients with a row each, in the file `rows`.
+// Returns the rows of four clients with one row each, for the file `rows`.
 inline std::string rows_of(const Overflowing& study) { return study.first + "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n"; }
 inline std::string rows_without_first() { return "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n"; }
 inline std::string text_of(const Overflowing& study, const std::string& path, int clients = 4) {

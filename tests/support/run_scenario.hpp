@@ -14,7 +14,7 @@ namespace fl::test {
 template <class T>
 class OneRun {
  public:
-  // The first cell of a scenario text, put together but not run.
+  // Builds the first cell of a scenario text without running it.
   explicit OneRun(const std::string& text, MachineOptions machine = {})
       : cell_(parse_cells(text, "test.toml").at(0)),
         pool_(machine.threads),
