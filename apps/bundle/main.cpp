@@ -1,4 +1,5 @@
-// One program for a machine with a GPU and nothing else. The name it is called by, or else the first word, says which it is:
+// One program for a machine that has a GPU and nothing else installed. The name under which it is called, or else the first word, selects
+// the program:
 //
 //   fedbits                the command line
 //   fedbits_gpu_parity     the GPU tests, with the options of GoogleTest

@@ -1,4 +1,4 @@
-// HOST:PORT on the command line.
+// Parses HOST:PORT on the command line.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Address {
 // Returns the parts of HOST:PORT, or of [HOST]:PORT for a host with colons. Throws ConfigError about `option`.
 [[nodiscard]] Address parse_address(const std::string& option, const std::string& text);
 
-// Throws ConfigError unless connections are plain because --insecure says so, and on this machine alone.
+// Throws ConfigError unless --insecure allows plain connections and the address is on this machine.
 void require_loopback(const Address& address, bool insecure);
 
 }  // namespace fl

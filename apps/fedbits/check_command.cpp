@@ -1,4 +1,4 @@
-// `fedbits check`: the checks that built-in parts are tested with, on any part, above all on one that a plug-in brings.
+// `fedbits check`: runs the checks of built-in parts on any part, in particular on parts from plug-ins.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -26,7 +26,7 @@ std::vector<PartName> all_parts() {
   return parts;
 }
 
-// Parts of that name, in any role; ConfigError with the nearest name where there are none.
+// Returns the parts with this name, in any role. Throws ConfigError with the nearest name if there are none.
 std::vector<PartName> parts_named(const std::string& name) {
   std::vector<PartName> found, all = all_parts();
   std::ranges::copy_if(all, std::back_inserter(found), [&](const PartName& part) { return part.name == name; });
@@ -39,7 +39,7 @@ std::vector<PartName> parts_named(const std::string& name) {
                     " (`fedbits list` shows all)");
 }
 
-// The parts that are named, else those of the plug-ins.
+// Returns the named parts, or by default the parts of the plug-ins.
 std::vector<PartName> parts_to_check(const CheckArguments& arguments, const std::vector<Plugin>& plugins) {
   std::vector<PartName> parts;
   for (const std::string& name : arguments.names) std::ranges::copy(parts_named(name), std::back_inserter(parts));
@@ -60,7 +60,7 @@ void require_known_checks(const std::vector<std::string>& only, const std::vecto
   }
 }
 
-// Throws ConfigError if parts have a role without checks, which must not look as if they had passed.
+// Throws ConfigError if parts have a role without checks, so that they do not appear to have passed.
 void require_checks(const std::vector<PartName>& parts) {
   std::string unchecked;
   for (const PartName& part : parts)
@@ -73,9 +73,9 @@ void require_checks(const std::vector<PartName>& parts) {
                     "); name the parts to be checked");
 }
 
-// One line for a check that passes; what was found otherwise.
+// Runs a check. Prints one line if the check passes, otherwise its findings.
 bool run_check(const PartName& part, const checks::Check& check) {
-  std::cout << "  " << check.name << std::flush;  // before it runs: a part that crashes has said where
+  std::cout << "  " << check.name << std::flush;  // printed first, so that the output of a part that crashes shows where
   checks::Findings findings;
   checks::FindingPlace(findings, part.name).guard([&] { check.run(part.name, findings); });
   std::cout << (findings.empty() ? ": ok, " : ": FAILED, ") << check.promise << '\n';

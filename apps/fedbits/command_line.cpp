@@ -6,7 +6,7 @@
 namespace fl {
 namespace {
 
-// "INT" of "INT:INT in [1 - 4096]".
+// Returns "INT" for "INT:INT in [1 - 4096]".
 std::string type_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.substr(0, type.find(':'));
@@ -30,7 +30,7 @@ Command describe_command(const CLI::App& app) {
   return command;
 }
 
-// Hidden commands, those without a group, are for scripts.
+// Returns the visible commands. Hidden commands, those without a group, are for scripts.
 std::vector<Command> commands_of(const CLI::App& app) {
   std::vector<Command> commands;
   for (const CLI::App* sub : app.get_subcommands({}))

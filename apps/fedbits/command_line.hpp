@@ -1,4 +1,4 @@
-// The command line as data: what the manual page prints and what a shell completes.
+// Describes the command line as data, for the manual page and for completion in a shell.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace fl {
 
 struct Flag {
   std::vector<std::string> names;  // "--out", "-q"
-  std::string value, text;         // value: what the option takes, "" for a flag
+  std::string value, text;         // value: name of the option's value, "" for a flag
 };
 struct Positional {
   std::string name, text;

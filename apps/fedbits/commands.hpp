@@ -1,4 +1,4 @@
-// The commands of the binary: each adds its own options and says what it does.
+// The commands of the binary. Each function adds one command with its options and description.
 #pragma once
 
 #include <functional>
@@ -29,9 +29,9 @@ void add_data_command(CLI::App& app, const Guard& guard);
 void add_check_command(CLI::App& app, const Guard& guard);
 void add_serve_command(CLI::App& app, const Guard& guard);
 void add_join_command(CLI::App& app, const Guard& guard);
-void add_completion_command(CLI::App& app, const Guard& guard);  // describes the commands that are there by then
+void add_completion_command(CLI::App& app, const Guard& guard);  // describes only the commands added before
 
-// What people call a role, and its name in the registry: the lists of `fedbits list`.
+// Returns pairs of a role's name for users and its name in the registry, for the lists of `fedbits list`.
 [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& listed_roles();
 
 }  // namespace fl

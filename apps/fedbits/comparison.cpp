@@ -37,7 +37,7 @@ std::string mean_bits(const GridCell& cell, std::uint64_t RunRecord::*member) {
   return human_bits(sum / static_cast<double>(cell.runs.size()));
 }
 
-// The cell that differs from `cell` in the baseline's label only.
+// Returns the cell that differs from `cell` in the baseline's label only.
 const GridCell* baseline_of(const Grid& grid, const GridCell& cell, std::size_t axis, const std::string& baseline) {
   std::vector<std::string> labels = cell.labels;
   labels[axis] = baseline;
@@ -45,7 +45,7 @@ const GridCell* baseline_of(const Grid& grid, const GridCell& cell, std::size_t 
   return found == grid.cells.end() ? nullptr : &*found;
 }
 
-// Mean over the seeds that both have of bits(baseline) / bits(cell): how many times fewer bits.
+// Returns the mean of bits(baseline) / bits(cell) over the seeds that both have, as text.
 std::string fewer_bits(const GridCell& cell, const GridCell* baseline) {
   if (baseline == nullptr || !baseline->all_done()) return kNoValue;
   std::vector<double> ratios;
@@ -57,7 +57,7 @@ std::string fewer_bits(const GridCell& cell, const GridCell* baseline) {
   return std::isnan(ratio.mean) ? kNoValue : short_text(ratio.mean) + "x";
 }
 
-// Labels as the row above has them are left out, the last one excepted.
+// Adds the labels of a row. Leading labels that equal those of the row above are left out, except for the last label.
 void add_labels(std::vector<std::string>& row, const GridCell& cell, const GridCell* above) {
   bool same = above != nullptr;
   for (std::size_t axis = 0; axis < cell.labels.size(); ++axis) {
@@ -109,7 +109,7 @@ Table comparison_table(const std::vector<RunRecord>& records, const ComparisonOp
 
   const GridCell* above = nullptr;
   for (const GridCell& cell : grid.cells) {
-    // A blank line where the first of several labels changes.
+    // Adds a blank line if the first of several labels changes.
     if (above != nullptr && grid.keys.size() > 1 && above->labels[0] != cell.labels[0]) table.rows.emplace_back();
     std::vector<std::string>& row = table.rows.emplace_back();
     add_labels(row, cell, above);

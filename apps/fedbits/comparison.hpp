@@ -1,8 +1,8 @@
-// The table that compares the cells of a sweep: one row per combination of axis labels, means over seeds with 95% intervals.
+// The table that compares the cells of a sweep: one row per combination of axis labels, with means over seeds and 95% intervals.
 //
-// Seeds are paired: along every axis the same seeds give the same split, initial model and sampling, so a ratio of bits is taken seed by
-// seed against the row that differs in one label only, the baseline's. A cell in which any run diverged or did not end has no mean; it
-// says so instead.
+// Seeds are paired: along every axis the same seeds give the same split, initial model and sampling. A ratio of bits is therefore taken
+// seed by seed against the baseline's row, the row that differs in one label only. A cell in which any run diverged or did not end shows
+// this state instead of a mean.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@
 namespace fl {
 
 struct ComparisonOptions {
-  std::vector<std::string> measures = {"train_loss", "f_gap", "test_accuracy"};  // columns of runs.csv; those that no run has are left out
-  std::string baseline = "none";  // label of the row that others are compared with; without such a label there is no ratio
+  std::vector<std::string> measures = {"train_loss", "f_gap", "test_accuracy"};  // columns of runs.csv; columns without values are left out
+  std::string baseline = "none";  // label of the row that others are compared with; without such a label the table has no ratio
 };
 
-// Returns what is printed below the table: what its numbers are, what they are not, and where the results lie. `folder` holds the store.
+// Returns the note below the table: what its numbers mean, what they do not mean, and where the results are. `folder` holds the store.
 [[nodiscard]] std::string comparison_note(const std::string& folder);
 // Returns a line per row of the table whose runs broke the contract of their operator; "" without such rows.
 [[nodiscard]] std::string contracts_note(const std::vector<RunRecord>& records);

@@ -16,8 +16,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Each function asks the program, so that it knows the parts and the data sets of this very version. A line of the answer is a word, a tab
-// and its description; no line means that a file is expected.
+// Each shell function calls the program, so that it knows the parts and the data sets of the installed version. A line of the answer is a
+// word, a tab and its description; an empty answer means that a file is expected.
 const std::map<std::string, std::string> kShells = {{"bash", R"(# bash completion of fedbits, made by `fedbits completion bash`
 _fedbits() {
   local IFS=$'\n'
@@ -53,7 +53,7 @@ Names names_of_lists() {
   return names;
 }
 
-// Returns the parts of a list of `fedbits list`; none where there is no such list.
+// Returns the parts of a list of `fedbits list`; empty if no such list exists.
 Names names_of_parts(const std::string& list) {
   for (const auto& [title, role] : listed_roles())
     if (title == list) return Registry::instance().names(role);
@@ -67,7 +67,7 @@ Names names_of_all_parts() {
   return {names.begin(), names.end()};
 }
 
-// Returns the known data sets, those of LIBSVM by their short names too.
+// Returns the known data sets, and for those of LIBSVM also their short names.
 Names names_of_data() {
   std::set<std::string> names;
   for (const DataInfo& info : known_data()) {
@@ -77,7 +77,7 @@ Names names_of_data() {
   return {names.begin(), names.end()};
 }
 
-// Returns the names that a command takes after these arguments.
+// Returns the names that a command accepts after these arguments.
 Names names_after(const std::string& command, const Names& arguments) {
   if (command == "list") return arguments.empty() ? names_of_lists() : arguments.size() == 1 ? names_of_parts(arguments[0]) : Names{};
   if (command == "data") return arguments.empty() ? Names{"fetch", "show"} : names_of_data();
@@ -105,11 +105,11 @@ std::vector<Candidate> commands_and_flags(const CLI::App& app) {
   return candidates;
 }
 
-// Returns all that can stand after the words of a command, where the last is the beginning of a word.
+// Returns all candidates after the words of a command; the last word is the beginning of a word.
 std::vector<Candidate> after_command(const Command& command, const Names& words) {
   if (words.back().starts_with("-")) return flags_of(command);
   Names arguments;
-  bool is_value = false;  // of the option before it
+  bool is_value = false;  // whether the word is the value of the option before it
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     const Flag* flag = find_flag(command, words[i]);
     if (flag == nullptr && !is_value && !words[i].starts_with("-")) arguments.push_back(words[i]);

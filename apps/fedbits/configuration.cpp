@@ -34,7 +34,7 @@ struct JsonOf {
 
 std::string json_of(const Value& value) { return std::visit(JsonOf{}, value.data); }
 
-// A text stands in a cell without JSON's quotes, and an infinite number as in every other column.
+// Returns a value as a table cell: a text without JSON's quotes, and an infinite number as in every other column.
 std::string cell_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value.data)) return *text;
   if (const auto* number = std::get_if<double>(&value.data)) return exact_text(*number);
@@ -64,7 +64,7 @@ Configuration configuration_of(const RunRecord& run) {
 
 std::string configuration_json(const RunRecord& run) { return run.scenario.empty() ? "" : json_of(tree_of(run)); }
 
-// Each run is compared with the first one, so that only one configuration is kept beside it, however many runs there are.
+// Compares each run with the first one, so that only two configurations are in memory at a time.
 std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs) {
   Configuration first;
   std::set<std::string> keys;

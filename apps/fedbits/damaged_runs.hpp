@@ -1,4 +1,4 @@
-// Damaged runs of a store: they are left out of whatever is computed or written, and named once each.
+// Handles damaged runs of a store: they are left out of all computations and outputs, and each is reported once.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace fl {
 
-// The summaries of the runs that are whole and not in `damaged`, to which it adds what it finds.
+// Returns the summaries of the runs that are whole and not in `damaged`. Adds newly found damaged runs to `damaged`.
 [[nodiscard]] std::vector<RunRecord> list_whole(const RunStore& store, std::vector<DamagedRun>& damaged);
-// The rounds of a run, unless they are damaged, which it then adds.
+// Returns the rounds of a run. If they are damaged, returns nothing and adds the run to `damaged`.
 [[nodiscard]] std::optional<std::vector<RoundRow>> whole_rows(const RunStore& store, const std::string& run,
                                                               std::vector<DamagedRun>& damaged);
 
-// Names damaged runs on stderr and says what to do. Returns the exit code: 1 where there are any.
+// Reports damaged runs on stderr with advice. Returns the exit code: 1 if any run is damaged.
 int tell_damaged(const std::string& store, const std::vector<DamagedRun>& damaged);
-// Says that a store was damaged as a whole when it was opened for writing, and what became of it.
+// Reports that a store was damaged as a whole when it was opened for writing, and how it was repaired.
 void tell_rescue(const RunStore& store);
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// `fedbits data`: which data sets are known and where they lie, what one is, and getting one from its publisher.
+// `fedbits data`: lists the known data sets and their locations, describes one, and downloads one from its publisher.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -66,14 +66,14 @@ int show(const DataArguments& arguments) {
   return 0;
 }
 
-// The folder that --data names, else FEDBITS_DATA, else ./data.
+// Returns the folder that --data names, else FEDBITS_DATA, else ./data.
 std::filesystem::path target_folder(const std::string& folder) {
   if (!folder.empty()) return folder;
   const char* environment = std::getenv("FEDBITS_DATA");
   return environment != nullptr && *environment != '\0' ? environment : "data";
 }
 
-// Tells of a download on stderr: a line that is redrawn on a terminal, else one line per download.
+// Reports the progress of downloads on stderr: one line that is redrawn on a terminal, otherwise one line per download.
 class Reporter {
  public:
   Reporter() : style_(stderr_style()) {}

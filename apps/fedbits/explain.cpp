@@ -15,7 +15,7 @@ struct Line {
   std::string name, value;
 };
 
-// What is not known, an empty text, has no line.
+// Prints lines as comments. An unknown value is an empty text, and its line is omitted.
 void print_comments(std::ostream& out, const std::string& title, std::vector<Line> lines) {
   std::erase_if(lines, [](const Line& line) { return line.value.empty(); });
   if (lines.empty()) return;

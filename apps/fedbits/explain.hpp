@@ -1,7 +1,7 @@
-// `fedbits explain RUN`: the exact file that made a result.
+// `fedbits explain RUN`: prints the exact scenario file that produced a result.
 //
-// What is printed is itself a scenario file: the resolved scenario, every key of it, after comments that tell what the run came to, where
-// it lies in its sweep, on which machine it was computed, and what its rules were resolved to. It can be run again.
+// The output is a scenario file: the resolved scenario with every key, after comments that state the run's result, its place in its sweep,
+// its machine and the resolved values of its rules. The file can be run again.
 #pragma once
 
 #include <iosfwd>
@@ -11,7 +11,8 @@
 
 namespace fl {
 
-// `prefix` is the beginning of a run's hash. StoreError when it names no run, or several; it lists the candidates.
+// Prints a run. `prefix` is the beginning of its hash. Throws StoreError, which lists candidates, if `prefix` does not match exactly one
+// run.
 void explain(const RunStore& store, const std::string& prefix, std::ostream& out);
 
 void explain(const RunRecord& record, std::ostream& out);

@@ -31,7 +31,7 @@ std::vector<RunRecord> runs_in_order(const RunStore& store, bool reproducible, O
   return runs;
 }
 
-// The axes of all runs, in the order in which they first appear.
+// Returns the axes of all runs, in the order in which they first appear.
 std::vector<std::string> axis_keys(const std::vector<RunRecord>& runs) {
   std::vector<std::string> keys;
   for (const RunRecord& run : runs)
@@ -40,7 +40,7 @@ std::vector<std::string> axis_keys(const std::vector<RunRecord>& runs) {
   return keys;
 }
 
-// The columns of measures of all runs, each name once, in the order in which they first appear.
+// Returns the columns of measures of all runs, each name once, in the order in which they first appear.
 std::vector<std::string> measure_columns(const std::vector<RunRecord>& runs) {
   std::vector<std::string> names;
   for (const RunRecord& run : runs)
@@ -49,7 +49,7 @@ std::vector<std::string> measure_columns(const std::vector<RunRecord>& runs) {
   return names;
 }
 
-// An axis over a key that is already a column of either table, as `rounds` is, is told apart by a prefix.
+// Returns the column name of an axis. An axis over a key that is already a column of either table, such as `rounds`, gets a prefix.
 std::string axis_column(const std::string& key, const std::vector<std::string>& of_measures) {
   const auto is_key = [&key](const auto& column) { return column.name == key; };
   const bool is_taken = std::ranges::any_of(kRunColumns, is_key) || std::ranges::any_of(kRoundColumns, is_key) ||
@@ -57,7 +57,7 @@ std::string axis_column(const std::string& key, const std::vector<std::string>& 
   return is_taken ? "axis." + key : key;
 }
 
-// For each of `names` its place among the columns of the run; nothing where the run does not have it.
+// Returns for each of `names` its index among the columns of the run; nothing if the run lacks it.
 std::vector<std::optional<std::size_t>> places_of(const std::vector<std::string>& names, const RunRecord& run) {
   std::vector<std::optional<std::size_t>> places;
   for (const std::string& name : names) {
@@ -73,15 +73,15 @@ std::optional<std::string> axis_label(const RunRecord& run, const std::string& k
   return std::nullopt;
 }
 
-// "a.so=<sha256> b.so=<sha256>"
+// Returns "a.so=<sha256> b.so=<sha256>".
 std::string plugins_text(const RunRecord& run) {
   std::string text;
   for (const PluginUse& plugin : run.plugins) text += (text.empty() ? "" : " ") + plugin.name + "=" + plugin.sha256;
   return text;
 }
 
-// The bits of all rounds up to one. Those that are estimated are not known from the first round on that sent bits without an estimate;
-// silence costs nothing.
+// Cumulative bits up to a round. Estimated bits are unknown from the first round on that sent bits without an estimate; a round without
+// messages costs no bits.
 struct CumulativeBits {
   std::uint64_t up = 0, down = 0;
   double up_published = 0, up_entropy = 0;
@@ -110,7 +110,7 @@ struct KeyColumn {
   std::string key, name;
 };
 
-// Returns true if the labels of the key's axis are its values in every run, so that the axis' column says all there is to say.
+// Returns true if the labels of the key's axis are its values in every run, so that a separate column would repeat the axis' column.
 bool is_told_by_its_axis(const std::string& key, const std::vector<RunRecord>& runs) {
   return std::ranges::all_of(runs, [&key](const RunRecord& run) {
     const std::optional<std::string> label = axis_label(run, key);
@@ -121,8 +121,8 @@ bool is_told_by_its_axis(const std::string& key, const std::vector<RunRecord>& r
   });
 }
 
-// The columns of the keys in which the runs differ. The run's own columns tell of its name, its seed and (with --all-results) its
-// results_version; another key with the name of a column has a prefix.
+// Returns the columns of the keys in which the runs differ. Name, seed and (with --all-results) results_version have columns of their own
+// and are left out; another key with the name of a column gets a prefix.
 std::vector<KeyColumn> key_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& axes,
                                    const std::vector<std::string>& header) {
   std::vector<KeyColumn> columns;
@@ -143,7 +143,7 @@ void put(TableWriter& table, const Value& value) {
     table.cell(value);
 }
 
-// Writes the keys in which runs differ and the whole configuration; JSON as it is in JSON and as a text in CSV.
+// Writes the keys in which runs differ and the whole configuration: as JSON values in JSON, and as text in CSV.
 void put_configuration(TableWriter& table, TableFormat format, const RunRecord& run, const std::vector<KeyColumn>& columns) {
   const auto put_value = [&](const std::string& cell, const std::string& json) {
     table.cell_as_written(format == TableFormat::csv ? csv_text(cell) : json);
@@ -210,7 +210,7 @@ void write_runs(const RunStore& store, bool reproducible, TableFormat format, st
   const std::vector<std::string> of_measures = measure_columns(runs);
   for (const std::string& key : keys) header.push_back(axis_column(key, of_measures));
   header.emplace_back("split_hash");
-  // Only where a plug-in was used: exports of other stores stay what they were.
+  // Added only if a plug-in was used, so that exports of other stores do not change.
   const bool with_plugins = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.plugins.empty(); });
   if (with_plugins) header.emplace_back("plugins");
   const bool with_versions = others == OtherResults::written;

@@ -18,7 +18,7 @@ namespace fl {
 namespace fs = std::filesystem;
 
 namespace {
-// Workers of a sweep that was just killed hold its lock until they have ended: that long.
+// Number and length of waits for the workers of a sweep that was just killed, which hold its lock until they have ended.
 constexpr int kAttempts = 20;
 constexpr std::chrono::milliseconds kPause(50);
 }  // namespace
@@ -32,7 +32,7 @@ FolderLock::FolderLock(fs::path folder) : folder_(std::move(folder)), path_(fold
 }
 
 FolderLock::~FolderLock() {
-  if (is_in_place()) ::unlink(path_.c_str());  // before the lock is given up: afterwards it may be another's
+  if (is_in_place()) ::unlink(path_.c_str());  // before the lock is released: afterwards the file may belong to another sweep
   ::close(file_);
   std::error_code not_empty;
   for (const fs::path& folder : made_) fs::remove(folder, not_empty);
@@ -42,13 +42,13 @@ bool FolderLock::try_to_lock() {
   make_folders();
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0 && errno != ENOENT) throw StoreError("cannot write " + path_.string() + ": " + std::strerror(errno));
-  if (file_ < 0) return false;  // another sweep has just taken the folder away again
+  if (file_ < 0) return false;  // another sweep has just removed the folder
   if (::flock(file_, LOCK_EX | LOCK_NB) == 0 && is_in_place()) return true;
   ::close(std::exchange(file_, -1));
   return false;
 }
 
-// False when the file that was locked is no longer the one that others would lock.
+// Returns false if the path no longer names the locked file, so that other sweeps would lock another one.
 bool FolderLock::is_in_place() const {
   struct stat held {
   }, found{};

@@ -1,7 +1,8 @@
-// One sweep at a time writes to a folder: an exclusive lock on FOLDER/sweep.lock, which goes with the process, however it ends.
+// Allows only one sweep at a time to write to a folder, by an exclusive lock on FOLDER/sweep.lock. The lock ends with the process, for
+// whatever reason.
 //
-// Workers inherit it, so it is held until the last of them has ended. The file is there while the lock is held; a killed sweep leaves an
-// empty one that the next takes over.
+// Workers inherit the lock, so it is held until the last of them has ended. The file exists while the lock is held. A killed sweep leaves
+// an empty file, which the next sweep takes over.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +12,9 @@ namespace fl {
 
 class FolderLock {
  public:
-  // Makes the folder where there is none. StoreError when another sweep holds it or it cannot be written.
+  // Creates the folder if it is missing. Throws StoreError if another sweep holds the lock or the folder is not writable.
   explicit FolderLock(std::filesystem::path folder);
-  ~FolderLock();  // takes away what it made, folders only where nothing was put into them
+  ~FolderLock();  // removes the created file, and created folders if they are empty
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 

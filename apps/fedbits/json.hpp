@@ -1,4 +1,4 @@
-// JSON: texts and numbers as exports and logs write them.
+// Formats texts and numbers as JSON for exports and logs.
 #pragma once
 
 #include <string>
@@ -6,6 +6,6 @@
 namespace fl {
 
 [[nodiscard]] std::string json_text(const std::string& text);  // quoted
-[[nodiscard]] std::string json_number(double value);           // null for NaN; 1e999, which reads as infinity, for infinity
+[[nodiscard]] std::string json_number(double value);           // null for NaN; 1e999, which parses as infinity, for infinity
 
 }  // namespace fl

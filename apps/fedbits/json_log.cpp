@@ -11,7 +11,7 @@
 namespace fl {
 namespace {
 
-// One object, key by key.
+// A JSON object that is built key by key.
 class JsonLine {
  public:
   explicit JsonLine(const std::string& event) { add("event", event); }
@@ -72,7 +72,7 @@ void JsonLog::finished(const RunRecord& record, Origin origin) {
   write(line.text());
 }
 
-// NotStoredError ends a command that has run something, so it is no refusal.
+// Runs a command and logs its rejection. NotStoredError is not a rejection, because it ends a command that has already run something.
 int JsonLog::watch(const std::function<int()>& command) {
   try {
     return command();

@@ -1,10 +1,10 @@
-// `run --log-json FILE` and `sweep --log-json FILE`: what happens, one JSON object per line. Each line is in the file as soon as it is
+// `run --log-json FILE` and `sweep --log-json FILE`: logs events, one JSON object per line. Each line reaches the file as soon as it is
 // written. docs/results.md describes the keys.
 //
 //   {"event":"started", ...}    a run began
 //   {"event":"progress", ...}   a round was measured: the columns of rounds.csv
-//   {"event":"finished", ...}   a run ended, however it did, or was in the store already: the columns of runs.csv, message, stored
-//   {"event":"refused", ...}    nothing is run: a problem of the scenario, its data, the device or the store; one line for each
+//   {"event":"finished", ...}   a run ended with any status, or was already in the store: the columns of runs.csv, message, stored
+//   {"event":"refused", ...}    no run starts because of a problem of the scenario, its data, the device or the store; one line per problem
 #pragma once
 
 #include <fstream>
@@ -22,12 +22,12 @@ class JsonLog {
  public:
   enum class Origin { computed, stored };
 
-  explicit JsonLog(const std::string& file);  // "" logs nothing. Throws StoreError when the file cannot be written
+  explicit JsonLog(const std::string& file);  // "" logs nothing. Throws StoreError if the file is not writable
   void started(const Cell& cell);
-  // `columns` are those of the row's values of measures. Rounds that were not measured have no line.
+  // Logs a measured round; other rounds have no line. `columns` describe the measure values of the row.
   void progress(const std::string& run, const RoundRow& row, const std::vector<MeasureColumn>& columns);
   void finished(const RunRecord& record, Origin origin);
-  // Returns what the command returns. Writes why it is refused before the error goes on.
+  // Runs a command and returns its result. If the command is rejected, logs the problems and rethrows the error.
   int watch(const std::function<int()>& command);
 
  private:

@@ -1,4 +1,4 @@
-// `fedbits list`: which parts there are.
+// `fedbits list`: lists the available parts.
 #include <CLI/CLI.hpp>
 #include <iomanip>
 #include <iostream>
@@ -69,7 +69,7 @@ void print_part(const std::string& role, const std::string& name, bool with_opti
   if (!info.source.empty()) std::cout << "      source: " << info.source << '\n';
 }
 
-// Returns "; did you mean 'fedbits list compressors top_k'?" for the name of a part, or a word that means one.
+// Returns "; did you mean 'fedbits list compressors top_k'?" for the name of a part, or for a word that refers to one.
 std::string part_hint(const std::string& name) {
   for (const auto& [title, role] : listed_roles())
     if (Registry::instance().contains(role, name)) return "; did you mean 'fedbits list " + title + " " + name + "'?";
@@ -103,7 +103,7 @@ int list_part(const std::string& role, const std::string& name) {
   return 0;
 }
 
-// Which parts of a list stay on the GPU, and what the host does for the others.
+// Lists the parts that run entirely on the GPU, and the work that the host does for the others.
 int list_on_gpu(const std::string& what, const std::string& name, const std::string& device) {
   if (device != "cuda") throw ConfigError("--device: must be cuda, which shows what parts leave to the host on a GPU; is '" + device + "'");
   bool is_list = false, found = false;

@@ -1,4 +1,4 @@
-// What a sweep shows while it works: a line per worker and one for the whole, redrawn in place on a terminal; plain lines elsewhere.
+// The progress display of a sweep: a line per worker and one for the whole sweep, redrawn in place on a terminal; plain lines elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace fl {
 
 class LiveTable {
  public:
-  using Clock = std::function<double()>;  // seconds; must not go back
+  using Clock = std::function<double()>;  // seconds; must not decrease
 
   LiveTable(std::ostream& out, ProgressStyle style, std::size_t width, std::size_t workers, std::size_t total);
   LiveTable(std::ostream& out, ProgressStyle style, std::size_t width, std::size_t workers, std::size_t total, Clock clock);
@@ -23,11 +23,11 @@ class LiveTable {
 
   void begin(std::size_t worker, const std::string& title, std::uint64_t rounds);
   void update(std::size_t worker, std::uint64_t round, const std::string& text);
-  // The worker's run has ended; `good` says whether it came to a result.
+  // Ends the worker's run; `good` says whether the run has a result.
   void end(std::size_t worker, bool good);
-  // Draws what has changed, at most ten times a second; a plain line every few seconds.
+  // Draws changes, at most ten times a second; elsewhere than on a terminal writes a plain line every few seconds.
   void tick();
-  // A line above the table.
+  // Prints a line above the table.
   void note(const std::string& line);
   void finish();
 

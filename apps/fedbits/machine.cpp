@@ -18,7 +18,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-// The level the binary was built for, which decides the bits of a result.
+// Returns the instruction-set level of the binary, which affects the bits of a result.
 constexpr const char* instruction_set() {
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   return "x86-64-v4";

@@ -1,4 +1,4 @@
-// The machine a run is computed on: recorded with results, never part of them.
+// Describes the machine that computes a run. The description is recorded with results and is never part of them.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace fl {
 // Fills cpu, instruction_set, compiler and device.
 void describe_machine(RunRecord& record, Device device);
 
-// Bytes that are free on the GPU.
+// Returns the free bytes on the GPU.
 [[nodiscard]] std::uint64_t free_device_bytes();
 
-// The device of a run. Throws DeviceError when `name` cannot be used here, ConfigError when there is no such name. "auto" is the
-// GPU where there is one that every study can use: a GPU that cannot share managed memory with the host is used when "cuda" names it.
+// Returns the device of a run. Throws DeviceError if `name` cannot be used here, ConfigError if no such name exists. "auto" selects a GPU
+// that every study can use, if there is one. A GPU that cannot share managed memory with the host is used only if `name` is "cuda".
 [[nodiscard]] Device choose_device(const std::string& name);
 
 }  // namespace fl

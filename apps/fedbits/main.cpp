@@ -1,5 +1,5 @@
-// fedbits: the command line. Exit codes: 0 done; 1 a run failed or diverged, or writing failed later; 2 bad input or output that is
-// unwritable at the start; 130 interrupted; 143 terminated.
+// fedbits: the command line. Exit codes: 0 done; 1 a run failed or diverged, or writing failed later; 2 bad input or output that is not
+// writable at the start; 130 interrupted; 143 terminated.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
@@ -41,7 +41,7 @@ int guarded(const std::function<int()>& command) {
   }
 }
 
-// A reader that has gone or a full disk is found at the latest when the last of the output leaves.
+// Flushes standard output. A closed reader or a full disk is detected here at the latest.
 int flushed(int code) {
   if (std::cout.flush()) return code;
   return report("cannot write to standard output: the disk may be full, or its reader has gone", code == 0 ? 1 : code);

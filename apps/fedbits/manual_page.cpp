@@ -1,4 +1,4 @@
-// `fedbits manual`: the manual page, from the command line's own description.
+// `fedbits manual`: prints the manual page, generated from the command line's own description.
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -13,7 +13,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// A line that begins with a point or a quote would be a request.
+// Escapes text for roff. A line that begins with a point or a quote would be a request.
 std::string roff(const std::string& text) {
   std::string safe = replaced(replaced(text, "\\", "\\e"), "-", "\\-");
   safe = replaced(safe, "\n.", "\n\\&.");

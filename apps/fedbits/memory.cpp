@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr double kMostAllowedBytes = 1e18;
 
-// The number after a name in lines such as "MemAvailable:  8 kB" or "inactive_file 8".
+// Returns the number after a name in lines such as "MemAvailable:  8 kB" or "inactive_file 8".
 std::optional<std::uint64_t> entry_of(const fs::path& file, const std::string& name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -33,14 +33,14 @@ std::optional<std::uint64_t> entry_of(const fs::path& file, const std::string& n
   return std::nullopt;
 }
 
-// A file that holds one number; "max" and a file that is not there are no limit.
+// Returns the number in a file; nothing, which means no limit, for "max" and for a missing file.
 std::optional<std::uint64_t> number_in(const fs::path& file) {
   std::ifstream in(file);
   std::uint64_t value = 0;
   return in >> value ? std::optional(value) : std::nullopt;
 }
 
-// What one group leaves: its limit less what it holds and could not give back.
+// Returns the free bytes of one group: its limit minus the memory in use that it cannot reclaim.
 std::uint64_t left_in_group(const fs::path& group, const char* limit_file, const char* usage_file) {
   const auto limit = number_in(group / limit_file), used = number_in(group / usage_file);
   if (!limit || !used) return std::numeric_limits<std::uint64_t>::max();
@@ -48,8 +48,9 @@ std::uint64_t left_in_group(const fs::path& group, const char* limit_file, const
   return *limit - std::min(*limit, held);
 }
 
-// Version 2 names the group of a process in a line "0::/path", version 1 in "7:memory:/path"; limits of outer groups hold too. In a
-// container the path may be one of the host, and the group is then what is mounted.
+// Returns the free bytes of all groups of this process. Version 2 names the group of a process in a line "0::/path", version 1 in
+// "7:memory:/path"; limits of outer groups apply too. In a container the path may be one of the host, and the group is then the mounted
+// one.
 std::uint64_t left_in_groups() {
   std::uint64_t left = std::numeric_limits<std::uint64_t>::max();
   std::ifstream groups("/proc/self/cgroup");

@@ -1,4 +1,4 @@
-// The memory that a sweep may take.
+// Determines the memory that a sweep may use.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace fl {
 
-// "8G", "500M", "1.5 GiB" as bytes: K, M, G, T in powers of 1024. Throws ConfigError that names `option`.
+// Converts "8G", "500M", "1.5 GiB" to bytes; K, M, G, T are powers of 1024. Throws ConfigError that names `option`.
 [[nodiscard]] std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
-// What this machine and the limits of this process's control groups leave to it now, what it has already included.
+// Returns the bytes that the machine and the limits of this process's control groups leave to it, memory that it already uses included.
 [[nodiscard]] std::uint64_t available_memory_bytes();
 
 }  // namespace fl

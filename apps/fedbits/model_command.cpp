@@ -1,4 +1,4 @@
-// `fedbits model CHECKPOINT -o FILE`: the model of a run that is not finished, as a file that other programs read.
+// `fedbits model CHECKPOINT -o FILE`: writes the model of an unfinished run as a file that other programs can read.
 #include <CLI/CLI.hpp>
 #include <iostream>
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
   throw StoreError("cannot write " + path.string() + ": " + reason + "; choose a writable place with free space");
 }
 
-// Temporary files that are being written, for a signal to take away: a handler may use nothing that allocates.
+// Temporary files that are being written. A signal handler removes them, and it must not allocate memory.
 constexpr std::size_t kMostFiles = 8, kMostBytes = 4096;
 char g_temporary[kMostFiles][kMostBytes];
 
@@ -39,7 +39,7 @@ bool is_terminal(const fs::path& path) {
   return terminal;
 }
 
-// Signals that somebody catches or ignores are left to them.
+// Installs the clean-up handler for a signal, unless the signal is already caught or ignored.
 void clean_up_on(int signal) {
   struct sigaction now {};
   if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(signal, remove_and_end);
@@ -65,7 +65,7 @@ void forget(const fs::path& path) {
 
 OutputFile::OutputFile(const fs::path& path) : asked_(path), target_(path) {
   std::error_code ignored;
-  direct_ = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);  // a link to a pipe has no path behind it
+  direct_ = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);  // a link to a pipe has no target path
   if (!direct_ && fs::is_symlink(path, ignored)) target_ = fs::weakly_canonical(path, ignored);
   temporary_ = direct_ ? target_ : fs::path(target_.string() + ".tmp" + std::to_string(::getpid()));
   if (!direct_) remember(temporary_);

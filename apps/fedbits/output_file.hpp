@@ -1,5 +1,5 @@
-// A file that appears under its name when it is complete: written under a temporary name beside it and renamed at the end, so that a
-// failure leaves what was there before. A target that is no regular file, a device or a pipe, is written directly.
+// A file that appears under its name only when it is complete. It is written under a temporary name in the same folder and renamed at the
+// end, so a failure keeps the previous file. A target that is not a regular file, such as a device or a pipe, is written directly.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace fl {
 
-// Every failure is a StoreError that names the path and the reason.
+// Every failure throws a StoreError that names the path and the reason.
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);
@@ -21,19 +21,19 @@ class OutputFile {
   ~OutputFile();
 
   [[nodiscard]] std::ostream& stream() { return stream_; }
-  // All of it is on the disk, under the temporary name.
+  // Writes all data to the disk, under the temporary name.
   void close();
   void rename();
 
  private:
   std::filesystem::path asked_, target_, temporary_;
   std::ofstream stream_;
-  std::optional<PrintableBuffer> shown_;  // of a terminal
+  std::optional<PrintableBuffer> shown_;  // used if the target is a terminal
   bool direct_ = false, renamed_ = false;
 };
 
-// Prints "WHAT written to A and B" on stderr, so that a table on standard output is that table alone. Leaves out empty paths, pipes and
-// everything below /dev, such as /dev/stdout; prints nothing if no path is left.
+// Prints "WHAT written to A and B" on stderr, so that standard output contains only the table. Omits empty paths, pipes and everything
+// below /dev, such as /dev/stdout; prints nothing if no path is left.
 void tell_written(const std::string& what, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace fl

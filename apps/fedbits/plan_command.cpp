@@ -1,6 +1,6 @@
-// `fedbits plan FILE`: what a sweep will take, before anything runs: runs, time, memory and bits of every combination.
+// `fedbits plan FILE`: predicts the cost of a sweep before anything runs: runs, time, memory and bits of every combination.
 //
-// How it is found out: scenarios/sweep/study_plan.hpp and scenarios/experiment/calibration.hpp.
+// scenarios/sweep/study_plan.hpp and scenarios/experiment/calibration.hpp describe the method.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -68,7 +68,8 @@ Table table_of(const std::vector<Cell>& cells, const StudyPlan& plan) {
 
 std::string count_of(std::size_t count, const std::string& thing) { return std::to_string(count) + " " + thing + (count == 1 ? "" : "s"); }
 
-// A claim needs kLeastEvaluations within the last kWindow of the bits that two methods share, of the dearer one too.
+// Warns if values are measured too rarely. A claim needs kLeastEvaluations within the last kWindow of the bits that two methods share, also
+// for the more expensive method.
 void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) {
   const Cell& first = cells.front();
   const std::int64_t every = first.scenario.evaluate.every;
@@ -92,7 +93,8 @@ void warn_of_rare_values(const StudyPlan& plan, const std::vector<Cell>& cells) 
             << " or `report --window` help\n";
 }
 
-// The methods are the labels of the first axis of compressors, else of feedbacks; methods with the same other labels are compared.
+// Warns if compared methods differ in their inputs. The methods are the labels of the first axis of compressors, else of feedbacks; methods
+// with the same other labels are compared.
 void warn_of_differing_inputs(const std::vector<Cell>& cells) {
   const auto is_method = [&](const std::string& prefix) {
     return [prefix](const std::pair<std::string, std::string>& axis) { return axis.first.starts_with(prefix); };
@@ -116,7 +118,7 @@ void warn_of_differing_inputs(const std::vector<Cell>& cells) {
     }
 }
 
-// Where tuning compares candidates, and where the study's runs end.
+// Prints the budget at which tuning compares candidates, and the budget at which the study's runs end.
 void print_budget(const std::vector<Cell>& cells) {
   const auto tuned = std::ranges::find_if(cells, [](const Cell& cell) { return !cell.tuned_keys.empty(); });
   const auto budgeted = std::ranges::find_if(cells, [](const Cell& cell) { return !cell.budget_labels.empty(); });

@@ -1,4 +1,4 @@
-// --plugin FILE.so, the same for every command that reads the registry.
+// Adds --plugin FILE.so to every command that reads the registry.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ class App;
 
 namespace fl {
 
-// Adds the option; the command calls load_plugins(files) before anything else.
+// Adds the option. The command must call load_plugins(files) first.
 void add_plugin_option(CLI::App& command, std::vector<std::string>& files);
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// `fedbits report`: a store as a page with charts and tables, or as tables for the terminal.
+// `fedbits report`: writes a store as a page with charts and tables, or as tables for the terminal.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ struct ReportArguments {
   ReportOptions report;
 };
 
-// Problems with the options themselves, all at once.
+// Throws ConfigError with all problems of the options at once.
 void validate(const ReportArguments& arguments) {
   Problems problems;
   if (arguments.out.empty() && !arguments.text) problems.push_back({"report", "nothing to write; give -o FILE.html, --text, or both"});

@@ -28,7 +28,7 @@ std::string verdict_text(const EqualBitsComparison& c) {
   return c.remarks.empty() ? text : text + " (" + c.remarks + ")";
 }
 
-// "0.052 worse", "0.69 initial model", "0.31 (2)" with the number of evaluations where these are too few for a claim.
+// Returns "0.052 worse", "0.69 initial model", or "0.31 (2)" with the number of evaluations if they are too few for a claim.
 std::string share_text(const Study& study, const EqualBitsComparison& c) {
   const bool is_known = !std::isnan(c.value.value.mean);
   const std::string value = is_known ? short_text(c.value.value.mean) : "-";
@@ -44,7 +44,7 @@ std::string ratio_text(double value) {
   return text;
 }
 
-// A blank line where the level changes.
+// Begins a row, after a blank line if the level changes.
 void begin_row(Table& table, const Study& study, std::size_t panel, std::size_t method, std::size_t& last_panel) {
   if (!table.rows.empty() && panel != last_panel) table.rows.emplace_back();
   const bool is_new = table.rows.empty() || panel != last_panel;
@@ -83,7 +83,7 @@ Table equal_bits_table(const Study& study, const std::vector<EqualBitsComparison
   return table;
 }
 
-// A row per level, method and share of the baseline's bits; references and the baseline have values alone.
+// Returns a table with a row per level, method and share of the baseline's bits. References and the baseline have only values.
 Table shares_table(const Study& study, const std::vector<EqualBitsComparison>& comparisons) {
   Table table;
   table.columns = {{"level", Align::left}, {one_line(study.axes.method), Align::left}};

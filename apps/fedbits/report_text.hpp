@@ -1,4 +1,4 @@
-// `fedbits report STORE --text`: the report's tables for a terminal.
+// `fedbits report STORE --text`: prints the report's tables on a terminal.
 #pragma once
 
 #include <iosfwd>
@@ -8,7 +8,7 @@
 
 namespace fl {
 
-// Per measure: every method against the baseline at equal bits, uplink first; then bits to the target.
+// Prints for each measure a comparison of every method with the baseline at equal bits, uplink first, and then the bits to the target.
 void print_report(const Study& study, const ReportOptions& options, std::ostream& out);
 
 }  // namespace fl

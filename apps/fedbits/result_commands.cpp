@@ -1,4 +1,4 @@
-// `fedbits export` and `fedbits explain`: what a store holds.
+// `fedbits export` and `fedbits explain`: show the contents of a store.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -18,7 +18,7 @@ namespace fl {
 
 namespace {
 
-// Whether a result was made with this plug-in.
+// Returns a sentence about whether a result was made with this plug-in.
 std::string told_of(const Plugin& plugin, const RunRecord& record) {
   for (const PluginUse& used : record.plugins) {
     if (used.sha256 == plugin.sha256) return "the result was made with this file";
@@ -27,7 +27,7 @@ std::string told_of(const Plugin& plugin, const RunRecord& record) {
   return "the result was made without it";
 }
 
-// The record of the run that begins with `prefix`: of a store that was named, or of any that lies in the folder of results.
+// Returns the record of the run whose hash begins with `prefix`, from the named store or from any store in the folder of results.
 RunRecord record_of(const std::string& prefix, const std::string& store) {
   const std::vector<std::filesystem::path> stores = store.empty() ? stores_here() : std::vector{store_named("explain", store)};
   if (stores.size() < 2)

@@ -1,4 +1,4 @@
-// `fedbits run FILE`: every cell of a scenario file, one after another, a line each; stored ones are shown and not repeated.
+// `fedbits run FILE`: runs every cell of a scenario file, one after another, with one line each. Stored cells are shown and not repeated.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,7 @@ std::string progress_text(const RoundRow& row) {
   return "loss " + short_text(row.train_loss) + (std::isnan(row.test_accuracy) ? "" : "  accuracy " + short_text(row.test_accuracy));
 }
 
-// The stored record of a cell, if it would end the same way again: finished, and made by the same plug-ins.
+// Returns the stored record of a cell if a repetition would end the same way: the run is finished, and made by the same plug-ins.
 std::optional<RunRecord> stored_record(const std::string& hash, const std::vector<PluginUse>& plugins, const RunStore& store,
                                        const ModelOutput& models, const std::string& samples) {
   if (!has_everything(store, hash, models)) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<RunRecord> stored_record(const std::string& hash, const std::vecto
   return std::nullopt;
 }
 
-// Where the time of the rounds went, for -v.
+// Returns the distribution of time within the rounds, for -v.
 std::string text_of(const RoundTimes& times, int threads) {
   const auto share = [&](double seconds) { return short_text(100 * seconds / times.total_s) + "%"; };
   const auto of_threads = [&](double seconds) { return share(seconds / static_cast<double>(threads)); };
@@ -69,7 +69,7 @@ std::string text_of(const RoundTimes& times, int threads) {
          share(times.evaluate_s) + ", waiting threads " + share(times.waiting_s(threads)) + ", the rest " + share(times.rest_s());
 }
 
-// Runs one cell, or takes it from the store. Returns its record.
+// Runs one cell, or takes its result from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
                    CellRunner& runner, Device device, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
   const std::string hash = to_hex(cell.hash);
@@ -78,7 +78,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   if (!arguments.again) {
     if (std::optional<RunRecord> stored = stored_record(hash, used, store, arguments.models, arguments.samples)) {
       spdlog::debug("{} is in the store: shown, not repeated (--again repeats it)", hash);
-      remove_checkpoint(checkpoint);  // of a process that was killed before it could
+      remove_checkpoint(checkpoint);  // left by a process that was killed before it removed the file
       for (const RoundRow& row : store.rows(hash)) log.progress(hash, row, stored->columns);
       log.finished(*stored, JsonLog::Origin::stored);
       return *std::move(stored);
@@ -106,14 +106,14 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   return result.record;
 }
 
-// A scenario that is refused makes no folder, which tuning would: all cells are checked before.
+// Checks all cells before tuning, so that a rejected scenario creates no folder.
 void check_all(CellRunner& runner, const std::vector<Cell>& cells) {
   std::vector<const Cell*> all;
   for (const Cell& cell : cells) all.push_back(&cell);
   static_cast<void>(runner.check(all));
 }
 
-// Opens the store, and makes sure before the first round that results can be written there.
+// Opens the store, and checks before the first round that results can be written there.
 RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cells) {
   RunStore store = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(store);
@@ -123,7 +123,7 @@ RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cell
   return store;
 }
 
-// Prints how several runs compare, and what a reader has to know about them.
+// Prints a comparison of several runs, with notes for the reader.
 void print_comparison(const std::vector<RunRecord>& records, const RunArguments& arguments, bool all_done) {
   if (arguments.verbose > 0 || !all_done) std::cout << '\n';
   print(comparison_table(records, {.measures = {"zeta_sq", "train_loss", "f_gap", "test_accuracy"}}), std::cout);

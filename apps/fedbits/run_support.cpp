@@ -39,7 +39,7 @@ int caught_signal() { return g_signal; }
 int exit_code_of(int signal) { return 128 + signal; }
 
 namespace {
-// What a log line says, as a terminal may show it.
+// Formats the text of a log line so that it is safe to show on a terminal.
 class PrintableMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
@@ -105,7 +105,7 @@ std::string title_of(const Cell& cell, std::size_t number, std::size_t count) {
   return title;
 }
 
-// The labels that a cell does not share with its reference; where all cells are references, the first label.
+// Returns the labels of the budget's reference that differ from those of a cell; if all cells are references, the first label.
 std::string label_of_budget(const std::vector<Cell>& cells) {
   std::string text;
   for (const Cell& cell : cells) {
@@ -120,10 +120,10 @@ std::string label_of_budget(const std::vector<Cell>& cells) {
 
 namespace {
 
-// "12%", "0.4%"
+// Returns "12%" or "0.4%".
 std::string percent(double share) { return short_text(100 * share) + "%"; }
 
-// "tuned  compressor.up=hard  local.learning_rate = 0.3  of 5 candidates"
+// Returns "tuned  compressor.up=hard  local.learning_rate = 0.3  of 5 candidates".
 std::string text_of(const TunedOption& tuned) {
   std::string line = "tuned";
   for (const auto& [key, label] : tuned.axis_labels) line += "  " + key + "=" + label;
@@ -136,7 +136,7 @@ std::string text_of(const TunedOption& tuned) {
   return line + (tuned.note.empty() || tuned.at_edge ? "" : "; " + tuned.note);
 }
 
-// What a user has to know of a value; "" for nothing.
+// Returns a warning about a tuned value; "" for no warning.
 std::string warning_of(const TunedOption& tuned) {
   if (tuned.target_bits > 0)
     return tuned.match.is_matched() ? "" : "no value of the option sends as many bits; the nearest is kept, and recorded with the runs";
@@ -183,7 +183,7 @@ fs::path default_folder(const std::vector<Cell>& cells) {
 
 namespace {
 
-// `folder` and the folders in it that hold a store, their tuning left out.
+// Returns `folder` and the folders in it that hold a store, without stores of tuning runs.
 std::vector<fs::path> stores_below(const fs::path& folder) {
   std::vector<fs::path> stores;
   std::error_code ignored;

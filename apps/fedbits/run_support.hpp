@@ -1,4 +1,4 @@
-// What `run` and `sweep` share: options, signals, titles, logging, where checkpoints lie.
+// Code that `run` and `sweep` share: options, signals, titles, logging, locations of checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ class App;
 
 namespace fl {
 
-// From now on SIGINT, SIGTERM and SIGHUP ask for the end; the second one of a kind ends the process at once. SIGHUP stays ignored where the
-// process was started so, as by nohup.
+// Installs handlers with which SIGINT, SIGTERM and SIGHUP ask the program to stop; the second signal of a kind ends the process at once.
+// SIGHUP stays ignored if it was ignored at the start of the process, as under nohup.
 void catch_signals();
-// The signal that asked for the end, 0 = none.
+// Returns the signal that asked to stop, 0 = none.
 [[nodiscard]] int caught_signal();
-// 128 and the signal: 129, 130 or 143.
+// Returns 128 plus the signal: 129, 130 or 143.
 [[nodiscard]] int exit_code_of(int signal);
 
 void choose_log_level(bool quiet, int verbose);
 
-// "name 3/12  alpha=0.1  top-1%"
+// Returns "name 3/12  alpha=0.1  top-1%".
 [[nodiscard]] std::string title_of(const Cell& cell, std::size_t number, std::size_t count);
 
 // Returns the name of the method whose bits are the budget of tuning or of the study; "" without a budget.
 [[nodiscard]] std::string label_of_budget(const std::vector<Cell>& cells);
 
-// When runs write checkpoints.
+// Options for writing and using checkpoints.
 struct CheckpointArguments {
   std::uint64_t rounds = 0;
   double minutes = 5;
@@ -51,47 +51,47 @@ struct StudyArguments {
   CheckpointArguments checkpoints;
 };
 void add_study_options(CLI::App& command, StudyArguments& arguments);
-// Returns whether lines of runs name their hashes: with --verbose.
+// Returns whether lines of runs contain their hashes, which requires --verbose.
 [[nodiscard]] inline Hashes hashes_of(const StudyArguments& arguments) { return arguments.verbose > 0 ? Hashes::shown : Hashes::hidden; }
 
-// Whether the store holds everything that was asked for of a run: its finished result and, with --save-model, its model's file. A run that
-// lacks its file is repeated, which gives the same bytes.
+// Returns whether the store holds a run's finished result and, with --save-model, its model file exists. A run without its file is
+// repeated, which gives the same bytes.
 [[nodiscard]] bool has_everything(const RunStore& store, const std::string& run, const ModelOutput& models);
 
-// Results of a scenario called NAME lie in fedbits-out/NAME unless --out says otherwise: scenarios of one name share a store.
+// Results of a scenario called NAME are stored in fedbits-out/NAME unless --out is given. Scenarios with the same name share a store.
 inline constexpr const char* kResultsFolder = "fedbits-out";
-// Returns that folder. Characters that are no letters, digits, dots, dashes or underscores become dashes.
+// Returns that folder. Characters other than letters, digits, dots, dashes and underscores become dashes.
 [[nodiscard]] std::filesystem::path default_folder(const std::vector<Cell>& cells);
 // Returns the folders of kResultsFolder, itself included, that hold a store; sorted.
 [[nodiscard]] std::vector<std::filesystem::path> stores_here();
-// Returns `asked`, or the only store there is. Throws ConfigError, which lists those that are there, where there are none or several, or
-// where `asked` is a folder of stores.
+// Returns `asked`, or the only existing store. Throws ConfigError, which lists the existing stores, if there is none or more than one, or
+// if `asked` is a folder of stores.
 [[nodiscard]] std::filesystem::path store_named(const std::string& command, const std::string& asked);
 
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::string& out);
-// Where state that pages lies: the folder that the user chose, or that of the checkpoints.
+// Returns the folder for paged state: the folder that the user chose, or the checkpoint folder.
 [[nodiscard]] std::filesystem::path pages_folder(const StudyArguments& arguments, const std::filesystem::path& checkpoints);
 
-// The option --state-memory and what it means; "" = no bound. Throws ConfigError.
+// Adds the option --state-memory, and parses its value; "" = no bound. paging_of throws ConfigError.
 void add_state_memory_option(CLI::App& command, std::string& memory);
 [[nodiscard]] StatePaging paging_of(const std::string& memory, const std::string& folder);
 
-// Throws ConfigError where the store holds some of the cells' runs as interrupted: their checkpoints would be lost if they began anew.
+// Throws ConfigError if the store holds some of the cells' runs as interrupted, because starting them again would lose their checkpoints.
 void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, const std::string& out);
 
 [[nodiscard]] std::filesystem::path tuning_folder(const std::string& out);
 
-// The runs at a time when `asked` is 0: as many as there are cores for, each with so many threads.
+// Returns the number of parallel runs. If `asked` is 0, returns as many as the cores allow with `threads` threads each.
 [[nodiscard]] int jobs_for(int asked, int threads);
 
-// What a study's runs get of this machine.
+// The share of this machine that a study's runs may use.
 struct MachineShare {
   int jobs = 1, threads = 1;
-  std::uint64_t memory_bytes = 0;  // for all of them; 0 = no limit
+  std::uint64_t memory_bytes = 0;  // for all runs; 0 = no limit
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Finds out what the sweep leaves to tuning, in OUT/tuning, and says on stderr what was found. No thread may exist.
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. Call before starting any thread.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
 
 }  // namespace fl

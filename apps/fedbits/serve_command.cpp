@@ -1,4 +1,4 @@
-// `fedbits serve FILE --listen HOST:PORT`: the server of a run whose clients are other processes (`fedbits join`).
+// `fedbits serve FILE --listen HOST:PORT`: runs the server of a run whose clients are other processes (`fedbits join`).
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>

@@ -27,7 +27,7 @@ std::string two_digits(double value) {
   return text;
 }
 
-// The largest client's bar is full; every client's shows.
+// Returns a client's bar. The largest client's bar is full, and every client has a visible bar.
 std::string client_bar(std::size_t rows, std::size_t most) {
   static const std::vector<std::string> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const std::size_t eighths = std::max<std::size_t>(1, rows * kBarColumns * 8 / std::max<std::size_t>(1, most));
@@ -39,7 +39,7 @@ std::string client_bar(std::size_t rows, std::size_t most) {
 
 const char* shade(double share) { return share <= 0 ? "·" : share <= 0.1 ? "░" : share <= 0.3 ? "▒" : share <= 0.6 ? "▓" : "█"; }
 
-// How classes fill the columns: cells of `width` columns, each for so many neighbouring classes.
+// Assigns classes to cells of `width` columns; each cell covers `per_cell` neighbouring classes.
 struct ClassCells {
   explicit ClassCells(std::size_t num_classes)
       : per_cell(std::max<std::size_t>(1, (num_classes + kClassColumns - 1) / kClassColumns)),
@@ -105,7 +105,7 @@ void write_csv(std::span<const SplitStatistics> splits, std::ostream& out) {
     for (std::size_t i = 0; i < split.clients.size(); ++i) {
       const ClientSkew& client = split.clients[i];
       const std::string head = to_hex(split.hash) + "," + std::to_string(i) + "," + std::to_string(client.num_rows);
-      if (split.classes.empty()) out << head << ",,,,\n";  // nothing is known of classes
+      if (split.classes.empty()) out << head << ",,,,\n";  // the data have no classes
       for (std::size_t c = 0; c < split.classes.size(); ++c)
         out << head << ',' << exact_text(client.emd) << ',' << exact_text(client.entropy) << ',' << csv_text(split.classes[c]) << ','
             << client.of_class[c] << '\n';

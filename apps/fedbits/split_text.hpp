@@ -1,4 +1,4 @@
-// A split as people see it, in a terminal, and as a table for programs.
+// Prints a split as text for a terminal and as a table for programs.
 #pragma once
 
 #include <iosfwd>
@@ -12,10 +12,11 @@ namespace fl {
 inline constexpr std::size_t kMostShownSplits = 12;
 inline constexpr std::size_t kMostShownClients = 40;
 
-// A summary, then a line per client: rows as a number and a bar, EMD and entropy, and a shade for the share of each class. 80 columns.
+// Draws a summary, then a line per client: rows as a number and a bar, EMD and entropy, and a shade for the share of each class. 80
+// columns.
 void draw(const SplitStatistics& split, std::ostream& out);
 
-// CSV: split,client,rows,emd,entropy,class,class_rows; a line per client and class, one per client where there are no classes.
+// Writes CSV: split,client,rows,emd,entropy,class,class_rows. There is one line per client and class, or one per client without classes.
 void write_csv(std::span<const SplitStatistics> splits, std::ostream& out);
 
 }  // namespace fl

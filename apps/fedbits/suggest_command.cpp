@@ -1,6 +1,6 @@
-// `fedbits suggest`: which threshold of the hard threshold stands for which k of Top-k, and back.
+// `fedbits suggest`: converts between the threshold of the hard threshold and the k of Top-k.
 //
-// What the numbers mean: scenarios/analysis/equivalent_threshold.hpp and scenarios/sweep/measured_threshold.hpp.
+// scenarios/analysis/equivalent_threshold.hpp and scenarios/sweep/measured_threshold.hpp explain the numbers.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
@@ -24,18 +24,18 @@ struct SuggestArguments {
   std::string file, data;
   std::vector<std::string> settings, plugins;
   std::optional<double> k, ratio, lambda, epsilon, d, gamma, zeta;
-  std::optional<std::int64_t> rounds;  // of the short runs that measure
+  std::optional<std::int64_t> rounds;  // of the short measuring runs
   NoiseAndSpread noise;
 };
 
-// Entries that Top-k keeps, as the arguments say it; d is known.
+// Returns the number of entries that Top-k keeps according to the arguments; d is known.
 std::optional<double> asked_k(const SuggestArguments& a) {
   if (a.k) return a.k;
   if (a.ratio) return std::max(1.0, std::floor(*a.ratio * *a.d));
   return std::nullopt;
 }
 
-// d, gamma and zeta of the scenario's first cell; what was given on the command line stays.
+// Takes d, gamma and zeta from the scenario's first cell, unless the command line sets them.
 void take_facts(const Cell& cell, SuggestArguments& arguments) {
   const StartFacts facts = facts_at_start(cell, DataCatalog(arguments.data));
   if (!arguments.d) arguments.d = facts.d;
@@ -99,7 +99,7 @@ class Answer {
               << (measured_ ? exact_text(measured_->lambda) : "\"1/(2*sqrt(k))\", k = " + exact_text(k))
               << " }   # with the same `unit` as the other methods: \"lambda\" multiplies by the step size if the unit is \"step\"\n";
   }
-  // The three thresholds answer different questions, and lie orders of magnitude apart.
+  // Prints which threshold to use. The three thresholds answer different questions and differ by orders of magnitude.
   void print_advice() const {
     std::cout << "which one to use:\n"
                  "  to compare both compressors at equal bits: the measured one"

@@ -1,5 +1,5 @@
-// `fedbits sweep FILE`: every cell of a scenario file in parallel processes, resumable, and in shards over machines.
-// `fedbits merge STORE... --out DIR`: the stores of shards as one.
+// `fedbits sweep FILE`: runs every cell of a scenario file in parallel processes, resumable, and in shards over machines.
+// `fedbits merge STORE... --out DIR`: merges the stores of shards into one.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -58,7 +58,7 @@ SweepShard parse_shard(const std::string& text) {
   return shard;
 }
 
-// Each shard has a store of its own.
+// Returns the folder of a shard. Each shard has its own store.
 std::string folder_of(const SweepArguments& arguments, const SweepShard& shard) {
   if (shard.count == 1) return arguments.out;
   return (fs::path(arguments.out) / ("shard-" + std::to_string(shard.index) + "-of-" + std::to_string(shard.count))).string();
@@ -68,7 +68,7 @@ void keep_shard(std::vector<Cell>& cells, const SweepShard& shard) {
   std::erase_if(cells, [&shard](const Cell& cell) { return !shard.holds(cell); });
 }
 
-// What is to be tuned shows what was found or that it is not known; so does the hash, which depends on it.
+// Returns a line about a cell. A tuned value is shown if it is known, and marked if it is not; so is the hash, which depends on it.
 std::string describe(const Cell& cell, const std::vector<TunedOption>& found, const std::string& budget) {
   std::string line = cell.needs_tuning() ? "(when tuned)    " : to_hex(cell.hash);
   line += "  " + cell.scenario.name;
@@ -81,7 +81,7 @@ std::string describe(const Cell& cell, const std::vector<TunedOption>& found, co
   return line + "  seed=" + std::to_string(cell.scenario.seeds.data);
 }
 
-// What a store says of its runs: a status, or that the run is damaged.
+// Returns the status of each run in a store, or that the run is damaged.
 std::map<std::string, std::string> stored_statuses(const std::string& folder) {
   std::map<std::string, std::string> statuses;
   std::error_code ignored;
@@ -111,7 +111,7 @@ int list_cells(const SweepArguments& arguments, const SweepShard& shard, std::ve
   return 0;
 }
 
-// The cells that are still to be run. A study that is finished has none; it is shown.
+// Returns the cells that still have to run. A finished study has none, and its results are shown.
 std::vector<std::size_t> pending_of(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store,
                                     const std::string& folder) {
   std::vector<std::size_t> pending;
@@ -133,7 +133,7 @@ std::string progress_text(const RunProgress& progress) {
   return text;
 }
 
-// What the user sees of a sweep while it works, and what is recorded beside its results.
+// Displays a sweep while it runs, and adds the machine and the plug-ins to its records.
 class Display {
  public:
   Display(const SweepArguments& arguments, Device device, int jobs, std::size_t pending, const SweepRunner& runner,
@@ -163,7 +163,7 @@ class Display {
     table_.begin(worker, title_of(cells[cell], cell + 1, cells.size()), static_cast<std::uint64_t>(cells[cell].scenario.rounds));
     log_.started(cells[cell]);
   }
-  // Each measured round is logged once, however many reports name it.
+  // Logs each measured round once, even if several reports contain it.
   void update(std::size_t cell, const RunProgress& at) {
     table_.update(worker_of_[cell], at.round, progress_text(at));
     if (!at.has_measured) return;
@@ -194,7 +194,7 @@ class Display {
   std::map<std::size_t, std::uint64_t> logged_;  // by cell: the round that was logged last
 };
 
-// Logs the runs that are in the store already and says so where nothing else is to be done.
+// Logs the runs that are already stored, and reports it if nothing remains to be done.
 void tell_stored(const SweepArguments& arguments, const std::vector<Cell>& cells, const std::vector<std::size_t>& pending,
                  const RunStore& store, const std::string& folder, JsonLog& log) {
   const std::set<std::size_t> to_run(pending.begin(), pending.end());
@@ -205,7 +205,7 @@ void tell_stored(const SweepArguments& arguments, const std::vector<Cell>& cells
             << ": shown, not repeated (--again repeats " << (cells.size() == 1 ? "it" : "them") << ")\n";
 }
 
-// The comparison, and what is missing. Returns the exit code.
+// Prints the comparison and the missing runs. Returns the exit code.
 int conclude(const SweepArguments& arguments, const std::vector<Cell>& cells, const RunStore& store, const std::string& folder) {
   std::vector<RunRecord> records;
   std::size_t good = 0;
@@ -238,7 +238,7 @@ MachineShare share_of(const SweepArguments& arguments) {
           .paging = paging_of(arguments.state_memory, arguments.state_folder)};
 }
 
-// The runs at a time, as many as there is memory for.
+// Returns the number of parallel runs that fit into the memory.
 int fit_memory(SweepRunner& runner, Device device, const MachineShare& share) {
   const std::uint64_t bytes = device == Device::cpu ? share.memory_bytes : free_device_bytes();
   const int jobs = device == Device::cpu ? runner.fit(bytes) : runner.fit_device(bytes);
@@ -248,7 +248,7 @@ int fit_memory(SweepRunner& runner, Device device, const MachineShare& share) {
   return jobs;
 }
 
-// The runs of this shard, each combination put together once: what cannot run is refused here.
+// Builds the runs of this shard, each combination once, so that a combination that cannot run is rejected here.
 void put_together(const SweepArguments& arguments, std::vector<Cell> cells, const SweepShard& shard, const std::string& folder,
                   const MachineShare& share, Device device, std::optional<SweepRunner>& runner) {
   keep_shard(cells, shard);
@@ -267,7 +267,8 @@ void put_together(const SweepArguments& arguments, std::vector<Cell> cells, cons
   runner->check();
 }
 
-// Puts every combination together with the values of the file, which tuning has yet to replace, and forgets it: tuning makes a folder.
+// Builds every combination once with the values of the file, before tuning replaces them, and discards it. Errors appear before tuning
+// creates a folder.
 void check_before_tuning(const std::vector<Cell>& cells, const SweepArguments& arguments, const MachineShare& share, Device device) {
   SweepSettings settings;
   settings.workers = share.jobs;
@@ -291,7 +292,7 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   catch_signals();
   const bool is_known = std::none_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); });
   std::optional<SweepRunner> runner;
-  // A sweep that is refused makes no folder.
+  // A rejected sweep creates no folder.
   if (is_known)
     put_together(arguments, std::move(cells), shard, folder, share, device, runner);
   else
@@ -328,10 +329,10 @@ struct MergeArguments {
   std::string out = "./fedbits-out/merged";
 };
 
-// Every run of every store; of two results of one run the finished one. Two finished results must be the same. Runs whose results another
-// version of fedbits made stay where they are.
+// Merges every run of every store. If a run has two results, the finished one is kept; two finished results must be equal. Runs whose
+// results another version of fedbits made are not merged.
 int merge(const MergeArguments& arguments) {
-  for (const std::string& place : arguments.stores) (void)RunStore::open(place, RunStore::Mode::read);  // all can be, before one is added
+  for (const std::string& place : arguments.stores) (void)RunStore::open(place, RunStore::Mode::read);  // checks all stores first
   RunStore target = RunStore::open(arguments.out, RunStore::Mode::create);
   tell_rescue(target);
   target.probe_writable();

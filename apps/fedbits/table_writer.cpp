@@ -20,7 +20,7 @@ bool is_number(const std::string& text) {
   return error == std::errc() && end == last && std::isfinite(number) && !text.starts_with("+-");
 }
 
-// What a spreadsheet would run as a formula.
+// Returns whether a spreadsheet would execute the text as a formula.
 bool is_formula(const std::string& text) {
   if (text.empty() || is_number(text)) return false;
   const auto first = static_cast<unsigned char>(text[0]);

@@ -18,9 +18,9 @@
 namespace fl {
 namespace {
 
-constexpr double kRedraw_s = 0.1;      // a bar, at most
-constexpr double kPlainAtLeast_s = 1;  // between plain lines, at tenths of the rounds
-constexpr double kPlainAtMost_s = 5;   // between plain lines, however slow the rounds
+constexpr double kRedraw_s = 0.1;      // minimum time between redraws of a bar
+constexpr double kPlainAtLeast_s = 1;  // minimum time between plain lines, at tenths of the rounds
+constexpr double kPlainAtMost_s = 5;   // maximum time between plain lines, however slow the rounds are
 constexpr std::size_t kBarCells = 20;
 constexpr const char* kEraseLine = "\r\x1b[K";
 
@@ -79,7 +79,7 @@ bool Progress::is_due(double now) const {
   return since >= kPlainAtMost_s || (since >= kPlainAtLeast_s && 10 * round_ / total_ > printed_tenth_);
 }
 
-// "title [====>    ]  25%  250/1000  12.3 rounds/s  1:01 left  f_gap 1.2e-05"; a plain line has no bar.
+// Returns "title [====>    ]  25%  250/1000  12.3 rounds/s  1:01 left  f_gap 1.2e-05"; a plain line has no bar.
 std::string Progress::describe(double now) const {
   const double fraction = static_cast<double>(round_) / static_cast<double>(total_);
   const double rate = static_cast<double>(round_ - first_) / std::max(now - began_s_, 1e-9);
@@ -148,7 +148,7 @@ void print(const Table& table, std::ostream& out) {
 
 namespace {
 
-// "  skipped_rounds 3  refused_updates 5": what a reader of the results has to know; counts of zero are not recorded.
+// Returns "  skipped_rounds 3  refused_updates 5", counts that affect the interpretation of results. Counts of zero are not recorded.
 std::string losses_text(const std::vector<ResolvedConstant>& constants) {
   std::string text;
   for (const char* name : {"skipped_rounds", "refused_updates", "dropped_roles", "dropped_rows", "dropped_test_rows"})

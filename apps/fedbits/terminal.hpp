@@ -1,8 +1,8 @@
-// What a person sees while runs go on and when they have ended: progress, tables, the closing line of a run.
+// Terminal output during and after runs: progress, tables, the closing line of a run.
 //
-// Progress goes to a stream of its own (stderr), so that results on stdout can be piped. On a terminal it is one line that is redrawn at
-// most ten times a second; elsewhere it is a plain line now and then: at every tenth of the rounds but not within a second of the last
-// line, and after five seconds in any case. A run of less than a second leaves its closing line only.
+// Progress goes to a separate stream (stderr), so that results on stdout can be piped. On a terminal it is one line that is redrawn at most
+// ten times a second. Elsewhere it consists of plain lines: one at every tenth of the rounds but not within a second of the last line, and
+// one after five seconds in any case. A run of less than a second prints only its closing line.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace fl {
 
 enum class ProgressStyle { silent, plain, bar };
 
-// Seconds since some moment; never goes back.
+// Returns the seconds since an arbitrary moment; never decreases.
 [[nodiscard]] double steady_seconds();
 
-// How stderr can be written to: a bar on a terminal that understands escape sequences, plain lines otherwise.
+// Returns the progress style for stderr: a bar on a terminal that understands escape sequences, plain lines otherwise.
 [[nodiscard]] ProgressStyle stderr_style();
-// Columns of the terminal at stderr; 80 where there is none.
+// Returns the number of columns of the terminal at stderr; 80 without a terminal.
 [[nodiscard]] std::size_t stderr_width();
 
-// The rate and the time left of one run after another.
+// Displays the rate and the remaining time of runs, one run after another.
 class Progress {
  public:
-  using Clock = std::function<double()>;  // seconds; must not go back
+  using Clock = std::function<double()>;  // seconds; must not decrease
 
   Progress(std::ostream& out, ProgressStyle style, std::size_t width = 80);
   Progress(std::ostream& out, ProgressStyle style, std::size_t width, Clock clock);
@@ -36,13 +36,13 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
 
-  // Starts a run of `total_rounds`, of which `done_rounds` were done before (a run that is resumed).
+  // Starts a run of `total_rounds` rounds; the first `done_rounds` of them are already done (a resumed run).
   void begin(const std::string& title, std::uint64_t total_rounds, std::uint64_t done_rounds = 0);
-  // After `round` rounds; `text` is appended, as "f_gap 1.2e-05".
+  // Updates the display after `round` rounds; `text`, such as "f_gap 1.2e-05", is appended.
   void update(std::uint64_t round, const std::string& text = {});
   // Ends the run: a bar disappears, plain lines stay.
   void finish();
-  // A line between: the bar makes room for it. Silent progress prints it too.
+  // Prints a line above the bar. Silent progress prints it too.
   void note(const std::string& line);
 
  private:
@@ -63,7 +63,7 @@ class Progress {
 
 enum class Align { left, right };
 
-// A table for people: columns as wide as their widest cell, two spaces apart.
+// A table for people: columns are as wide as their widest cell, two spaces apart.
 struct Table {
   struct Column {
     std::string title;
@@ -74,12 +74,12 @@ struct Table {
 };
 void print(const Table& table, std::ostream& out);
 
-// Whether a line names the run's hash and the checksum of its model.
+// Selects whether a line contains the run's hash and the checksum of its model.
 enum class Hashes { hidden, shown };
-// The line with which a run ends: status, rounds, what was skipped, refused or dropped, final measures, exact bits, a broken contract; or
-// why it failed.
+// Returns the closing line of a run: status, rounds, counts of skipped, refused or dropped items, final measures, exact bits, a broken
+// contract; or the reason of a failure.
 [[nodiscard]] std::string closing_line(const RunRecord& record, Hashes hashes);
-// The line with which several runs end: the sums of what was skipped, refused or dropped. Returns "" when that is nothing.
+// Returns the closing line of several runs: the sums of skipped, refused or dropped items. Returns "" if there are none.
 [[nodiscard]] std::string losses_note(const std::vector<RunRecord>& records);
 
 }  // namespace fl

@@ -1,4 +1,4 @@
-// What a person is told whose command line cannot be read: which word, what is allowed, and the nearest name.
+// Explains a command line that cannot be parsed: the wrong word, the allowed words, and the nearest name.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ class App;
 
 namespace fl {
 
-// "fedbits sweep: there is no option --thread; did you mean --threads?"; "" where the words after the command are known, or there is no
-// word. After a parse that failed.
+// Returns "fedbits sweep: there is no option --thread; did you mean --threads?"; "" if the words after the command are known, or if there
+// is no word. Call after a failed parse.
 [[nodiscard]] std::string unknown_word_text(const CLI::App& app);
 
 }  // namespace fl

@@ -47,7 +47,8 @@ const std::map<std::string, std::string>& names() {
   return table;
 }
 
-// A positional has its name in the usage already; what a validator would add is said by its error.
+// Sets the value name of an option. A positional is already named in the usage. Text of a validator is removed, because its error states
+// it.
 void name_value(CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return;
   if (option.get_positional()) {

@@ -1,4 +1,4 @@
-// What the help calls the values of options: FOLDER and KEY=VALUE say more than the library's TEXT and UINT.
+// Names the values of options in the help: FOLDER and KEY=VALUE instead of the library's TEXT and UINT.
 #pragma once
 
 namespace CLI {  // NOLINT(readability-identifier-naming): a library's
@@ -7,7 +7,7 @@ class App;
 
 namespace fl {
 
-// Names the values of all commands that are there by now. An option with a value that has no name here keeps the library's.
+// Sets the value names of all commands added so far. An option whose value has no name here keeps the library's name.
 void name_values(CLI::App& app);
 
 }  // namespace fl

@@ -46,12 +46,12 @@ Verified verify_checkpoint(const fs::path& file, const fs::path& pages) {
     verified.summary = "run " + header.run + " after round " + std::to_string(header.round);
     if (!header.pages.empty()) verified.summary += ", with the state of its clients in " + header.pages;
   } catch (const StoreError&) {
-    // It is among the damage.
+    // The damage is already recorded.
   }
   return verified;
 }
 
-// Its checksums lie in the checkpoint that names it.
+// Checks that a page file is readable. Its checksums are in the checkpoint that names it.
 Verified verify_page_file(const fs::path& file, const fs::path& /*pages*/) {
   Verified verified;
   std::error_code error;

@@ -1,4 +1,4 @@
-// Checks of the files that runs leave: one function per kind of file. Each reads all of its file and trusts nothing in it.
+// Checks files that runs write, with one function per kind of file. Each function reads the whole file and trusts none of its contents.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,15 @@ namespace fl {
 
 struct Verified {
   std::string summary;                // "25 runs, 2025 rounds"
-  std::vector<std::string> damage{};  // what is damaged, with its place; empty = the file is whole
+  std::vector<std::string> damage{};  // descriptions of the damage with its place; empty = the file is whole
 };
 
-// A checkpoint is checked with the page file that it names, which lies in `pages` ("" = beside it); the other functions do not need it.
+// Check a file. A checkpoint is checked with the page file that it names, in folder `pages` ("" = same folder); the others ignore `pages`.
 [[nodiscard]] Verified verify_store(const std::filesystem::path& file, const std::filesystem::path& pages = {});
 [[nodiscard]] Verified verify_checkpoint(const std::filesystem::path& file, const std::filesystem::path& pages = {});
 [[nodiscard]] Verified verify_page_file(const std::filesystem::path& file, const std::filesystem::path& pages = {});
 
-// The function for a file, by its name; nullptr for files that are none of ours.
+// Returns the function for a file, selected by its name; nullptr if the file is not of a known kind.
 using Verifier = Verified (*)(const std::filesystem::path& file, const std::filesystem::path& pages);
 [[nodiscard]] Verifier verifier_of(const std::filesystem::path& file);
 

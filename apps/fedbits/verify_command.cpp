@@ -1,4 +1,4 @@
-// `fedbits verify FOLDER`: whether stores, checkpoints and page files are what was written.
+// `fedbits verify FOLDER`: checks that stores, checkpoints and page files are undamaged.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files to check in a folder and below it, in the order of their names. Links are not followed.
+// Returns the files to check in a folder and its subfolders, sorted by name. Links are not followed.
 std::vector<fs::path> files_in(const fs::path& place) {
   std::error_code error;
   if (!fs::exists(place, error)) throw ConfigError("verify: " + place.string() + " does not exist");

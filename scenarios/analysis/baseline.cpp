@@ -9,7 +9,7 @@
 namespace fl {
 namespace {
 
-// Whether the operator of a run promises to lose nothing; nothing for a run that records no promise.
+// Returns whether the operator of a run promises to lose nothing; nothing for a run that records no promise.
 std::optional<bool> loses_nothing(const RunRecord& record) {
   std::optional<bool> result;
   for (const ResolvedConstant& constant : record.constants) {
@@ -33,8 +33,8 @@ std::vector<bool> methods_without_loss(const Study& study, const std::vector<Run
   return lossless;
 }
 
-// Returns the mean over the panels of the mean bits up per run. Infinity for a method that is missing from a panel of the alternatives, or
-// has a run there that did not end well.
+// Returns the mean over the panels of the mean uplink bits per run. Returns infinity for a method that is missing from a panel of the
+// alternatives, or that has a run there that did not end well.
 double bits_of(const Study& study, const std::vector<RunRecord>& records, std::size_t method) {
   constexpr double kIncomplete = std::numeric_limits<double>::infinity();
   double sum = 0;

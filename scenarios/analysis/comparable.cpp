@@ -18,7 +18,7 @@ constexpr std::size_t kMostDifferences = 4;  // in a name
 constexpr const char *kTuned = "tuning_candidates:", *kMatched = "matched_bits_key:", *kDeviation = "matched_bits_deviation",
                      *kKind = ".kind";
 
-using FlatScenario = std::map<std::string, std::string>;  // a scenario's values as text, by dotted path
+using FlatScenario = std::map<std::string, std::string>;  // values of a scenario as text, by dotted path
 
 void flatten(const Node& node, const std::string& path, FlatScenario& flat) {
   if (node.kind == Node::Kind::array && node.holds_table())
@@ -28,7 +28,7 @@ void flatten(const Node& node, const std::string& path, FlatScenario& flat) {
   for (const auto& [key, member] : node.members) flatten(member, join_path(path, key), flat);
 }
 
-// Takes everything at or below a path out.
+// Removes and returns all values at or below a path.
 FlatScenario take_below(FlatScenario& flat, const std::string& path) {
   FlatScenario taken;
   std::erase_if(flat, [&](const auto& entry) {
@@ -48,18 +48,18 @@ std::optional<std::int64_t> take_number(FlatScenario& flat, const std::string& k
   return number;
 }
 
-// A run as what it shares with its study and what is its own.
+// A run, split into values that it shares with its study and values of its own.
 struct SortedRun {
   std::size_t record = 0;
   std::vector<std::string> axes{};            // keys
-  FlatScenario shared{};                      // what all runs of the study agree in
-  std::map<std::string, FlatScenario> own{};  // what each axis set, but for what tuning found
-  FlatScenario found{};                       // what tuning found for the cell
-  std::optional<std::int64_t> test_seed{};    // as the scenario has it
+  FlatScenario shared{};                      // values that are equal in all runs of the study
+  std::map<std::string, FlatScenario> own{};  // values that each axis set, without those that tuning found
+  FlatScenario found{};                       // values that tuning found for the cell
+  std::optional<std::int64_t> test_seed{};    // as in the scenario
   std::int64_t data_seed = 0;
 };
 
-// Leaves the distances of the seeds from the data seed in the scenario, where they are not zero.
+// Removes the seeds from the scenario but keeps their distances from the data seed, if these are not zero.
 void take_seeds(FlatScenario& flat, SortedRun& run) {
   if (const auto common = take_number(flat, "seed")) {
     run.data_seed = *common;
@@ -72,7 +72,7 @@ void take_seeds(FlatScenario& flat, SortedRun& run) {
   run.test_seed = take_number(flat, "data.test_seed");
 }
 
-// What tuning found leaves a word at its key, so that a study with a tuned value is not taken for one with a fixed value.
+// Replaces values that tuning found by a word at their key, so that a study with a tuned value differs from one with a fixed value.
 void take_found(const RunRecord& record, FlatScenario& flat, SortedRun& run) {
   const auto take = [&](const std::string& key, const char* word) {
     FlatScenario below = take_below(flat, key);
@@ -84,7 +84,7 @@ void take_found(const RunRecord& record, FlatScenario& flat, SortedRun& run) {
   };
   for (const ResolvedConstant& constant : record.constants) {
     if (constant.name.starts_with(kMatched)) take(constant.name.substr(std::string(kMatched).size()), nullptr);
-    if (constant.name == kDeviation)  // records from before the key was recorded
+    if (constant.name == kDeviation)  // records made before the key was recorded
       for (const std::string& axis : run.axes) take(axis + ".threshold", nullptr);
     if (constant.name == "budget_bits")
       for (const char* key : {"stop.bits", "stop.bits_up"})
@@ -95,7 +95,7 @@ void take_found(const RunRecord& record, FlatScenario& flat, SortedRun& run) {
   }
 }
 
-// An axis may set a value in the table of another, and the options of a part come with its kind.
+// Sorts axes so that inner ones come first: an axis may set a value in the table of another, and the options of a part depend on its kind.
 std::vector<std::string> inner_first(std::vector<std::string> axes) {
   std::ranges::stable_sort(axes, {},
                            [](const std::string& axis) { return std::pair(-std::ranges::count(axis, '.'), axis.ends_with(kKind)); });
@@ -106,7 +106,7 @@ FlatScenario take_axis(FlatScenario& flat, const std::string& axis) {
   if (!axis.ends_with(kKind)) return take_below(flat, axis);
   const std::string path = axis.substr(0, axis.size() - std::string(kKind).size());
   FlatScenario taken = take_below(flat, path);
-  for (const std::string& key : keys_of_table(path))  // these are the table's own, whatever the kind
+  for (const std::string& key : keys_of_table(path))  // these keys belong to the table, for every kind
     if (const auto found = taken.extract(path + "." + key)) flat[path + "." + key] = found.mapped();
   return taken;
 }
@@ -133,7 +133,7 @@ SortedRun sort_run(const RunRecord& record, std::size_t index, bool names_are_an
 
 // ---- what differs --------------------------------------------------------------------------------------------------------------
 
-// The keys in which some of the scenarios differ.
+// Returns the keys in which some of the scenarios differ.
 std::vector<std::string> differing_keys(const std::vector<const FlatScenario*>& all) {
   std::set<std::string> keys;
   std::vector<std::string> differing;
@@ -147,7 +147,7 @@ std::vector<std::string> differing_keys(const std::vector<const FlatScenario*>& 
   return differing;
 }
 
-// "rounds = 20, local.learning_rate = 0.1"; keys are told without the path that all of them lie below.
+// Returns "rounds = 20, local.learning_rate = 0.1". The common path of all keys is left out of the names.
 std::string differences_text(const FlatScenario& flat, const std::vector<std::string>& keys, const std::string& below = "") {
   std::string text;
   std::size_t count = 0;
@@ -165,7 +165,8 @@ std::string differences_text(const FlatScenario& flat, const std::vector<std::st
 
 using Runs = std::vector<SortedRun>;
 
-// Test rows that are drawn by each run's own seed are no difference; where some run names a seed for them, all of them have one.
+// Handles the seeds of test rows. Test rows that each run's own seed draws are no difference. If some run names a seed for them, all runs
+// get one.
 void settle_test_seeds(Runs& runs) {
   std::map<FlatScenario, bool> is_named;
   for (const SortedRun& run : runs) is_named[run.shared] = is_named[run.shared] || run.test_seed.has_value();
@@ -209,7 +210,7 @@ std::vector<std::string> names_of(const std::vector<Runs>& studies) {
 
 // ---- cells ---------------------------------------------------------------------------------------------------------------------
 
-// Two different values under one label of an axis get labels that tell them apart.
+// Gives distinct labels to different values under one label of an axis.
 void tell_labels_apart(Runs& runs, std::vector<RunRecord>& records, std::vector<std::string>& notes) {
   std::map<std::pair<std::string, std::string>, std::set<FlatScenario>> values;  // by axis and label
   const auto each_axis = [&](auto act) {
@@ -231,7 +232,7 @@ void tell_labels_apart(Runs& runs, std::vector<RunRecord>& records, std::vector<
                       " different values in this store; they are told apart as labels of their own");
 }
 
-// Of a cell that was tuned more than once the runs with the values of its newest run remain.
+// Keeps, in a cell that was tuned more than once, only the runs with the values of its newest run.
 void keep_newest_values(Runs& runs, const std::vector<RunRecord>& records, std::vector<std::string>& notes) {
   std::map<std::vector<std::string>, const SortedRun*> newest;
   const auto labels_of = [&](const SortedRun& run) {

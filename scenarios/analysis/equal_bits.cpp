@@ -11,7 +11,7 @@
 namespace fl {
 namespace {
 
-// The run of a seed, and the first of its cell that is the same run.
+// The run of a seed, and the index of the first identical run in its cell.
 struct SeedRun {
   const StudyRun* run = nullptr;
   std::size_t first = 0;
@@ -53,8 +53,8 @@ struct Pairs {
   std::vector<double> budget;
 };
 
-// The budget of a pair: the bits that both runs reached, or the share of the baseline's that was asked for. A run that ends a little before
-// that, as of a method whose bits were matched, is compared where it ended.
+// Returns the budget of a pair: the bits that both runs reached, or the given fraction of the baseline's bits. A run that ends slightly
+// before this fraction, such as one of a method with matched bits, is compared at its end.
 double budget_of(const RunTrace& trace, const RunTrace& base, Against against, double share) {
   const double own = trace.end_of(against), budget = share * base.end_of(against);
   if (std::isnan(share)) return std::min(own, base.end_of(against));
@@ -92,7 +92,7 @@ std::vector<double> values_of(const std::vector<EndPoint>& ends) {
   return values;
 }
 
-// How many runs of a cell end before their budget.
+// Returns the number of runs of a cell that end before their budget.
 std::size_t runs_that_end_before(const Study& study, const StudyCell& cell, const StudyCell& base, std::size_t measure, Against against,
                                  double share) {
   const auto baseline_runs = runs_by_seed(study, base);
@@ -137,7 +137,7 @@ EqualBitsComparison compare(const Study& study, const StudyCell& cell, const Stu
   return comparison;
 }
 
-// Why the end points themselves carry no claim; "" if they do.
+// Returns the reason why the end points themselves carry no claim; "" if they carry one.
 std::string why_of_ends(const CellEnds& ends, double window) {
   if (ends.num_diverged > 0) return diverged_text(ends);
   return why_no_claim({.value = ends.value.mean, .num_evaluations = ends.num_evaluations, .at_start = ends.num_at_start > 0}, window);
@@ -163,7 +163,7 @@ void judge(EqualBitsComparison& comparison, Direction direction, double window) 
         (comparison.paired.difference.mean < 0) == (direction == Direction::lower_is_better) ? Verdict::better : Verdict::worse;
 }
 
-// The panels that share a budget have one name.
+// Returns a name that is equal for panels that share a budget.
 std::string group_of(const Study& study, std::size_t panel, Budget budget) {
   const Panel& p = study.panels[panel];
   return budget == Budget::of_panel ? std::to_string(panel) : p.rest;
@@ -185,7 +185,7 @@ CommonBudgets common_budgets(const Study& study, std::size_t measure, Against ag
   return budgets;
 }
 
-// The distance to the nearest other method of the panel decides whether a swing matters.
+// Returns remarks on a value. The distance to the nearest other method of the panel decides whether a swing matters.
 std::string remarks_on(const AtCommonBits& at, const std::vector<AtCommonBits>& all) {
   if (at.ends.num_diverged > 0) return diverged_text(at.ends);
   if (at.ends.num_at_start > 0) return "still at its initial model";
@@ -245,7 +245,7 @@ std::vector<AtCommonBits> values_at_common_bits(const Study& study, std::size_t 
       for (std::size_t i = 0; i < distinct.size() && takes_part(study, cell, measure); ++i) {
         const StudyRun& run = study.runs[distinct[i]];
         const auto common = budgets.find({group_of(study, p, budget), run.record.seed});
-        if (common == budgets.end()) continue;  // a reference alone has this seed
+        if (common == budgets.end()) continue;  // only a reference has this seed
         bits.push_back(common->second);
         ends.push_back(end_point(run.traces[measure], against, bits.back(), study.rules.window));
       }

@@ -12,7 +12,7 @@ double equal_bounds_lambda(double k, double d, const NoiseAndSpread& noise) {
   return std::sqrt(4 * (1 - k / d) / k * spread);
 }
 
-// lambda falls in k from infinity to 0, unless it is 0 everywhere. Halving works on log k, as k spans orders of magnitude.
+// lambda decreases in k from infinity to 0, unless it is 0 everywhere. The bisection works on log k, because k spans orders of magnitude.
 double equal_bounds_k(double lambda, double d, const NoiseAndSpread& noise) {
   double low = std::log(d) - 700, high = std::log(d);
   for (int i = 0; i < 200; ++i) {

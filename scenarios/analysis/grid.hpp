@@ -1,6 +1,6 @@
-// Runs grouped by their place in a sweep: one cell per combination of axis labels, the seeds of a cell together.
+// Groups runs by their place in a sweep: one cell per combination of axis labels, with all seeds of the combination.
 //
-// Seeds are paired: along every axis the same seeds give the same split, initial model and sampling. The seed itself is no axis.
+// Seeds are paired: along every axis the same seeds give the same split, initial model and sampling. The seed itself is not an axis.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +22,19 @@ struct GridCell {
 };
 
 struct Grid {
-  std::vector<std::string> keys;  // of the axes but the seed's; the scenario's name before them where there are several
+  std::vector<std::string> keys;  // axes without the seed's; preceded by the scenario's name if there are several names
   std::vector<GridCell> cells;    // in the order of their first runs
 };
 
-inline constexpr const char* kNoLabel = "-";  // of a run that an axis does not reach
+inline constexpr const char* kNoLabel = "-";  // label of a run on an axis that does not apply to it
 
-// The records must outlive the grid.
+// Groups runs by axis labels. The records must outlive the grid.
 [[nodiscard]] FL_API Grid group_by_axes(const std::vector<RunRecord>& records);
 
-// The axis that has `label` among its labels.
+// Returns the axis that has `label` among its labels.
 [[nodiscard]] FL_API std::optional<std::size_t> axis_with_label(const Grid& grid, const std::string& label);
 
-// "5", "5, 1 distinct" (replicates.hpp), or "2/5 diverged, 1/5 interrupted".
+// Returns "5", "5, 1 distinct" (replicates.hpp), or "2/5 diverged, 1/5 interrupted".
 [[nodiscard]] FL_API std::string runs_text(const GridCell& cell);
 
 }  // namespace fl

@@ -14,7 +14,7 @@ namespace fl {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSameMean = 1e-9;                           // of the range of the values
+constexpr double kSameMean = 1e-9;                           // relative to the range of the values
 constexpr std::uint64_t kBootstrapKey = 0x626f6f7473747270;  // "bootstrp"
 
 double mean_of(std::span<const double> values) {
@@ -40,8 +40,8 @@ RandomSequence resampling_draws(std::size_t values) {
 
 constexpr std::size_t kMostKeptValues = 256;
 
-// Returns the positions of `resamples` resamples of few values, one resample after another. They depend on the number of values alone, and
-// a study asks for thousands of intervals of one size: the last size's positions are kept.
+// Returns the positions of `resamples` resamples of few values, one resample after another. The positions depend only on the number of
+// values. They are cached for the last size, because a study needs thousands of intervals of one size.
 const std::vector<std::uint8_t>& kept_positions(std::size_t values, std::size_t resamples) {
   thread_local std::size_t kept_for = 0;
   thread_local std::vector<std::uint8_t> positions;
@@ -54,7 +54,7 @@ const std::vector<std::uint8_t>& kept_positions(std::size_t values, std::size_t 
   return positions;
 }
 
-// The means of resamples of the values, in no order.
+// Returns the means of resamples of the values, unordered.
 std::vector<double> resampled_means(std::span<const double> values, int resamples) {
   const std::size_t n = values.size();
   std::vector<double> means(static_cast<std::size_t>(resamples));
@@ -73,7 +73,7 @@ std::vector<double> resampled_means(std::span<const double> values, int resample
   return means;
 }
 
-// Efron's a, from the means that leave one value out: d_i = (mean - x_i) / (n - 1).
+// Returns Efron's a, from the means that leave one value out: d_i = (mean - x_i) / (n - 1).
 double acceleration(std::span<const double> values, double mean) {
   double squares = 0, cubes = 0;
   for (const double value : values) {
@@ -84,7 +84,7 @@ double acceleration(std::span<const double> values, double mean) {
   return cubes / (6 * std::pow(squares, 1.5));
 }
 
-// Linear between order statistics. Changes the order of the values.
+// Returns a quantile by linear interpolation between order statistics. Changes the order of the values.
 double quantile_of(std::vector<double>& values, double p) {
   const double place = p * static_cast<double>(values.size() - 1);
   const auto below = values.begin() + static_cast<std::ptrdiff_t>(place);
@@ -93,7 +93,7 @@ double quantile_of(std::vector<double>& values, double p) {
   return std::lerp(*below, above, place - static_cast<double>(below - values.begin()));
 }
 
-// A probability that has a finite normal quantile.
+// Clamps a probability so that its normal quantile is finite.
 double inside_unit(double p, int resamples) { return std::clamp(p, 0.5 / resamples, 1 - 0.5 / resamples); }
 
 }  // namespace
@@ -118,7 +118,7 @@ MeanAndHalfWidth mean_and_half_width(std::span<const double> values) {
   const double mean = mean_of(values);
   if (values.size() < 2) return {.mean = mean, .half_width = kNone};
   if (std::ranges::all_of(values, [&](double value) { return value == values[0]; }))
-    return {.mean = values[0], .half_width = 0};  // not 1e-17
+    return {.mean = values[0], .half_width = 0};  // exactly 0, not 1e-17
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double deviation = std::sqrt(squares / (count - 1));
@@ -131,8 +131,8 @@ Interval bootstrap_interval(std::span<const double> values, int resamples) {
   if (least == most) return {least, most};
   const double mean = mean_of(values);
   std::vector<double> means = resampled_means(values, resamples);
-  // Ties count half: the resampled mean has few possible values when there are few seeds. Means that differ by rounding alone, such as
-  // those of the same values in another order, are ties.
+  // Ties count half, because the resampled mean has few possible values if there are few seeds. Means that differ only by rounding, such as
+  // means of the same values in another order, are ties.
   const double rounding =
       kSameMean * (most - least) + 4 * static_cast<double>(values.size()) * std::numeric_limits<double>::epsilon() * largest_of(values);
   const auto is_tie = [&](double resampled) { return std::abs(resampled - mean) <= rounding; };
@@ -171,7 +171,7 @@ PairedDifference paired_difference(std::span<const double> x, std::span<const do
   if (terms > 0) result.variance_ratio = of_differences / terms;
   result.has_spread = std::sqrt(of_differences) > kNoSpread * std::max(largest_of(x), largest_of(y));
   if (!result.has_spread) return result;
-  // t = mean / (s / sqrt(n)), and the half width is a multiple of that denominator.
+  // t = mean / (s / sqrt(n)); the half width is a multiple of that denominator.
   result.p_value = student_p_value(degrees, d.mean / half_width * student_quantile(degrees));
   result.p_holm = result.p_value;
   return result;

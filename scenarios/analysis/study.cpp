@@ -34,7 +34,7 @@ std::size_t index_of(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
-// Where a cell of the grid belongs: its method, and the panel of its other labels.
+// The place of a grid cell in the study: its method, and the panel of its other labels.
 struct GridPlace {
   std::string method, level, rest;
 };
@@ -53,7 +53,7 @@ GridPlace place_of(const Grid& grid, const GridCell& cell, const Study& study) {
   return place;
 }
 
-// One run per seed, the one stored last; `first` is the record that indices count from.
+// Adds one run per seed, the one stored last. `first` is the record with index 0.
 void add_runs(StudyCell& cell, const GridCell& from, const RunRecord* first) {
   std::map<std::uint64_t, std::size_t> by_seed;
   for (const RunRecord* run : from.runs) by_seed.insert_or_assign(run->seed, static_cast<std::size_t>(run - first));
@@ -87,7 +87,7 @@ void note_repeated(Study& study) {
                           "(give scenarios names of their own, or stores of their own)");
 }
 
-// Seeds that gave the same run are one observation; the note says in which cells.
+// Adds a note that names the cells in which several seeds gave the same run, which counts as one observation.
 void note_replicates(Study& study) {
   constexpr std::size_t kMostNamed = 6;
   std::string text;
@@ -103,7 +103,7 @@ void note_replicates(Study& study) {
     study.notes.push_back("seeds that gave one and the same run count once, since they are no independent observations (" + text + ")");
 }
 
-// Methods of one panel that differ in unit or scope; the first run of a cell stands for it.
+// Adds a note for methods of one panel that differ in unit or scope. The first run of a cell represents it.
 void note_differing_inputs(Study& study) {
   for (const Panel& panel : study.panels) {
     std::vector<std::pair<std::string, std::string>> methods;
@@ -113,7 +113,7 @@ void note_differing_inputs(Study& study) {
       try {
         if (!record.scenario.empty())
           methods.emplace_back(study.methods[cell.method], compressed_input(parse_scenario(record.scenario, "stored scenario")));
-      } catch (const ConfigError&) {  // of a plug-in that is not here
+      } catch (const ConfigError&) {  // a part of a plug-in that is not loaded
       }
     }
     if (const std::string text = differing_inputs(methods); !text.empty()) {
@@ -125,7 +125,7 @@ void note_differing_inputs(Study& study) {
   }
 }
 
-// A note for each cell whose operator did not do what it states.
+// Adds a note for each cell whose operator broke its contract.
 void note_broken_contracts(Study& study) {
   for (const StudyCell& cell : study.cells) {
     const std::string broken = study.broken(cell);
@@ -165,14 +165,14 @@ double mean_of_rounds(const RunTrace& trace) {
   return trace.value.empty() ? kNotMeasured : sum / static_cast<double>(trace.value.size());
 }
 
-// Numbers of some rows as a trace.
+// Returns the values at some rows as a trace.
 RunTrace trace_of(std::vector<RoundRow> rows, std::span<const std::size_t> where, const std::vector<double>& values) {
   for (RoundRow& row : rows) row.average_f_gap = kNotMeasured;
   for (std::size_t i = 0; i < where.size(); ++i) rows[where[i]].average_f_gap = values[i];
   return make_trace(rows, "average_f_gap");
 }
 
-// What theorems say of a run.
+// Reads the quantities that theorems bound for a run, with their bounds.
 void read_theory(StudyRun& run, const std::vector<RoundRow>& rows) {
   if (const BoundedMean mean = bounded_mean(run.record, rows); mean.theorem > 0) {
     std::vector<std::size_t> all(mean.measured.size());
@@ -207,8 +207,8 @@ StudyRun read_run(const RunStore& store, RunRecord record, const std::vector<std
   return run;
 }
 
-// Returns every column that the study may be about: those of all runs, then those of measures that its runs asked for. A note tells of a
-// column that runs describe differently, since its measure was changed.
+// Returns every column that the study can show: the columns of all runs, then those of measures that its runs asked for. Adds a note for a
+// column that runs describe differently, because its measure was changed.
 std::vector<MeasureColumn> all_columns(const std::vector<RunRecord>& records, std::vector<std::string>& notes) {
   std::vector<MeasureColumn> all = standard_columns();
   std::set<std::string> told;
@@ -237,7 +237,7 @@ void choose_measures(Study& study, const std::vector<RunRecord>& records, const 
   for (const MeasureColumn& column : study.columns) study.measures.push_back(column.name);
 }
 
-// Measures that no run has are taken out of the study; what was asked for and is not there is an error.
+// Removes the measures that no run has from the study. A requested measure that no run has is an error.
 void drop_unmeasured(Study& study, const StudyOptions& options) {
   for (std::size_t m = study.measures.size(); m-- > 0;) {
     if (std::ranges::any_of(study.runs, [m](const StudyRun& run) { return !run.traces[m].value.empty(); })) continue;
@@ -257,10 +257,10 @@ bool takes_names_as_axis(const StudyOptions& options) {
   return options.level_axis == "name" || std::ranges::find(methods, "name") != methods.end();
 }
 
-// The runs of a store by study, and what is said of those that were left out.
+// The runs of a store by study, with notes about runs that were left out.
 struct StoredStudies {
   std::vector<ComparableRuns> studies;
-  std::string others;  // of another fedbits
+  std::string others;  // runs of another version of fedbits
 };
 
 StoredStudies sort_store(const RunStore& store, std::vector<RunRecord> records, const StudyOptions& options) {
@@ -271,7 +271,7 @@ StoredStudies sort_store(const RunStore& store, std::vector<RunRecord> records, 
   return {comparable_runs(std::move(records), takes_names_as_axis(options)), others};
 }
 
-// The place of the study that was asked for.
+// Returns the index of the requested study.
 std::size_t asked_study(const std::vector<ComparableRuns>& studies, const std::string& asked) {
   if (asked.empty()) return 0;
   std::vector<std::string> names;
@@ -314,7 +314,7 @@ Study make_study(const RunStore& store, const StoredStudies& stored, std::size_t
   return study;
 }
 
-// Reads the asked study first and then the others, as far as there is room and the options fit them.
+// Reads the requested study first and then the others, up to the limit and if the options fit them.
 std::vector<Study> all_studies(const RunStore& store, std::vector<RunRecord> records, const StudyOptions& options) {
   const StoredStudies stored = sort_store(store, std::move(records), options);
   std::vector<Study> studies;
@@ -335,7 +335,7 @@ std::vector<Study> all_studies(const RunStore& store, std::vector<RunRecord> rec
   return studies;
 }
 
-// Reads the studies of all whole runs; each of them names the damaged ones. DamagedRunError where no run is whole.
+// Reads the studies of all whole runs; each study names the damaged runs. Throws DamagedRunError if no run is whole.
 std::vector<Study> read_whole(const RunStore& store, const std::function<std::vector<Study>(std::vector<RunRecord>)>& read) {
   std::vector<DamagedRun> damaged;
   std::vector<RunRecord> records = store.list(damaged);
@@ -353,7 +353,7 @@ std::vector<Study> read_whole(const RunStore& store, const std::function<std::ve
   try {
     return told(read(records));
   } catch (const DamagedRunError&) {
-    // Where one run's rounds are damaged, others' may be: all are read once before the studies are.
+    // If the rounds of one run are damaged, those of others may be too, so all runs are read once before the studies.
   }
   std::erase_if(records, [&](const RunRecord& record) {
     std::optional<DamagedRun> found = store.damage_of(record.run);

@@ -24,7 +24,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 namespace {
 
-// The first key that begins with one of the prefixes, tried in their order.
+// Returns the first key that begins with one of the prefixes, which are tried in order.
 std::string first_beginning(const std::vector<std::string>& keys, const std::vector<std::string>& prefixes,
                             const std::vector<std::string>& except) {
   for (const std::string& prefix : prefixes)
@@ -46,7 +46,8 @@ void drop_axis(Grid& grid, std::size_t axis) {
   for (GridCell& cell : grid.cells) cell.labels.erase(cell.labels.begin() + at);
 }
 
-// Axes that go together (zip) and have the same label everywhere say one thing: one of `wanted` says it, or the first.
+// Removes redundant axes. Axes that move together (zip) and have the same label everywhere are redundant; one of `wanted`, or the first,
+// stays.
 void drop_twins(Grid& grid, const std::vector<std::string>& wanted) {
   const auto is_wanted = [&](std::size_t axis) { return std::ranges::find(wanted, grid.keys[axis]) != wanted.end(); };
   const auto are_twins = [&](std::size_t a, std::size_t b) {
@@ -60,7 +61,7 @@ void drop_twins(Grid& grid, const std::vector<std::string>& wanted) {
   }
 }
 
-// The axes become one, "a + b", with labels "x + y". Returns its key.
+// Joins axes into one, "a + b", with labels "x + y". Returns its key.
 std::string join_axes(Grid& grid, const std::vector<std::string>& names) {
   if (names.size() == 1) return names[0];
   std::string key;
@@ -78,7 +79,7 @@ std::string join_axes(Grid& grid, const std::vector<std::string>& names) {
   return key;
 }
 
-// Whether the label on one axis tells that on another.
+// Returns whether the label on one axis determines the label on another.
 bool determines(const Grid& grid, std::size_t axis, std::size_t other) {
   std::map<std::string, std::string> told;
   return std::ranges::all_of(grid.cells, [&](const GridCell& cell) {
@@ -92,8 +93,8 @@ std::size_t num_labels(const Grid& grid, std::size_t axis) {
   return labels.size();
 }
 
-// Returns the axes that move together with the method (a zip): no two methods are alike in them, so that they are part of the method and no
-// level. In the order of the axes, the method among them. How the data lie is never part of a method.
+// Returns the axes that move together with the method (a zip), the method included, in the order of the axes. No two methods have the same
+// labels on them, so they are part of the method and no level. The partition and the data are never part of a method.
 std::vector<std::string> with_zipped(const Grid& grid, const std::string& method, const std::string& asked_level) {
   const auto place = static_cast<std::size_t>(std::ranges::find(grid.keys, method) - grid.keys.begin());
   std::vector<std::string> all;

@@ -1,4 +1,4 @@
-// Which axis of a sweep is the method and which the level of heterogeneity.
+// Chooses the axis of a sweep that is the method and the axis that is the level of heterogeneity.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace fl {
 
-// "'a', 'b'", for errors.
+// Returns "'a', 'b'", for errors.
 [[nodiscard]] std::string quoted_list(const std::vector<std::string>& names);
 
-// "a,b" -> a, b.
+// Splits "a,b" into a, b.
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::string& text);
 
-// Sets the study's keys of the method and the level; several axes that are the method become one of the grid. Unknown names are problems.
+// Sets the study's keys of the method and the level. If the method has several axes, they become one axis of the grid. Unknown names are
+// problems.
 void choose_axes(Study& study, Grid& grid, const StudyOptions& options, Problems& problems);
 
 }  // namespace fl

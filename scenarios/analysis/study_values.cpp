@@ -1,4 +1,4 @@
-// What is asked of a study that has been read: its cells, its traces and the curves of its panels.
+// Queries on a study that has been read: its cells, its traces and the curves of its panels.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace fl {
 namespace {
 
-// One trace per distinct run; none for a cell that is not all done or where a run was never measured.
+// Returns one trace per distinct run; empty for a cell with unfinished runs or with a run that was never measured.
 template <class Get>
 std::vector<const RunTrace*> traces_of(const Study& study, const StudyCell& cell, Get get) {
   std::vector<const RunTrace*> traces;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The curve just after one of the times at which something was reached.
+// The survival curve just after one of the times at which runs reached the target.
 struct Step {
   double time = 0;
   double survival = 1;       // S(time)
@@ -28,13 +28,13 @@ std::vector<Step> survival_curve(std::span<const ReachTime> runs) {
   std::vector<Step> curve;
   double survival = 1, greenwood = 0;
   for (const double time : times) {
-    // A run that ends at this very time was still going.
+    // A run that ends at this very time still counts as at risk.
     const auto going = static_cast<double>(std::ranges::count_if(runs, [&](const ReachTime& run) { return run.time >= time; }));
     const auto arrive =
         static_cast<double>(std::ranges::count_if(runs, [&](const ReachTime& run) { return run.reached && run.time == time; }));
     survival *= 1 - arrive / going;
     greenwood += arrive / (going * (going - arrive));
-    // Where nobody is left going, log(-log S) has no interval: any survival is possible there, as SciPy and R have it.
+    // If no run is left at risk, log(-log S) has no interval: any survival is possible there, as in SciPy and R.
     Step step{.time = time, .survival = survival, .low = 0, .high = 1};
     if (survival > 0) {
       const double spread = z * std::sqrt(greenwood) / std::abs(std::log(survival));

@@ -22,7 +22,7 @@ std::string labels_of(const RunRecord& record) {
   return text.empty() ? record.name : text;
 }
 
-// "a; b; and 3 more"
+// Returns "a; b; and 3 more".
 std::string listed(const std::vector<std::string>& texts) {
   std::string list;
   for (std::size_t i = 0; i < std::min(texts.size(), kMostNamed); ++i) list += (i == 0 ? "" : "; ") + texts[i];

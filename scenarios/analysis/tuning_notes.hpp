@@ -1,6 +1,6 @@
-// What a reader of a study has to know of its tuned values. Tuning records it with the runs, as constants (scenarios/sweep/tuning.cpp):
-//   matched_bits_deviation, matched_bits_tolerance   of a method that is to send as many bits as another, relative to these
-//   tuned_at_edge:KEY                                the best value is the outermost of all that were tried
+// Notes for the reader of a study about its tuned values. Tuning records these constants with the runs (scenarios/sweep/tuning.cpp):
+//   matched_bits_deviation, matched_bits_tolerance   for a method that must send as many bits as another, relative to these bits
+//   tuned_at_edge:KEY                                the best value is the outermost of all tried values
 #pragma once
 
 #include <string>

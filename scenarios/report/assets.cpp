@@ -4,7 +4,7 @@
 #error "define FL_REPORT_PAGE, FL_REPORT_SCRIPTS and FL_REPORT_VEGA; see assets.hpp"
 #endif
 
-// Bytes between two symbols; a list names several files, which make one piece.
+// Embeds bytes between two symbols. A list names several files, which form one part.
 #define FL_EMBED_BEGIN(name) \
   ".section .rodata\n"       \
   ".global " #name           \
@@ -25,7 +25,7 @@ __asm__(FL_EMBED_BEGIN(fl_report_style) FL_EMBED_FILE(FL_REPORT_PAGE "/style.css
 __asm__(FL_EMBED_BEGIN(fl_report_scripts) FL_EMBED_LIST(FL_REPORT_SCRIPTS) FL_EMBED_END(fl_report_scripts));
 __asm__(FL_EMBED_BEGIN(fl_report_vega) FL_EMBED_FILE(FL_REPORT_VEGA) FL_EMBED_END(fl_report_vega));
 
-// The assembler names these.
+// The assembler defines these names.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 __attribute__((visibility("hidden"))) extern const char fl_report_page_begin[], fl_report_page_end[];

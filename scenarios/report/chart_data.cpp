@@ -26,7 +26,7 @@ Json rounded_number(double value, int digits) {
   return std::strtod(text, nullptr);
 }
 
-// {method, first place on the panel's grid, means and interval ends; the last of them lies at `end`, where the first run ended}.
+// Returns {method, first place on the panel's grid, means and interval ends}. The last point lies at `end`, where the first run ended.
 Json line(std::size_t method, const std::vector<CurvePoint>& curve, const std::vector<double>& grid) {
   const auto from = std::ranges::find(grid, curve.front().x) - grid.begin();
   Json y = Json::array(), low = Json::array(), high = Json::array();
@@ -54,7 +54,8 @@ bool add_chart_data(const ChartData& chart) {
 
 const std::vector<ChartData>& all_chart_data() { return registered_charts(); }
 
-// The page rounds once more, to four digits: with few digits here it would print another last digit than the terminal.
+// Returns a rounded number. The page rounds it again to four digits; with fewer digits here its last digit could differ from the
+// terminal's.
 std::string number_json(double value, int digits) { return rounded_number(value, digits).dump(); }
 
 std::string curves_json(const Study& study, Against against, std::size_t points, const TracesOf& traces_of) {

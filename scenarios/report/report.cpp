@@ -15,7 +15,7 @@
 namespace fl {
 namespace {
 
-// Text inside an HTML element: a label must not become markup.
+// Escapes text inside an HTML element, so that a label cannot become markup.
 std::string html_text(std::string_view text) {
   std::string safe;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string html_text(std::string_view text) {
   return safe;
 }
 
-// JSON inside a script element: "</script>" in a label would end it.
+// Escapes JSON inside a script element, which "</script>" in a label would end.
 std::string script_text(std::string_view json) {
   std::string safe;
   safe.reserve(json.size());
@@ -42,7 +42,7 @@ std::string script_text(std::string_view json) {
   return safe;
 }
 
-// 'sha256-...' of an inline script or style, by which a policy allows it.
+// Returns 'sha256-...' of an inline script or style, with which a content security policy allows it.
 std::string hash_source(std::string_view content) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const std::string hex = sha256_of(std::as_bytes(std::span(content)));
@@ -61,7 +61,7 @@ std::string hash_source(std::string_view content) {
   return "'sha256-" + base64 + "'";
 }
 
-// What the page may do: run its own two scripts, use its own style, and show pictures that are inside it.
+// Returns the page's content security policy: it allows the two inline scripts, the inline style, and embedded pictures.
 std::string policy_of(const ReportAssets& assets) {
   return "default-src 'none'; script-src " + hash_source(assets.vega) + " " + hash_source(assets.scripts) + "; style-src " +
          hash_source(assets.style) + "; img-src data:; base-uri 'none'; form-action 'none'";
@@ -77,7 +77,7 @@ std::string title_of(std::span<const ReportedStudy> studies) {
   return title;
 }
 
-// {"studies": [...]}, each with an equal part of the numbers that the page may hold.
+// Returns {"studies": [...]}. Each study gets an equal part of the numbers that the page may hold.
 std::string all_data(std::span<const ReportedStudy> studies) {
   std::string json = "{\"studies\":[";
   for (const ReportedStudy& one : studies) {
@@ -97,7 +97,7 @@ void require_report_assets() {
         "(`report --text` needs nothing)");
 }
 
-// The page holds markers <!--NAME-->; each is replaced by its piece.
+// Replaces each marker <!--NAME--> of the page by its part.
 void write_report(std::span<const ReportedStudy> studies, std::ostream& out) {
   require_report_assets();
   const ReportAssets& assets = report_assets();

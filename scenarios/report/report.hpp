@@ -1,4 +1,4 @@
-// The studies of a store as one HTML page that needs nothing else: data, style, scripts and Vega are inside it.
+// Writes the studies of a store as one self-contained HTML page: data, style, scripts and Vega are inside it.
 #pragma once
 
 #include <iosfwd>
@@ -14,12 +14,12 @@
 namespace fl {
 
 struct ReportOptions {
-  std::optional<double> target{};      // of bits to target, for the first measure; without: equal_bits.hpp's default_target
-  std::vector<SplitPicture> splits{};  // drawn when given
-  std::size_t most_numbers = 150000;   // in all curves together: their points are made fewer when a study is large
+  std::optional<double> target{};      // target for bits to target, for the first measure; default: default_target of equal_bits.hpp
+  std::vector<SplitPicture> splits{};  // drawn if not empty
+  std::size_t most_numbers = 150000;   // limit for all curves together: curves of large studies have fewer points
 };
 
-// ConfigError when the binary was built without Vega; it names the package.
+// Throws ConfigError, which names the missing package, if the binary was built without Vega.
 FL_API void require_report_assets();
 
 struct ReportedStudy {
@@ -27,10 +27,10 @@ struct ReportedStudy {
   ReportOptions options{};
 };
 
-// The first study is the one that the page shows first; a selector shows the others.
+// Writes the page. The page opens with the first study; a selector shows the others.
 FL_API void write_report(std::span<const ReportedStudy> studies, std::ostream& out);
 
-// What the page draws of a study, as JSON: every estimate with its intervals, curves on common grids, all runs.
+// Returns the data of a study for the page, as JSON: every estimate with its intervals, curves on common grids, all runs.
 [[nodiscard]] FL_API std::string report_data(const Study& study, const ReportOptions& options);
 
 }  // namespace fl

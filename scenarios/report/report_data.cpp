@@ -12,9 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostPoints = 96, kFewestPoints = 12;  // of a curve
+constexpr std::size_t kMostPoints = 96, kFewestPoints = 12;  // per curve
 constexpr std::array kBits = {Against::bits_up, Against::bits_both, Against::bits_up_published, Against::bits_up_entropy};
-constexpr std::array kKeys = {"round", "up", "both", "published", "entropy"};  // of kAgainst
+constexpr std::array kKeys = {"round", "up", "both", "published", "entropy"};  // one per entry of kAgainst
 
 const char* key_of(Against against) { return kKeys[static_cast<std::size_t>(against)]; }
 
@@ -26,7 +26,7 @@ Json estimate(const Estimate& estimate) {
   return {{"n", estimate.count}, {"mean", rounded(estimate.mean)}, {"t", interval(estimate.student)}, {"b", interval(estimate.bootstrap)}};
 }
 
-// Each curve has three numbers at a point.
+// Returns the maximum number of points per curve. Each curve has three numbers per point.
 std::size_t points_per_curve(const Study& study, std::size_t most_numbers) {
   std::size_t per_cell = study.measures.size() * kAgainst.size();
   for (const ChartData& chart : all_chart_data()) per_cell += chart.curves_per_cell == nullptr ? 0 : chart.curves_per_cell(study);
@@ -85,7 +85,7 @@ Json reach(const Study& study, std::size_t measure, Against against, double targ
   return all;
 }
 
-// Where the runs of each cell end: their bits and their end points there.
+// Returns the bits and the end points at which the runs of each cell end.
 Json finals(const Study& study, std::size_t measure, Against against) {
   Json all = Json::array();
   for (const AtCommonBits& at : values_at_own_end(study, measure, against))
@@ -124,7 +124,7 @@ Json measure_data(const Study& study, std::size_t measure, const ReportOptions& 
 
 // ---- cells and runs ------------------------------------------------------------------------------------------------------------
 
-// What the operator claims, from the constants that a run was resolved to; null where it claims nothing or an old run did not say.
+// Returns the operator's claim from the resolved constants of a run; null if it claims nothing or an old run did not record it.
 Json promised(const RunRecord& record, const std::string& name) {
   const auto found = std::ranges::find(record.constants, "promised_" + name, &ResolvedConstant::name);
   return found == record.constants.end() ? Json(nullptr) : rounded(found->value);
@@ -151,13 +151,13 @@ Json cell_data(const Study& study, const StudyCell& cell) {
   return data;
 }
 
-// A constant of the record; nothing where it has none.
+// Returns a constant of the record; nothing if the record lacks it.
 std::optional<double> constant(const RunRecord& record, const std::string& name) {
   const auto found = std::ranges::find(record.constants, name, &ResolvedConstant::name);
   return found == record.constants.end() ? std::nullopt : std::optional(found->value);
 }
 
-// Who pays for what, behind the measures of a run: title and constant of the record.
+// Constants of a run's record that show how bits are distributed, listed after its measures: title and name.
 constexpr std::array<std::pair<const char*, const char*>, 8> kPayments = {
     {{"catch-up", "bits_down_catch_up"},
      {"client up, least", "client_bits_up_min"},
@@ -168,7 +168,7 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kPayments = {
      {"most", "client_bits_down_max"},
      {"busiest tenth's share down", "client_bits_down_share_of_busiest_tenth"}}};
 
-// Says which methods are sent the whole model in every round, so that a short way up leaves the way down as it is.
+// Adds a note that names the methods that receive the whole model in every round, for which a shorter uplink does not shorten the downlink.
 Json notes_data(const Study& study) {
   Json notes = study.notes;
   std::string dense;
@@ -186,7 +186,7 @@ Json notes_data(const Study& study) {
   return notes;
 }
 
-// One array per run, in the order of `runColumns`; the place is {panel, method}, or null for a run that a later one replaced.
+// Returns one array per run, in the order of `runColumns`. The place is {panel, method}, or null for a run that a later one replaced.
 Json runs_data(const Study& study) {
   std::vector<const StudyCell*> cell_of(study.runs.size(), nullptr);
   for (const StudyCell& cell : study.cells)

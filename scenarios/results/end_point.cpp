@@ -8,14 +8,14 @@
 namespace fl {
 namespace {
 
-constexpr double kRounding = 1e-12;  // relative: places that differ by less are one place
+constexpr double kRounding = 1e-12;  // relative: places that differ by less are the same place
 
 // A constant piece of the step function inside a window.
 struct Piece {
   double from = 0, to = 0, value = 0;
 };
 
-// The pieces of v between two places; empty if v has no value at the first.
+// Returns the pieces of v between two places; empty if v has no value at the first place.
 std::vector<Piece> pieces_between(const RunTrace& trace, Against against, double from, double to) {
   std::vector<Piece> pieces;
   const std::optional<std::size_t> first = trace.last_at(against, from);
@@ -43,7 +43,7 @@ double deviation_from(std::span<const Piece> pieces, double mean) {
   return std::sqrt(sum / (pieces.back().to - pieces.front().from));
 }
 
-// The last value at each place within [from, to].
+// Returns the last value at each place within [from, to].
 std::vector<double> evaluations_within(const RunTrace& trace, Against against, double from, double to) {
   std::vector<double> values;
   const std::vector<double>& places = trace.places(against);
@@ -52,7 +52,7 @@ std::vector<double> evaluations_within(const RunTrace& trace, Against against, d
   return values;
 }
 
-// Values equal to their mean stay on the side of those before them.
+// Counts how often consecutive values change sides of their mean. A value equal to the mean stays on the side of the value before it.
 std::size_t changes_of_side(const std::vector<double>& values) {
   double mean = 0;
   for (const double value : values) mean += value / static_cast<double>(values.size());

@@ -1,4 +1,4 @@
-// Whether a round was measured, or only counted.
+// Distinguishes rounds that were measured from rounds that only have counts of sent data.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace fl {
 
-// Columns that every round has: counts of what was sent.
+// Columns that every round has. They count the sent data.
 inline constexpr std::array<std::string_view, 4> kCountedColumns = {"bits_up_published", "bits_up_entropy", "density", "residual_age"};
 
-// Returns true if any column besides the counts has a value.
+// Returns true if any column other than the counts has a value.
 [[nodiscard]] inline bool is_measured(const RoundRow& row) {
   return std::ranges::any_of(kRoundColumns, [&row](const RoundColumn& column) {
     const auto* member = std::get_if<double RoundRow::*>(&column.member);

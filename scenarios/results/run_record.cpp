@@ -54,7 +54,7 @@ bool same_bits(const RoundRow& a, const RoundRow& b) {
   return bits_of_columns(a) == bits_of_columns(b) && std::ranges::equal(a.more, b.more, is_same);
 }
 
-// A row is one number after another of the columns that every run has; values of measures follow behind all rows.
+// Writes a row as the sequence of its columns that every run has. The values of measures follow after all rows.
 void persist(Archive& archive, std::vector<RoundRow>& rows, std::size_t num_more) {
   std::vector<RoundBitsOfColumns> all;
   if (!archive.is_reading())

@@ -1,13 +1,13 @@
-// What is kept of a run: one summary (RunRecord) and one row per round (RoundRow).
+// The stored results of a run: one summary (RunRecord) and one row per round (RoundRow).
 //
-// Row 0 is the start. What row r says of a model is of x_r, the model after round r: losses, f_gap, accuracies, the true gradient
-// |grad f(x_r)|^2 and heterogeneity. What it says of messages is of round r, means over the cohort in the unit of the compressor's input:
+// Row 0 is the start. Row r describes the model x_r, the model after round r, by its losses, f_gap, accuracies, the true gradient
+// |grad f(x_r)|^2 and heterogeneity. It describes the messages of round r by means over the cohort in the unit of the compressor's input:
 // error = |e_{r-1}|^2 (before the round), compensated = |p|^2, compression error = |C(p) - p|^2, grad = |input without memory|^2. Elements
 // and bits are totals over that round's clients.
 //
-// A double that was not measured is NaN here, NULL in the store and an empty cell in a table: one notion, three spellings.
-// The column lists below name the columns that every run has; the store's schema and the exports follow them, in this order. Columns of
-// measures that a scenario asks for (evaluate.measures) are described in the run's record, and their values stand in RoundRow::more.
+// A double that was not measured is NaN here, NULL in the store and an empty cell in a table.
+// The column lists below name the columns that every run has; the store's schema and the exports follow them, in this order. A run's record
+// describes the columns of measures that its scenario asks for (evaluate.measures), and RoundRow::more holds their values.
 #pragma once
 
 #include <array>
@@ -26,15 +26,15 @@ namespace fl {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
-// One round, all clients together.
+// Results of one round over all its clients.
 struct RoundRow {
   std::uint64_t round = 0;
   std::uint64_t clients = 0;                // cohort size
   std::uint64_t elements_up = 0;            // values sent
-  double bits_up_published = kNotMeasured;  // as the method's paper counts
-  double bits_up_entropy = kNotMeasured;    // lower bound of an ideal code
+  double bits_up_published = kNotMeasured;  // counted as in the method's paper
+  double bits_up_entropy = kNotMeasured;    // lower bound for an ideal code
   std::uint64_t bits_up = 0;                // exact length of the encodings, headers included
-  std::uint64_t bits_down = 0;              // likewise, catch-up of absent clients included
+  std::uint64_t bits_down = 0;              // exact length, headers and catch-up of absent clients included
   double train_loss = kNotMeasured;         // f(x_r), regulariser included
   double f_gap = kNotMeasured;              // f(x_r) - f*
   double grad_norm_sq = kNotMeasured;
@@ -43,7 +43,7 @@ struct RoundRow {
   double compression_error_sq = kNotMeasured;
   double test_accuracy = kNotMeasured;  // in [0, 1]
   double test_loss = kNotMeasured;
-  double simulated_s = kNotMeasured;          // always empty: there is no clock of simulated time yet
+  double simulated_s = kNotMeasured;          // always empty: simulated time is not implemented yet
   double global_grad_norm_sq = kNotMeasured;  // |grad f(x_r)|^2
   double density = kNotMeasured;              // elements sent / (clients * P)
   double virtual_drift = kNotMeasured;        // distance of the virtual iterate from x, |mean e|
@@ -51,12 +51,13 @@ struct RoundRow {
   double measured_delta = kNotMeasured;       // smallest 1 - |C(p) - p|^2 / |p|^2 of the cohort
   double measured_omega = kNotMeasured;       // largest |C(p) - p|^2 / |p|^2 of the cohort
   double zeta_sq = kNotMeasured;              // weighted mean over all clients of |grad f_i(x_r) - grad f(x_r)|^2
-  double residual_age = kNotMeasured;         // rounds since a client's last acknowledged message, mean over the cohort's that have one
-  std::uint64_t refused = 0;                  // clients whose vectors were not finite: they sent nothing
-  double perplexity = kNotMeasured;           // exp(test_loss), of text
-  double hit_rate_10 = kNotMeasured;          // test rows whose item is among the first 10 of 100, in [0, 1]
-  double ndcg_10 = kNotMeasured;              // normalised discounted cumulative gain of the same
-  // Accuracy at x_r on each client's own rows, over the clients: mean, 10th, 50th and 90th percentile, smallest, standard deviation.
+  double residual_age = kNotMeasured;         // rounds since a client's last acknowledged message, mean over the cohort's clients with one
+  std::uint64_t refused = 0;                  // clients whose vectors were not finite and that sent nothing
+  double perplexity = kNotMeasured;           // exp(test_loss), for text
+  double hit_rate_10 = kNotMeasured;          // fraction of test rows whose item is among the first 10 of 100
+  double ndcg_10 = kNotMeasured;              // normalised discounted cumulative gain over the first 10
+  // Accuracy of x_r on each client's own rows. Statistics over the clients: mean, 10th, 50th and 90th percentile, minimum, standard
+  // deviation.
   double client_accuracy_mean = kNotMeasured;
   double client_accuracy_p10 = kNotMeasured;
   double client_accuracy_p50 = kNotMeasured;
@@ -67,7 +68,7 @@ struct RoundRow {
   double client_drift = kNotMeasured;            // mean |y_i - mean y|^2 of the cohort's models after its local steps
   double gradient_dissimilarity = kNotMeasured;  // B^2: weighted mean over all clients of |grad f_i(x_r)|^2 / |grad f(x_r)|^2
   double average_f_gap = kNotMeasured;           // f - f* at the weighted average of x_0 .. x_{r-1}
-  std::vector<double> more{};                    // one value per column of RunRecord::columns, in their order
+  std::vector<double> more{};                    // one value per column of RunRecord::columns, in the same order
 };
 
 enum class RunStatus { done, diverged, interrupted, failed };
@@ -82,16 +83,16 @@ enum class RunStatus { done, diverged, interrupted, failed };
   return "failed";
 }
 
-// A finished run would end the same way again: it is shown and not repeated. The others are tried anew.
+// Returns true for a run that would end the same way if it were repeated. Such runs are shown and not repeated; the others are run again.
 [[nodiscard]] constexpr bool is_finished(RunStatus status) { return status == RunStatus::done || status == RunStatus::diverged; }
 
-// One value of a sweep axis: the axis' key and the label of the value, as in {"compressor.up", "top-1%"}.
+// One value of a sweep axis: the key of the axis and the label of the value, as in {"compressor.up", "top-1%"}.
 struct AxisLabel {
   std::string key{}, label{};
   bool operator==(const AxisLabel&) const = default;
 };
 
-// A number that the scenario left to a rule, as it was resolved: L, mu, gamma, ...
+// A number that the scenario sets by a rule, with its resolved value: L, mu, gamma, ...
 struct ResolvedConstant {
   std::string name{};
   double value = kNotMeasured;
@@ -103,33 +104,33 @@ struct PluginUse {
   bool operator==(const PluginUse&) const = default;
 };
 
-// One run, as a whole.
+// Summary of one run.
 struct RunRecord {
   std::string run{};   // hash of the resolved scenario
-  std::string name{};  // the scenario's
+  std::string name{};  // name of the scenario
   std::uint64_t seed = 0;
   RunStatus status = RunStatus::failed;
-  std::uint64_t rounds = 0;                                                              // rounds that were completed
+  std::uint64_t rounds = 0;                                                              // completed rounds
   std::uint64_t bits_up = 0, bits_down = 0;                                              // totals over all rounds and clients
   double train_loss = kNotMeasured, f_gap = kNotMeasured, test_accuracy = kNotMeasured;  // at the end
   double total_error = kNotMeasured;                                                     // sum over rounds of error_norm_sq
   double zeta_sq = kNotMeasured;                                                         // at the initial model
-  std::string checksum{};                                                                // of the final model, hex
-  double seconds = kNotMeasured;                                                         // real time: never part of a byte comparison
+  std::string checksum{};                                                                // checksum of the final model, hex
+  double seconds = kNotMeasured;                                                         // wall-clock time, never part of a byte comparison
 
-  std::string split_hash{};  // of the partition: which row belongs to whom
-  std::string scenario{};    // resolved: every key, as a scenario file
-  std::string version{};     // of fedbits
+  std::string split_hash{};  // hash of the partition (the assignment of rows to clients)
+  std::string scenario{};    // the resolved scenario with every key, as a scenario file
+  std::string version{};     // version of fedbits
   std::string cpu{}, instruction_set{}, compiler{};
-  std::string device{};  // "cpu", or the name of the GPU; GPUs add up in another order
+  std::string device{};  // "cpu", or the name of the GPU; GPUs sum in another order
   std::uint64_t threads = 0;
-  std::string message{};          // why it failed
-  std::uint64_t parameters = 0;   // P; 0 = not known
-  double f_star = kNotMeasured;   // that f_gap refers to
+  std::string message{};          // reason of a failure
+  std::uint64_t parameters = 0;   // P; 0 = unknown
+  double f_star = kNotMeasured;   // optimal value that f_gap refers to
   std::vector<AxisLabel> axes{};  // in the order of the scenario file
   std::vector<ResolvedConstant> constants{};
-  std::vector<PluginUse> plugins{};      // that the scenario's parts came from; none for most runs
-  std::vector<MeasureColumn> columns{};  // of the measures that the scenario asks for; none for most runs
+  std::vector<PluginUse> plugins{};      // plug-ins that define parts of the scenario; empty for most runs
+  std::vector<MeasureColumn> columns{};  // columns of the measures that the scenario asks for; empty for most runs
 };
 
 struct RoundColumn {
@@ -137,7 +138,7 @@ struct RoundColumn {
   std::variant<std::uint64_t RoundRow::*, double RoundRow::*> member;
 };
 
-// Every column of rounds.csv after `run`. New columns are added at the end.
+// Every column of rounds.csv after `run`. New columns are appended at the end.
 inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"round", &RoundRow::round},
     {"clients", &RoundRow::clients},
@@ -179,7 +180,7 @@ inline constexpr auto kRoundColumns = std::to_array<RoundColumn>({
     {"average_f_gap", &RoundRow::average_f_gap},
 });
 
-// Those before `refused` are in every round; the store keeps the others in a table of their own, where a round has any.
+// The columns before `refused` are in every round. The store keeps the others in a separate table, for rounds that have any of them.
 inline constexpr std::size_t kCommonRoundColumns = 24;
 static_assert(kRoundColumns[kCommonRoundColumns].name == "refused");
 
@@ -206,7 +207,7 @@ inline constexpr auto kRunColumns = std::to_array<RunColumn>({
     {"seconds", &RunRecord::seconds},
 });
 
-// What the store keeps besides. `split_hash` is also the column of runs.csv after the axes.
+// Further columns that the store keeps. `split_hash` is also the column of runs.csv after the axes.
 inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
     {"split_hash", &RunRecord::split_hash},
     {"scenario", &RunRecord::scenario},
@@ -221,8 +222,8 @@ inline constexpr auto kRunDetailColumns = std::to_array<RunColumn>({
     {"f_star", &RunRecord::f_star},
 });
 
-// Columns that mostly follow from others of the row and its run, so that the store need not hold them: how, in SQL, where `v` is the row
-// and `runs` its run, and in C++. Both round alike.
+// Columns that mostly follow from other columns of the row and its run, so that the store can omit them. `sql` computes the column from the
+// row `v` and its run `runs`; `value` computes it in C++. Both round alike.
 struct DerivedColumn {
   std::string_view name, sql;
   double RoundRow::*member;
@@ -240,16 +241,16 @@ inline constexpr auto kDerivedColumns = std::to_array<DerivedColumn>({
      [](const RoundRow& row, const RunRecord&) { return 1.0 - row.measured_omega; }},
 });
 
-// The values of kRoundColumns, bit by bit.
+// The bits of the values of kRoundColumns.
 using RoundBitsOfColumns = std::array<std::uint64_t, kRoundColumns.size()>;
 [[nodiscard]] FL_API RoundBitsOfColumns bits_of_columns(const RoundRow& row);
 FL_API void set_columns(RoundRow& row, const RoundBitsOfColumns& bits);
-// Returns true if all columns of two rows have the same bits, those of measures included.
+// Returns true if all columns of two rows, including those of measures, have the same bits.
 [[nodiscard]] FL_API bool same_bits(const RoundRow& a, const RoundRow& b);
 
-// Writes or reads rows with `num_more` values each beside kRoundColumns.
+// Writes or reads rows with `num_more` values each in addition to kRoundColumns.
 FL_API void persist(Archive& archive, std::vector<RoundRow>& rows, std::size_t num_more);
-// Writes or reads a whole run, as a worker process hands it to its parent.
+// Writes or reads a whole run. A worker process passes it to its parent in this form.
 FL_API void persist(Archive& archive, RunRecord& record, std::vector<RoundRow>& rows);
 
 }  // namespace fl

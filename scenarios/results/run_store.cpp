@@ -23,7 +23,7 @@ using sqlite::Database;
 using sqlite::OpenMode;
 using sqlite::Statement;
 using sqlite::Transaction;
-// What has to be free before a run is started: the empty schema and the rounds of a short run.
+// Bytes that must be free before a run starts: the empty schema and the rounds of a short run.
 constexpr std::size_t kProbeBytes = 64 * 1024;
 constexpr std::size_t kListedCandidates = 10;
 
@@ -33,8 +33,8 @@ constexpr std::size_t kListedCandidates = 10;
 
 fs::path or_here(const fs::path& folder) { return folder.empty() ? fs::path(".") : folder; }
 
-// Returns a file without a name in `folder`, so that a process that is killed leaves nothing. Where the file system has no such files, the
-// name goes at once.
+// Returns an unnamed file in `folder`, so that a killed process leaves nothing behind. If the file system does not support unnamed files,
+// the name is removed at once.
 int open_probe_file(const fs::path& folder) {
   const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return file;
@@ -44,7 +44,7 @@ int open_probe_file(const fs::path& folder) {
   return named;
 }
 
-// Tries to write in `folder` or, where it is missing, in the folder in which it would be made.
+// Tries to write in `folder` or, if it is missing, in the folder in which it would be created.
 void probe_folder(const fs::path& folder) {
   fs::path place = fs::absolute(folder);
   std::error_code error;
@@ -53,14 +53,14 @@ void probe_folder(const fs::path& folder) {
   const int file = open_probe_file(place);
   if (file < 0) fail_folder(folder, std::strerror(errno));
   const std::string bytes(kProbeBytes, 'f');
-  errno = ENOSPC;  // a short write sets no reason of its own
+  errno = ENOSPC;  // a short write sets no errno of its own
   const bool written = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   const int reason = errno;
   ::close(file);
   if (!written) fail_folder(folder, std::strerror(reason));
 }
 
-// Reads all of a run. Throws DamagedRunError.
+// Reads all data of a run. Throws DamagedRunError.
 bool is_finished_and_whole_or_throw(Database& database, const std::string& run) {
   StoreReader reader(database);
   const std::optional<StoreReader::Entry> entry = reader.find(run);
@@ -78,15 +78,15 @@ bool is_finished_and_whole(Database& database, const std::string& run) {
   }
 }
 
-// What is damaged of the file as a whole: its pages, as SQLite finds them, or one of the two lists of runs. In a transaction: another
-// process may store a run between two questions.
+// Returns damage of the file as a whole: damaged pages, as SQLite finds them, or a difference between the two lists of runs. Call in a
+// transaction, because another process may store a run between two queries.
 std::vector<std::string> damage_in_transaction(Database& database, int most) {
   std::vector<std::string> found;
   try {
     Statement pages = database.prepare("PRAGMA integrity_check(" + std::to_string(most) + ")");
     while (pages.step())
       if (std::string text = pages.text(0); text != "ok") found.push_back(std::move(text));
-    if (!found.empty()) return found;  // the lists may be anything
+    if (!found.empty()) return found;  // the lists may have arbitrary contents
     const std::uint64_t runs = database.integer("SELECT count(*) FROM runs"), listed = database.integer("SELECT count(*) FROM checksums");
     const std::uint64_t both = database.integer("SELECT count(*) FROM checksums c JOIN runs r ON r.id=c.run_id AND r.run=c.run");
     if (both != runs || both != listed)
@@ -108,7 +108,7 @@ std::vector<std::string> damage_of_file(Database& database, int most) {
   return damage_in_transaction(database, most);
 }
 
-// The path beside `file` under which it is kept: results.sqlite.damaged, results.sqlite.damaged-2, ...
+// Returns the path in the same folder under which a damaged file is kept: results.sqlite.damaged, results.sqlite.damaged-2, ...
 fs::path place_of_damaged(const fs::path& file) {
   std::error_code error;
   fs::path place = file.string() + ".damaged";
@@ -127,7 +127,7 @@ struct RunStore::State {
   fs::path file;
   Mode mode = Mode::read;
   bool has_schema = false;
-  std::unique_ptr<Database> database;  // none until the file is there
+  std::unique_ptr<Database> database;  // null until the file exists
   std::optional<Rescue> rescue;
   std::mutex mutex;
 
@@ -138,7 +138,7 @@ struct RunStore::State {
     database = std::move(opened);
   }
 
-  // Whether there are tables to ask; another process may have made them since.
+  // Returns whether the tables exist; another process may have created them in the meantime.
   [[nodiscard]] bool ready() {
     if (has_schema) return true;
     std::error_code ignored;
@@ -149,8 +149,8 @@ struct RunStore::State {
     return has_schema;
   }
 
-  // Whether another process has rescued a damaged store, so that the path names another file. Where it names none, the folder was moved or
-  // removed, and writing fails with a sentence that says so.
+  // Returns whether another process has rescued a damaged store, so that the path names another file. If the path names no file, the folder
+  // was moved or removed; writing then fails with an error that says so.
   [[nodiscard]] bool is_replaced() const {
     std::error_code ignored;
     return database && !database->is_in_place() && fs::exists(file, ignored);
@@ -220,7 +220,7 @@ RunStore RunStore::open(const fs::path& place, Mode mode) {
 
 const std::optional<Rescue>& RunStore::rescue() const { return state_->rescue; }
 
-// Copies the whole runs to a new file while nobody else can read or write the damaged one, and lets them change places.
+// Copies the whole runs to a new file, which then replaces the damaged one. No other process can read or write the damaged file meanwhile.
 void RunStore::rescue_from(const std::string& why) {
   const fs::path folder = or_here(state_->file.parent_path()), made = folder / ".fedbits-rescue";
   Rescue rescue{.why = why, .kept = {}, .num_whole = 0, .damaged = {}};
@@ -228,8 +228,8 @@ void RunStore::rescue_from(const std::string& why) {
   {
     Transaction alone(*state_->database, Transaction::Kind::exclusive);
     if (!state_->database->is_in_place()) return;                     // another process was faster; the next append opens its file
-    if (damage_in_transaction(*state_->database, 1).empty()) return;  // nothing is replaced that is whole
-    fs::remove_all(made, error);                                      // of a process that was killed here
+    if (damage_in_transaction(*state_->database, 1).empty()) return;  // a whole file is not replaced
+    fs::remove_all(made, error);                                      // left by a process that was killed here
     {
       RunStore whole = open(made, Mode::create);
       StoreReader reader(*state_->database);
@@ -241,7 +241,7 @@ void RunStore::rescue_from(const std::string& why) {
         }
     }
     rescue.kept = place_of_damaged(state_->file);
-    fs::create_hard_link(state_->file, rescue.kept, error);  // so that the path always names a store
+    fs::create_hard_link(state_->file, rescue.kept, error);  // keeps a store at the path at all times
     if (error) fs::rename(state_->file, rescue.kept, error);
     if (!error && rescue.num_whole > 0) fs::rename(made / kFileName, state_->file, error);
     if (!error && rescue.num_whole == 0) fs::remove(state_->file, error);
@@ -272,7 +272,7 @@ RunStore::Appended RunStore::append(const RunRecord& record, const std::vector<R
 RunStore::Appended RunStore::write(const RunRecord& record, const std::vector<RoundRow>& rows) {
   state_->connect_for_writing();
   std::optional<Transaction> transaction(*state_->database);
-  if (state_->is_replaced()) {  // while this process waited for its turn
+  if (state_->is_replaced()) {  // while this process waited for the lock
     transaction.reset();
     state_->connect_for_writing();
     transaction.emplace(*state_->database);

@@ -13,12 +13,12 @@
 namespace fl::sqlite {
 namespace {
 
-// How long to wait for another process that holds the file: appends are short, so that this is reached only when one hangs.
+// Waiting time for another process that holds the file. Appends are short, so the limit is reached only if a process hangs.
 constexpr int kBusyTimeoutMs = 30'000;
-// Steps of SQLite's machine. A row of a round takes about 150 steps and at the least 30 bytes.
+// Steps of SQLite's virtual machine. A row of a round takes about 150 steps and at least 30 bytes.
 constexpr int kStepsPerCall = 1000;
 constexpr std::uint64_t kLeastSteps = 2'000'000, kStepsPerByte = 64;
-// A value is no longer than the file that holds it; small files still get texts of this length written into them.
+// Minimum for the limit on the length of a value, so that texts of this length can also be written into small files.
 constexpr std::uint64_t kLeastValue = 16 << 20;
 
 const char* way_out(int code) {
@@ -74,7 +74,7 @@ void Statement::bind(int index, double value) {
 void Statement::bind_empty(int index) { expect_ok(sqlite3_bind_zeroblob(statement_.get(), index + 1, 0)); }
 
 void Statement::bind(int index, std::string_view text) {
-  // An empty view may have no address, which SQLite would take for NULL.
+  // An empty view may have a null address, which SQLite would treat as NULL.
   const char* data = text.empty() ? "" : text.data();
   expect_ok(sqlite3_bind_text64(statement_.get(), index + 1, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
 }
@@ -177,7 +177,7 @@ void Database::fail(int code) const {
   const int system = connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   const int kind = code & 0xff;
   if (system != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN)) reason += std::string(" (") + std::strerror(system) + ")";
-  // What SQLite says of a file that has gone depends on the moment; one that could not be opened was never there.
+  // SQLite's message for a file that is gone depends on the moment. A file that could not be opened never existed.
   std::error_code ignored;
   if (kind != SQLITE_CANTOPEN && !std::filesystem::exists(file_, ignored))
     throw StoreError(file_.string() + ": it was moved or removed while it was open (" + reason +
@@ -196,7 +196,7 @@ Transaction::~Transaction() {
   try {
     database_.execute("ROLLBACK");
   } catch (const StoreError&) {
-    // The journal stays beside the file, and the next one to open it rolls back.
+    // The journal stays in the folder, and the next process that opens the file rolls back.
   }
 }
 

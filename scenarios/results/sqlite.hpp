@@ -1,5 +1,5 @@
-// The little of SQLite that the run store needs, as two owning types. Every failure is a StoreError that names the file, what was tried,
-// SQLite's reason and the way out.
+// The part of SQLite that the run store needs, as owning types. Every failure throws a StoreError that names the file, the attempted
+// operation, SQLite's reason and the way out.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fl::sqlite {
 
 enum class OpenMode { existing, create };
 
-// The file is damaged, or was made to look like a store: what was asked for cannot be read from it.
+// Reports that the requested data cannot be read because the file is damaged, or was made to look like a store.
 class FL_API DamagedError : public StoreError {
  public:
   using StoreError::StoreError;
@@ -29,13 +29,13 @@ class Statement {
   void bind(int index, std::uint64_t value);
   void bind(int index, double value);  // NaN becomes NULL
   void bind(int index, std::string_view text);
-  void bind_empty(int index);  // a blob without bytes
+  void bind_empty(int index);  // binds a blob without bytes
 
-  // Runs to the next row; false when there is none left.
+  // Runs to the next row. Returns false if no row is left.
   [[nodiscard]] bool step();
-  // Runs a statement that returns no rows, and makes it ready for new parameters.
+  // Runs a statement that returns no rows, and resets it for new parameters.
   void run();
-  // Makes a query ready for new parameters.
+  // Resets a query for new parameters.
   void reset();
 
   [[nodiscard]] std::uint64_t integer(int column) const;
@@ -54,20 +54,20 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// An open database file. Nobody trusts it: no code of its schema runs but SQLite's own functions, and a query that takes more steps than a
-// file of its size has a use for ends with DamagedError.
+// An open database file, whose contents are not trusted: the only functions that its schema can run are SQLite's own, and a query that
+// takes more steps than a file of its size needs ends with DamagedError.
 class Database {
  public:
   Database(const std::filesystem::path& file, OpenMode mode);
 
   void execute(const std::string& sql);
   [[nodiscard]] Statement prepare(std::string_view sql);
-  [[nodiscard]] std::uint64_t integer(std::string_view sql);  // the first cell of a query
+  [[nodiscard]] std::uint64_t integer(std::string_view sql);  // returns the first cell of a query
   [[nodiscard]] std::uint64_t last_row_id() const;
   [[nodiscard]] bool in_transaction() const;
-  [[nodiscard]] std::uint64_t text_bytes() const { return text_bytes_; }  // of all texts that were read
+  [[nodiscard]] std::uint64_t text_bytes() const { return text_bytes_; }  // total of all texts that were read
   [[nodiscard]] std::uint64_t file_bytes() const;
-  // Returns false when the path now names another file, or none.
+  // Returns false if the path no longer names this file.
   [[nodiscard]] bool is_in_place() const;
   [[noreturn]] void fail(int code) const;
 
@@ -88,10 +88,10 @@ class Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-// All or nothing: rolled back unless commit() was reached.
+// A transaction that is rolled back unless commit() is reached.
 class Transaction {
  public:
-  enum class Kind { read, write, exclusive };  // read: what is read stays as it is meanwhile
+  enum class Kind { read, write, exclusive };  // read: the data do not change during the transaction
   explicit Transaction(Database& database, Kind kind = Kind::write);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

@@ -46,7 +46,7 @@ std::uint64_t checksum_of(const RunRecord& record) {
   for (const ResolvedConstant& constant : record.constants) hash.add_text(constant.name).add_value(bits_of(constant.value));
   hash.add_value(record.plugins.size());
   for (const PluginUse& plugin : record.plugins) hash.add_text(plugin.name).add_text(plugin.sha256);
-  // Nothing is added for runs without such columns, so that the checksums of earlier runs hold.
+  // Runs without such columns add nothing, so that the checksums of earlier runs stay valid.
   for (const MeasureColumn& column : record.columns) add(hash, column);
   return hash.value();
 }

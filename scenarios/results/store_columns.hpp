@@ -1,4 +1,4 @@
-// The column lists of scenarios/results/run_record.hpp as SQL: how a column is declared, bound and read.
+// Maps the column lists of scenarios/results/run_record.hpp to SQL: declares, binds and reads columns.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace fl::store {
 inline constexpr auto kCommon = std::span(kRoundColumns).first<kCommonRoundColumns>();
 inline constexpr auto kRare = std::span(kRoundColumns).subspan<kCommonRoundColumns>();
 
-// ",a,b,c"
+// Returns ",a,b,c".
 template <class Columns>
 std::string names_of(const Columns& columns) {
   std::string sql;
@@ -22,7 +22,7 @@ std::string names_of(const Columns& columns) {
   return sql;
 }
 
-// "?,?,?"
+// Returns "?,?,?".
 inline std::string placeholders(std::size_t count) {
   std::string sql = "?";
   for (std::size_t i = 1; i < count; ++i) sql += ",?";
@@ -48,7 +48,7 @@ inline void read_value(const sqlite::Statement& row, int column, RunStatus& stat
     if (text == to_string(candidate)) status = candidate;
 }
 
-// Binds the columns to the parameters first, first + 1, ... Returns the parameter behind them.
+// Binds the columns to the parameters first, first + 1, ... Returns the index of the next parameter.
 template <class Columns, class Record>
 int bind_columns(sqlite::Statement& statement, int first, const Columns& columns, const Record& record) {
   for (const auto& column : columns) {

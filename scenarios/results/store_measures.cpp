@@ -14,9 +14,9 @@ using sqlite::DamagedError;
 using sqlite::Database;
 using sqlite::Statement;
 
-constexpr std::uint64_t kRoundBits = 32;  // of a row's id; the others are the run's number
+constexpr std::uint64_t kRoundBits = 32;  // bits of the round in a row's id; the others are the run's number
 
-// Returns what is wrong with the columns of a run, or "".
+// Returns the problem with the columns of a run, or "".
 std::string fault_of_all(std::span<const MeasureColumn> columns) {
   if (columns.size() > kMostMeasureColumns)
     return "there are " + std::to_string(columns.size()) + " columns of measures, and a run may have " +
@@ -31,7 +31,7 @@ std::string fault_of_all(std::span<const MeasureColumn> columns) {
   return {};
 }
 
-// The choice whose text this is.
+// Returns the enumerator with this text.
 template <class Enum>
 Enum choice_of(const std::string& text, Enum last) {
   for (int i = 0; i <= static_cast<int>(last); ++i)

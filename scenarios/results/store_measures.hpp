@@ -1,9 +1,10 @@
-// Columns of measures in a store: what they are, run by run, and their values.
+// Stores the columns of measures: their descriptions per run, and their values.
 //
 //   measure_columns(run_id, position, name, unit, ...)   one row per column of a run
-//   measure_values(id, position, value)                  one row per value; `id` is that of the round, and what was not measured has no row
+//   measure_values(id, position, value)                  one row per value; `id` is that of the round; an unmeasured value has no row
 //
-// Both tables are made with the first run that has such columns, so stores without one are the same as before there were measures.
+// Both tables are created with the first run that has such columns. Stores without such runs have the same schema as before measures
+// existed.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +26,18 @@ inline constexpr const char* kMeasureValues =
 
 [[nodiscard]] bool has_measure_tables(sqlite::Database& database);
 
-// Throws Error for columns that no store can hold, and for a row without a value (or kNotMeasured) for each of them.
+// Throws Error for columns that a store cannot hold, and for a row that does not have one value (or kNotMeasured) for each column.
 void require_measure_values(const RunRecord& record, std::span<const RoundRow> rows);
 void insert_measures(sqlite::Database& database, std::uint64_t id, const RunRecord& record, std::span<const RoundRow> rows);
 void erase_measures(sqlite::Database& database, std::uint64_t id);
 
-// Reads them. Throws sqlite::DamagedError where they are not as insert_measures writes them.
+// Reads columns of measures. Throws sqlite::DamagedError if they are not as insert_measures writes them.
 class MeasureReader {
  public:
-  // The database has the tables.
+  // Requires that the database has the tables.
   explicit MeasureReader(sqlite::Database& database);
   [[nodiscard]] std::vector<MeasureColumn> columns(std::uint64_t id);
-  // Gives each row its values; `rows` are those of run `id`, ascending.
+  // Sets the measure values of each row. `rows` are the rows of run `id`, ascending.
   void read_values(std::uint64_t id, std::span<RoundRow> rows);
 
  private:

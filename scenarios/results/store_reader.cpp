@@ -15,10 +15,11 @@ using sqlite::Statement;
 
 namespace {
 
-// Every text of a store lies in it once; what was found damaged is read once more for its labels.
+// Bytes of text that may be read beyond twice the file size. A store holds every text once; damaged runs are read again for their labels.
 constexpr std::uint64_t kMoreTextBytes = 1 << 20;
 
-// Steps to the next element of a list, whose positions count from 0. An element beside its place is damage, and going on could be endless.
+// Steps to the next element of a list, whose positions count from 0. Throws DamagedError for an element at a wrong position, because
+// continuing might not terminate.
 bool next_element(Statement& query, int position_column, std::uint64_t position) {
   if (!query.step()) return false;
   if (query.integer(position_column) != position) throw DamagedError("an element of a list is not at its place");
@@ -51,7 +52,7 @@ void StoreReader::fail(const std::string& run, std::uint64_t id, const std::stri
   try {
     damaged.title = title_of(read_record(id));
   } catch (const DamagedError&) {
-    // Its labels cannot be read either.
+    // The labels are not readable either.
   }
   throw DamagedRunError(std::move(damaged));
 }
@@ -130,7 +131,7 @@ void StoreReader::read_lists(std::uint64_t id, RunRecord& record) {
 }
 
 std::vector<RoundRow> StoreReader::read_rows(std::uint64_t id) {
-  if (!rows_)  // rows lie in the order of their rounds
+  if (!rows_)  // rows are stored in the order of their rounds
     rows_.emplace(database_.prepare("SELECT " + store::names_of(kRoundColumns).substr(1) + " FROM rounds WHERE run_id=?"));
   rows_->reset();
   rows_->bind(0, id);

@@ -1,8 +1,8 @@
-// Reads runs of a store and holds them to their checksums.
+// Reads runs of a store and compares them with their checksums.
 //
-// A run is listed twice, in `runs` and in `checksums`, and is whole when both lists have it under one id, its record and lists of labels
-// have their checksum, and its rounds have theirs. A page that is damaged takes entries out of one list at the most. Each read takes steps
-// and memory in proportion to the file, whatever is written in it.
+// A run is listed twice, in `runs` and in `checksums`. It is whole if both lists have it under one id, its record and lists of labels match
+// their checksum, and its rounds match theirs. A damaged page removes entries from at most one list. The steps and memory of each read are
+// bounded in proportion to the file size, whatever the file contains.
 #pragma once
 
 #include <optional>
@@ -22,15 +22,16 @@ class StoreReader {
   // The caller holds a transaction while it reads.
   explicit StoreReader(sqlite::Database& database);
 
-  // A run as its lists know it; nothing where neither has it. Throws DamagedRunError.
+  // Looks a run up in both lists. Returns nothing if neither list has it. Throws DamagedRunError.
   struct Entry {
-    std::uint64_t id = 0, record = 0, rounds = 0;  // its number and its checksums
+    std::uint64_t id = 0, record = 0, rounds = 0;  // number and checksums of the run
   };
   [[nodiscard]] std::optional<Entry> find(const std::string& run);
   [[nodiscard]] RunRecord record(const std::string& run, const Entry& entry);
   [[nodiscard]] std::vector<RoundRow> rows(const std::string& run, const Entry& entry);
 
-  // Every hash in either list, in the order in which the runs were first appended. Adds what is damaged of the lists themselves.
+  // Returns every hash in either list, in the order in which the runs were first appended. Adds damage of the lists themselves to
+  // `damaged`.
   [[nodiscard]] std::vector<std::string> hashes(std::vector<DamagedRun>& damaged);
 
  private:
@@ -45,7 +46,7 @@ class StoreReader {
   std::uint64_t most_text_bytes_;
   sqlite::Statement id_, checksums_, record_, axes_, constants_;
   std::optional<sqlite::Statement> plugins_, rows_;
-  std::optional<store::MeasureReader> measures_;  // where a run of the store has measures of its own
+  std::optional<store::MeasureReader> measures_;  // present if a run of the store has measures of its own
 };
 
 }  // namespace fl

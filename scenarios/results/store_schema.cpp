@@ -15,13 +15,13 @@ namespace fs = std::filesystem;
 using sqlite::Database;
 using sqlite::Statement;
 
-// "fedb": tells our files from other SQLite files.
+// "fedb": distinguishes stores from other SQLite files.
 constexpr std::uint64_t kApplicationId = 0x66656462;
 constexpr const char* kPlugins =
     "CREATE TABLE plugins(run_id INTEGER NOT NULL,position INTEGER NOT NULL,name TEXT NOT NULL,sha256 TEXT NOT NULL,"
     "PRIMARY KEY(run_id,position)) WITHOUT ROWID";
 
-// The column type of a member.
+// Returns the column type of a member.
 template <class Record>
 const char* declaration(const std::string Record::*) {
   return "TEXT NOT NULL";
@@ -50,7 +50,8 @@ const DerivedColumn* derived(std::string_view name) {
   return nullptr;
 }
 
-// A derived column holds NULL where it follows from others, an empty blob where it was not measured although they were, else its number.
+// Returns the SQL of the view `rounds`. A derived column holds NULL if it follows from others, an empty blob if it was not measured
+// although the others were, else its number.
 std::string rounds_view() {
   std::string sql = "CREATE VIEW rounds AS SELECT runs.id AS run_id";
   for (const RoundColumn& column : kCommon) {
@@ -75,8 +76,8 @@ struct Object {
   std::string name, sql;
 };
 
-// The number of a row is run_id << 32 | round: rows are appended in its order, which leaves no page half full. A run's checksums lie in a
-// table of their own, so that no damaged page takes away a run and the memory of it.
+// Returns the tables and views of the schema. The id of a row is run_id << 32 | round; rows are appended in this order, which leaves no
+// page half full. A run's checksums are in a separate table, so that a damaged page cannot remove both a run and its checksums.
 std::vector<Object> objects() {
   return {
       {"runs", "CREATE TABLE runs(id INTEGER PRIMARY KEY" + declare(kRunColumns) + declare(kRunDetailColumns) + ",UNIQUE(run))"},
@@ -94,7 +95,8 @@ std::vector<Object> objects() {
       {"rounds", rounds_view()}};
 }
 
-// Tables and views of others may lie beside ours; ours must be as they were made, for every number is read through them.
+// Throws if a table or view of the store differs from its original definition, because every number is read through them. Other tables and
+// views are allowed.
 void require_our_objects(Database& database, const fs::path& file) {
   std::map<std::string, std::string> found;
   Statement query = database.prepare("SELECT name,sql FROM sqlite_master WHERE sql IS NOT NULL");
@@ -130,7 +132,7 @@ bool has_plugin_table(Database& database) {
 }
 
 bool holds_our_schema(Database& database, const fs::path& file) {
-  // The tables first: another process may commit them, and both numbers with them, between two of these questions.
+  // Queries the tables first: another process may commit them, together with both numbers, between two of these queries.
   const bool has_tables = database.integer("SELECT count(*) FROM sqlite_master") > 0;
   const std::uint64_t version = database.integer("PRAGMA user_version");
   const std::uint64_t application = database.integer("PRAGMA application_id");

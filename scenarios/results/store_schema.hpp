@@ -1,4 +1,4 @@
-// The tables of a store, and whether a file has them.
+// Creates the tables of a store and checks whether a file has them.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,11 @@ namespace fl::store {
 
 void create_schema(sqlite::Database& database);
 void create_plugin_table(sqlite::Database& database);
-// Stores without a run from a plug-in lack the table, so that they are the same as before there were plug-ins.
+// Returns whether the plug-in table exists. Stores without a run from a plug-in lack it, so they have the same schema as before plug-ins.
 [[nodiscard]] bool has_plugin_table(sqlite::Database& database);
 
-// Returns false when the file holds nothing yet, as after a crash before the first commit. Throws StoreError for a file of another
-// version or another program, and sqlite::DamagedError where a table or view is not what it was made as.
+// Returns false if the file is still empty, as after a crash before the first commit. Throws StoreError for a file of another version or
+// another program, and sqlite::DamagedError if a table or view differs from its original definition.
 [[nodiscard]] bool holds_our_schema(sqlite::Database& database, const std::filesystem::path& file);
 
 }  // namespace fl::store

@@ -45,7 +45,7 @@ void insert_checksums(Database& database, std::uint64_t id, const RunRecord& rec
   statement.run();
 }
 
-// A new run takes the next id; one that is replaced keeps its own.
+// Inserts a record. A new run takes the next id; a replaced run keeps its own.
 std::uint64_t insert_record(Database& database, std::optional<std::uint64_t> id, const RunRecord& record) {
   const std::size_t count = kRunColumns.size() + kRunDetailColumns.size();
   Statement statement = database.prepare("INSERT INTO runs(id" + names_of(kRunColumns) + names_of(kRunDetailColumns) + ") VALUES(" +
@@ -122,7 +122,7 @@ void insert_rounds(Database& database, std::uint64_t id, const RunRecord& record
       if (kCommon[c].name == kDerivedColumns[d].name) place[d] = static_cast<int>(c);
   for (const RoundRow& row : rows) {
     bind_columns(statement, 0, kCommon, row);
-    statement.bind(0, id << 32 | row.round);  // in place of the round alone
+    statement.bind(0, id << 32 | row.round);  // instead of the round alone
     for (std::size_t d = 0; d < kDerivedColumns.size(); ++d) bind_derived(statement, place[d], kDerivedColumns[d], record, row);
     statement.run();
   }

@@ -11,10 +11,10 @@
 
 namespace fl::store {
 
-// Returns the number that a run has, as either list of runs knows it.
+// Returns the number of a run, as recorded in either list of runs.
 [[nodiscard]] std::optional<std::uint64_t> number_of(sqlite::Database& database, const std::string& run);
 
-// Writes a run and its checksums in place of what is stored under its hash, whose number it takes (`number`); a new run takes the next one.
+// Writes a run and its checksums. The run replaces the one stored under its hash and takes its `number`; a new run takes the next number.
 // Call within a transaction.
 void write_run(sqlite::Database& database, const std::optional<std::uint64_t>& number, const RunRecord& record,
                const std::vector<RoundRow>& rows);

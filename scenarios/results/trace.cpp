@@ -10,15 +10,15 @@
 namespace fl {
 namespace {
 
-// The member of a measure; null for a column that is a count, or none.
+// Returns the member of a measure; null for a column that is a count, or for an unknown name.
 double RoundRow::*member_of(std::string_view measure) {
   for (const RoundColumn& column : kRoundColumns)
     if (const auto* member = std::get_if<double RoundRow::*>(&column.member); member != nullptr && column.name == measure) return *member;
   return nullptr;
 }
 
-// Above this a run has diverged: a multiple of the objective at the start. A gap is judged by the loss that it belongs to, because a run
-// may start close to the optimum.
+// Returns the value above which a run has diverged: a multiple of the objective at the start. A gap is judged by the corresponding loss,
+// because a run may start close to the optimum.
 double divergence_limit(std::string_view measure, const std::vector<RoundRow>& rows, double first, double factor) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   if (measure == "train_loss" || measure == "test_loss") return first > 0 ? factor * first : kNone;
@@ -46,7 +46,7 @@ RunTrace make_trace(const std::vector<RoundRow>& rows, std::string_view measure,
   trace.first.fill(std::numeric_limits<double>::infinity());
   for (const RoundRow& row : rows) {
     const auto up = static_cast<double>(row.bits_up), down = static_cast<double>(row.bits_down);
-    const auto estimated = [&row](double bits) { return row.bits_up == 0 && std::isnan(bits) ? 0 : bits; };  // silence costs nothing
+    const auto estimated = [&row](double bits) { return row.bits_up == 0 && std::isnan(bits) ? 0 : bits; };  // no messages: no bits
     trace.end = {static_cast<double>(row.round), trace.end[1] + up, trace.end[2] + up + down,
                  trace.end[3] + estimated(row.bits_up_published), trace.end[4] + estimated(row.bits_up_entropy)};
     if (row.round > 0 && std::isinf(trace.first[0])) trace.first = trace.end;

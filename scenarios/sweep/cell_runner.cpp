@@ -14,7 +14,7 @@ struct CellRunner::Impl {
     if (machine.paging.file.folder.empty()) machine.paging.file.folder = std::filesystem::temp_directory_path(error);
   }
 
-  // What two cells must have in common to share a problem: the tables that make it.
+  // Returns the text of the tables that define a problem. Two cells with the same text share a problem.
   static std::string key_of(const Scenario& s) {
     Scenario bare;
     bare.name = "problem";
@@ -50,7 +50,7 @@ struct CellRunner::Impl {
   }
   template <class T>
   Calibration calibrate(const Cell& cell, const Cell* later, double seconds, std::unique_ptr<FederatedProblem<T>>& latest) {
-    latest.reset();  // a run seldom finds the one before it on the same problem
+    latest.reset();  // consecutive runs seldom share a problem
     Calibration found;
     {
       const Stopwatch preparing;
@@ -75,7 +75,7 @@ struct CellRunner::Impl {
             of_cell.num_dropped_test_rows()};
   }
   void use_threads(int count) {
-    latest32.reset();  // they know the threads that were
+    latest32.reset();  // they use the previous number of threads
     latest64.reset();
     machine.threads = count;
     threads = std::make_unique<ThreadPool>(count);
@@ -131,7 +131,7 @@ CellNeed CellRunner::check(const Cell& cell) {
 }
 
 std::vector<CellNeed> CellRunner::check(const std::vector<const Cell*>& cells) {
-  constexpr std::size_t kMostBadCells = 64;  // after which no more are looked at
+  constexpr std::size_t kMostBadCells = 64;  // checking stops after this many bad cells
   std::vector<CellNeed> needs;
   ProblemList problems;
   std::size_t num_bad = 0;

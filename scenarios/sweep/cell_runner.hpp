@@ -1,4 +1,4 @@
-// Runs cells one after another in one process, sharing what they have in common: the problem, and through its cache data and constants.
+// Runs cells one after another in one process. The cells share their common parts: the problem and, through its cache, data and constants.
 #pragma once
 
 #include <memory>
@@ -8,28 +8,29 @@
 
 namespace fl {
 
-// What the parts and the state of a cell may come to take at the most, more than a run that does not meet every client.
+// Upper bound on the memory of a cell's parts and state. Runs that never sample some clients stay below it.
 struct CellNeed {
-  std::size_t bytes = 0;                                        // data not included
-  DeviceNeed device{};                                          // of a GPU, with --device cuda
+  std::size_t bytes = 0;                                        // data excluded
+  DeviceNeed device{};                                          // GPU bytes, with --device cuda
   WholeMinibatch minibatch{};                                   // part of `bytes`, on the host
-  std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // of the data: rows left out for a missing value
+  std::size_t num_dropped_rows = 0, num_dropped_test_rows = 0;  // rows left out of the data because a value is missing
 };
 
 class FL_API CellRunner {
  public:
   CellRunner(DataCatalog catalog, MachineOptions machine);
-  // With data and constants that other runners of this process take from the same cache, each in a thread of its own.
+  // Takes data and constants from a cache that this process's other runners share. Each runner runs in its own thread.
   CellRunner(std::shared_ptr<ProblemCache> cache, MachineOptions machine);
   ~CellRunner();
-  // From now on with so many threads: for a process that was forked, where threads of its parent are not.
+  // Sets the number of threads. A forked process calls this function, because it does not inherit the threads of its parent.
   void use_threads(int threads);
-  // Puts a cell together without running it. Throws ConfigError with all problems that run() would meet before its first round.
+  // Builds a cell without running it. Throws ConfigError with all problems that run() would find before its first round.
   CellNeed check(const Cell& cell);
-  // The same for several cells: one error has the problems of all of them.
+  // Checks several cells. One error contains the problems of all of them.
   std::vector<CellNeed> check(const std::vector<const Cell*>& cells);
   RunResult run(const Cell& cell, const RoundCallback& callback, const CheckpointPlan& plan = {});
-  // `later`, another seed of the same cell that was not met yet, tells what a new seed costs; nullptr = there is none.
+  // Measures the cost of a cell. `later` is another seed of the same cell that was not run yet; it shows the cost of a new seed. nullptr =
+  // no such seed.
   [[nodiscard]] Calibration calibrate(const Cell& cell, const Cell* later, double seconds);
 
  private:

@@ -5,7 +5,7 @@
 namespace fl {
 namespace {
 
-// A short run that measures nothing but bits.
+// Returns a cell for a short run that measures only bits.
 Cell short_run(const Cell& cell, const std::string& compressor, std::int64_t rounds) {
   Cell changed = cell;
   Scenario& scenario = changed.scenario;

@@ -1,5 +1,5 @@
-// Which threshold sends as many bits as Top-k with k entries, measured on a scenario: its cell is run with Top-k for a few rounds, and then
-// with the hard threshold until the totals agree (scenarios/file/bit_search.hpp).
+// Finds the threshold that sends as many bits as Top-k with k entries, measured on a scenario: the cell runs with Top-k for a few rounds,
+// and then with the hard threshold until the totals agree (scenarios/file/bit_search.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace fl {
 
 struct MeasuredThreshold {
-  double lambda = 0;         // on the scale of gradients, as the hard threshold's rule = "lambda" takes it
-  MatchedBits matched{};     // of the bits of the hard threshold against those of Top-k
-  std::uint64_t rounds = 0;  // that were played each time
-  double bits_up = 0;        // that Top-k sent in them, all clients together
-  int runs = 0;              // of the hard threshold
+  double lambda = 0;         // on the scale of gradients, as the hard threshold's rule = "lambda" expects it
+  MatchedBits matched{};     // bits of the hard threshold compared with those of Top-k
+  std::uint64_t rounds = 0;  // length of each run
+  double bits_up = 0;        // bits that Top-k sent in these rounds, all clients together
+  int runs = 0;              // runs with the hard threshold
 };
 
-// Runs the cell's first `rounds` rounds with its seed. What [compressor.up] has beside the operator (unit, scope, excluded tensors) stays.
-// Throws ConfigError where the cell does not take one of the two operators, or where Top-k sends nothing or a run fails.
+// Runs the cell's first `rounds` rounds with its seed. The other settings of [compressor.up] (unit, scope, excluded tensors) stay. Throws
+// ConfigError if the cell does not accept one of the two operators, if Top-k sends nothing or if a run fails.
 [[nodiscard]] FL_API MeasuredThreshold measure_threshold(const Cell& cell, CellRunner& runner, std::int64_t k, std::int64_t rounds);
 
 }  // namespace fl

@@ -23,14 +23,14 @@ constexpr int kTickMs = 100;
 
 enum class Kind : std::uint32_t { progress, result, failure };
 
-// What precedes the bytes of everything a worker says.
+// Header of every message from a worker.
 struct Head {
   Kind kind;
-  std::uint32_t leaves = 0;  // 1: the worker ends now, because it was asked to stop
+  std::uint32_t leaves = 0;  // 1: the worker ends now because it was asked to stop
   std::uint64_t size = 0;
 };
 
-// False when the other side is gone.
+// Sends all bytes. Returns false if the other side is gone.
 bool send_all(int socket, const void* bytes, std::size_t size) {
   const auto* at = static_cast<const char*>(bytes);
   while (size > 0) {
@@ -73,7 +73,7 @@ std::string how_it_died(int status) {
 
 }  // namespace
 
-// A task that is over: its result, or why there is none.
+// A task that has ended: its result, or the reason why it has none.
 struct ProcessPool::Ended {
   std::size_t task = 0;
   bool good = false;
@@ -118,10 +118,10 @@ void ProcessPool::start(Worker& worker) {
   }
   if (process == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::signal(SIGINT, SIG_IGN);  // a terminal sends these to all; the parent says when to stop
+    std::signal(SIGINT, SIG_IGN);  // a terminal sends these to all processes; the parent decides when to stop
     std::signal(SIGHUP, SIG_IGN);
     std::signal(SIGTERM, [](int) { g_stop = 1; });
-    if (::getppid() != parent) ::_exit(1);  // it died before the line above
+    if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
     ::close(pair[0]);
     for (const Worker& other : workers_)
       if (other.socket >= 0) ::close(other.socket);
@@ -133,7 +133,8 @@ void ProcessPool::start(Worker& worker) {
   worker.busy = false;
 }
 
-// The worker's life: tasks until the parent closes the socket. It leaves by _exit, so nothing of the parent's is flushed or closed twice.
+// Runs tasks in a worker until the parent closes the socket. The worker leaves by _exit, so that no state of the parent is flushed or
+// closed twice.
 void ProcessPool::serve(int socket) {
   using Clock = std::chrono::steady_clock;
   std::uint64_t task = 0;
@@ -167,7 +168,7 @@ void ProcessPool::give(Worker& worker, std::size_t task) {
   worker.busy = true;
   worker.task = task;
   const auto number = static_cast<std::uint64_t>(task);
-  send_all(worker.socket, &number, sizeof number);  // a dead worker is noticed by the answer that it does not send
+  send_all(worker.socket, &number, sizeof number);  // a dead worker is detected later, because it sends no answer
 }
 
 void ProcessPool::receive(Worker& worker, const PoolEvents& events, std::vector<Ended>& ended) {
@@ -185,7 +186,7 @@ void ProcessPool::receive(Worker& worker, const PoolEvents& events, std::vector<
   if (head.leaves != 0) take_leave(worker);
 }
 
-// Waits for the end of a worker that ends; returns how it did.
+// Closes the socket of a worker that is ending and waits for the end of its process. Returns the status of waitpid.
 int ProcessPool::take_leave(Worker& worker) {
   int status = 0;
   ::close(worker.socket);
@@ -201,7 +202,7 @@ void ProcessPool::bury(Worker& worker, std::vector<Ended>& ended) {
   if (was_busy) ended.push_back({worker.task, false, how_it_died(status)});
 }
 
-// A free worker is given its next task before what the last one found is dealt with, so that it need not wait for the disk.
+// Gives a free worker its next task before the last result is handled, so that the worker does not wait for the disk.
 void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& events) {
   std::size_t next = 0;
   bool passed_on = false;
@@ -235,7 +236,7 @@ void ProcessPool::run(std::span<const std::size_t> tasks, const PoolEvents& even
   }
 }
 
-// Waits for messages of busy workers, a tick long; false when none is busy.
+// Waits up to one tick for messages of busy workers. Returns false if no worker is busy.
 bool ProcessPool::listen(const PoolEvents& events, std::vector<Ended>& ended) {
   std::vector<pollfd> sockets;
   std::vector<Worker*> polled;

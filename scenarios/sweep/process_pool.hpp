@@ -1,8 +1,8 @@
-// Tasks in forked processes: what the parent loaded is shared with all of them, and a worker that dies costs its task and nothing else.
+// Runs tasks in forked processes. The workers share the data that the parent loaded, and a worker that dies loses only its task.
 //
-// The parent has one thread and talks to each worker over a socket: a task number one way; progress, a result or a failure the other.
-// Fork happens in start() and whenever a worker has died, so no thread and no CUDA context may exist in the parent until run() returns.
-// Workers end when the parent does, however it ends. Asked to stop, they may finish what they are at.
+// The parent has one thread and communicates with each worker over a socket: it sends task numbers and receives progress, results and
+// failures. The pool forks in start() and whenever a worker has died, so no thread and no CUDA context may exist in the parent until run()
+// returns. Workers end when the parent ends, for whatever reason. When asked to stop, a worker may finish its current task first.
 #pragma once
 
 #include <chrono>
@@ -18,37 +18,37 @@
 
 namespace fl {
 
-// What a worker says while it works; seldom enough to cost nothing (a report within a tenth of a second of the last one is dropped).
+// Sends a progress report from a worker. Reports are cheap: one within a tenth of a second of the last one is dropped.
 using Report = std::function<void(std::string_view)>;
 
 struct FL_API PoolEvents {
   std::function<void(std::size_t task, int worker)> started;
   std::function<void(std::size_t task, std::string_view report)> progress;
   std::function<void(std::size_t task, std::string result)> finished;
-  std::function<void(std::size_t task, const std::string& reason)> failed;  // it threw, or its worker died
-  std::function<void()> tick;                                               // ten times a second or more often
-  std::function<int()> signal;                                              // the signal that asks for the end, 0 = none
+  std::function<void(std::size_t task, const std::string& reason)> failed;  // the task threw, or its worker died
+  std::function<void()> tick;                                               // called at least ten times a second
+  std::function<int()> signal;                                              // returns the signal that asks to stop, 0 = none
 };
 
 class FL_API ProcessPool {
  public:
   static constexpr std::chrono::seconds kGrace{8};
 
-  // Runs in a worker: the result of a task. What it throws becomes the task's failure.
+  // Runs in a worker and returns the result of a task. An exception becomes the task's failure.
   using Work = std::function<std::string(std::size_t task, const Report& report)>;
 
-  // `grace`: from being asked to stop to being killed.
+  // `grace` is the time between the request to stop and the kill.
   ProcessPool(int workers, Work work, std::chrono::milliseconds grace = kGrace);
-  ~ProcessPool();  // kills what still works
+  ~ProcessPool();  // kills workers that are still running
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
 
-  // In a worker: whether its parent, or somebody else with SIGTERM, asked it to stop. It may finish its task, another worker takes the
-  // next one. Ctrl-C on the terminal reaches the parent alone, which passes it on.
+  // Called in a worker. Returns whether its parent, or another process with SIGTERM, asked it to stop. The worker may finish its task;
+  // another worker takes the next one. Ctrl-C on the terminal reaches only the parent, which passes it on.
   [[nodiscard]] static bool asked_to_stop();
 
-  // Each task once, in this order as workers become free. When a signal asks for the end it is passed on to the workers, which may still
-  // finish what they do; no new task is begun. Throws Error when no process can be made.
+  // Runs each task once, in this order as workers become free. A signal that asks to stop is passed on to the workers, which may finish
+  // their current tasks; no new task starts. Throws Error if a process cannot be created.
   void run(std::span<const std::size_t> tasks, const PoolEvents& events);
 
  private:

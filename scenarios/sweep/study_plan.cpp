@@ -14,10 +14,10 @@ namespace fl {
 
 namespace {
 
-constexpr double kTrial_s = 0.2;  // of a combination where there are few
+constexpr double kTrial_s = 0.2;  // per combination, if there are few
 constexpr double kLeastTrial_s = 0.002;
-constexpr std::size_t kMostSeeds = 8;  // of a combination whose data is drawn anew for each
-constexpr double kAllTrials_s = 4;     // of all of them, more or less
+constexpr std::size_t kMostSeeds = 8;  // per combination, if each seed draws its own data
+constexpr double kAllTrials_s = 4;     // total, approximately
 
 std::vector<Combination> combinations_of(const std::vector<Cell>& cells) {
   std::vector<Combination> combinations;
@@ -28,7 +28,7 @@ std::vector<Combination> combinations_of(const std::vector<Cell>& cells) {
   return combinations;
 }
 
-// In the order of their hashes, which is as good as random and the same each time: first those that bring a label, then any.
+// Chooses combinations in the order of their hashes, which is pseudo-random and reproducible: first those that add a new label, then any.
 std::vector<std::size_t> choose(const std::vector<Combination>& combinations, const std::vector<Cell>& cells, std::size_t most) {
   std::vector<std::size_t> order(combinations.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -48,7 +48,7 @@ std::vector<std::size_t> choose(const std::vector<Combination>& combinations, co
   return chosen;
 }
 
-// How many labels two combinations of one sweep share.
+// Returns the number of labels that two combinations of one sweep share.
 std::size_t shared_labels(const Cell& a, const Cell& b) {
   std::size_t shared = 0;
   for (std::size_t axis = 0; axis < a.axis_labels.size(); ++axis)
@@ -65,12 +65,12 @@ void take_from_nearest(std::vector<Combination>& combinations, const std::vector
   }
 }
 
-// Data that is drawn with the seed may differ in size, too.
+// Returns the number of seeds to try. Data that depends on the seed may also differ in size.
 std::size_t seeds_to_try(const Combination& one, const std::vector<Cell>& cells) {
   return cells[one.cell].scenario.data.synthetic.kind.empty() ? 1 : std::min(one.seeds, kMostSeeds);
 }
 
-// One for all seeds that were tried: means of time and bits, the most of memory, and a failure if there is one.
+// Combines the trials of all tried seeds: means of time and bits, the maximum of memory, and a failure if there is one.
 Trial mean_of(const std::vector<Trial>& trials) {
   Trial mean = trials.front();
   const auto average = [&](double Calibration::*field) {
@@ -89,7 +89,7 @@ Trial mean_of(const std::vector<Trial>& trials) {
   return mean;
 }
 
-// What is to match the bits of another combination will send as many.
+// Sets the bits of combinations that match another one to the bits of that combination.
 void match_bits(std::vector<Combination>& combinations, const std::vector<Cell>& cells) {
   std::map<std::vector<std::pair<std::string, std::string>>, double> bits_up;
   for (const Combination& one : combinations) bits_up[cells[one.cell].axis_labels] = one.trial.calibration.bits_up;
@@ -105,12 +105,12 @@ double seconds_for_each(const PlanSettings& settings, std::size_t count) {
   return std::clamp(kAllTrials_s * settings.workers / static_cast<double>(count), kLeastTrial_s, kTrial_s);
 }
 
-// The bits that a budget counts.
+// Returns the bits that count towards the budget.
 double budget_bits(const Calibration& c, const Cell& cell) {
   return c.bits_up + (cell.tune && cell.tune->budget_bits == Against::bits_both ? c.bits_down : 0);
 }
 
-// Rounds that each combination plays until it has sent its budget, as a share of the scenario's; 1 without a budget.
+// Returns, as a fraction of the scenario's rounds, the rounds after which each combination has sent its budget; 1 without a budget.
 std::vector<double> shares_of_rounds(const std::vector<Combination>& combinations, const std::vector<Cell>& cells) {
   std::map<AxisLabels, double> bits;
   for (const Combination& one : combinations) bits[cells[one.cell].axis_labels] = budget_bits(one.trial.calibration, cells[one.cell]);
@@ -125,13 +125,13 @@ std::vector<double> shares_of_rounds(const std::vector<Combination>& combination
   return shares;
 }
 
-// A run that plays another number of rounds.
+// Scales a calibration to another number of rounds.
 void scale(Calibration& c, double share) {
   for (const auto field : {&Calibration::rounds_s, &Calibration::bits_up, &Calibration::bits_down}) c.*field *= share;
   c.total_rounds = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(c.total_rounds)));
 }
 
-// Plans tuning, and the study's runs as long as they will be.
+// Plans tuning, and scales the study's runs to their expected length.
 void plan_tuning(StudyPlan& plan, const std::vector<Cell>& cells) {
   const std::vector<double> shares = shares_of_rounds(plan.combinations, cells);
   std::map<std::size_t, TuningEffort> efforts;

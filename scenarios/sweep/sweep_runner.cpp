@@ -36,7 +36,7 @@ RunResult unpack(const std::string& bytes) {
   return result;
 }
 
-// The parts of a report that have one size. Values of measures follow them.
+// The fixed-size part of a report. The values of measures follow it.
 struct ReportHead {
   std::uint64_t round = 0;
   double train_loss = kNotMeasured, test_accuracy = kNotMeasured;
@@ -44,8 +44,8 @@ struct ReportHead {
   RoundBitsOfColumns measured{};
 };
 
-// Writes into `text`, whose memory is used again: there is a report for every round. `has_new` says whether progress.measured is another
-// row than in the report before.
+// Writes a report into `text`, whose memory is reused because every round makes a report. `has_new` says whether progress.measured differs
+// from the row of the previous report.
 void write_progress(const RunProgress& progress, bool has_new, std::string& text) {
   ReportHead head{.round = progress.round,
                   .train_loss = progress.train_loss,
@@ -79,8 +79,8 @@ RunProgress as_progress(std::string_view report) {
   return progress;
 }
 
-constexpr double kFitSeconds = 0.05;             // a trial whose memory alone is asked for
-constexpr std::uint64_t kWorkerBytes = 8 << 20;  // of a worker that does nothing
+constexpr double kFitSeconds = 0.05;             // duration of a trial that only measures memory
+constexpr std::uint64_t kWorkerBytes = 8 << 20;  // memory of an idle worker
 
 std::uint64_t resident_bytes() {
   std::uint64_t pages = 0, resident_pages = 0;
@@ -94,7 +94,7 @@ std::uint64_t peak_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// "1.25 GB", "340 MB"
+// Returns "1.25 GB" or "340 MB".
 std::string text_of_bytes(std::uint64_t bytes) {
   char text[32];
   const bool is_large = bytes >= 1000000000;
@@ -108,7 +108,7 @@ std::string labels_of(const Cell& cell) {
   return text;
 }
 
-// A trial as a worker tells it; what it throws is told otherwise.
+// The result of a trial as a worker sends it. Exceptions are reported in another way.
 struct Told {
   Calibration calibration;
   std::uint64_t start_bytes, peak_bytes;
@@ -184,7 +184,7 @@ void SweepRunner::add(std::size_t cell, const DeviceNeed& need) {
     raise(field);
 }
 
-// A worker may come to hold data of its own, as much as the parent's: another seed may draw another set.
+// A worker may load its own data, as large as the parent's, because another seed may draw another data set.
 int SweepRunner::fit(std::uint64_t memory_bytes) {
   const std::uint64_t shared = resident_bytes(), rough = largest_bytes_ + shared + kWorkerBytes;
   if (shared + static_cast<std::uint64_t>(settings_.workers) * rough <= memory_bytes) return settings_.workers;
@@ -206,8 +206,8 @@ int SweepRunner::fit(std::uint64_t memory_bytes) {
   return settings_.workers = std::min(settings_.workers, fitting);
 }
 
-// Every run takes what the largest may come to take, on top of the data, which lie there once for all who share them. The driver keeps some
-// memory for itself, and managed memory is bounded (fl_core/memory/cuda/memory.hpp).
+// Each run gets the upper bound of the largest run, in addition to the data, which all runs share. The driver keeps some memory for itself,
+// and managed memory is bounded (fl_core/memory/cuda/memory.hpp).
 int SweepRunner::fit_device(std::uint64_t free_bytes) {
   constexpr double kUsable = 0.9, kUsableManaged = 0.8;
   const auto usable =
@@ -224,7 +224,7 @@ int SweepRunner::fit_device(std::uint64_t free_bytes) {
   return settings_.workers;
 }
 
-// Threads of the parent are not in its child, so a worker makes its own.
+// Creates the threads of a worker, because a forked process does not inherit its parent's threads.
 void SweepRunner::begin_work() {
   if (is_working_) return;
   is_working_ = true;
@@ -235,7 +235,7 @@ void SweepRunner::begin_work() {
 Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
   begin_work();
   const Cell& cell = cells_[number];
-  const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // then each seed is tried itself
+  const bool is_drawn = !cell.scenario.data.synthetic.kind.empty();  // each seed is then tried separately
   const bool has_later = !is_drawn && number + 1 < cells_.size() && cells_[number + 1].axis_labels == cell.axis_labels;
   const Calibration found = runner_.calibrate(cell, has_later ? &cells_[number + 1] : nullptr, seconds);
   return {.calibration = found, .start_bytes = start_bytes_, .peak_bytes = peak_bytes()};
@@ -244,7 +244,7 @@ Trial SweepRunner::try_in_worker(std::size_t number, double seconds) {
 std::vector<Trial> SweepRunner::try_out(const std::vector<std::size_t>& cells, double seconds, const std::function<int()>& signal) {
   if (settings_.device != Device::cpu)
     throw Error("cells are tried in processes of their own, which cannot share a GPU: try them on the CPU");
-  ::malloc_trim(0);  // as run() does
+  ::malloc_trim(0);  // as in run()
   ProcessPool pool(std::min(settings_.workers, static_cast<int>(cells.size())), [&](std::size_t task, const Report&) {
     const Trial trial = try_in_worker(cells[task], seconds);
     const Told told{trial.calibration, trial.start_bytes, trial.peak_bytes};
@@ -304,7 +304,7 @@ std::string SweepRunner::work(CellRunner& runner, std::size_t number, const Repo
 }
 
 void SweepRunner::run_in_processes(const std::vector<std::size_t>& pending, const PoolEvents& events) {
-  ::malloc_trim(0);  // workers would inherit what check() has given back
+  ::malloc_trim(0);  // workers would inherit the memory that check() has freed
   ProcessPool pool(settings_.workers, [this](std::size_t cell, const Report& report) {
     begin_work();
     return work(runner_, cell, report, [] { return ProcessPool::asked_to_stop(); });
@@ -312,7 +312,7 @@ void SweepRunner::run_in_processes(const std::vector<std::size_t>& pending, cons
   pool.run(pending, events);
 }
 
-// Each worker has parts and a stream of its own and takes the data from the common cache.
+// Runs cells in threads. Each worker has its own parts and stream and takes the data from the common cache.
 void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const PoolEvents& events) {
   std::vector<std::unique_ptr<CellRunner>> runners;
   MachineOptions machine = machine_options();
@@ -327,7 +327,7 @@ void SweepRunner::run_in_threads(const std::vector<std::size_t>& pending, const 
   crew.run(pending, events);
 }
 
-// Those of runs that were stored by a sweep which was killed before it could take them away.
+// Removes the checkpoints of stored runs. A killed sweep may have left them.
 void SweepRunner::forget_checkpoints_without(const std::vector<std::size_t>& pending) const {
   std::error_code error;
   if (!std::filesystem::exists(settings_.checkpoints, error)) return;

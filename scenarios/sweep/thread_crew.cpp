@@ -22,7 +22,7 @@ struct Message {
   std::string text;
 };
 
-// What workers tell the thread that waits for them.
+// Messages from workers to the thread that waits for them.
 class Mailbox {
  public:
   void put(Message message) {
@@ -30,7 +30,7 @@ class Mailbox {
     messages_.push_back(std::move(message));
     arrived_.notify_one();
   }
-  // All that has come, after at most a tick.
+  // Returns all messages that have arrived. Waits for the first one up to one tick.
   [[nodiscard]] std::deque<Message> take() {
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, kTick, [this] { return !messages_.empty(); });
@@ -61,7 +61,7 @@ void pass_on(const Message& message, const PoolEvents& events) {
   }
 }
 
-// Joined whatever happens.
+// Joins its threads at destruction, also after an exception.
 struct Crew {
   std::atomic<bool>& stopping;
   std::vector<std::thread> threads{};

@@ -1,6 +1,6 @@
-// Tasks in threads of this process: for runs that share a GPU, which processes would take in turns.
+// Runs tasks in threads of this process, for runs that share a GPU. Separate processes would take turns on the GPU.
 //
-// Events come to the thread that called run(), one at a time, as ProcessPool's do.
+// Events reach the thread that called run(), one at a time, as those of ProcessPool do.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace fl {
 
 class FL_API ThreadCrew {
  public:
-  // The result of a task, by worker 0 .. workers-1. What it throws becomes the task's failure.
+  // Computes the result of a task, in worker 0 .. workers-1. An exception becomes the task's failure.
   using Work = std::function<std::string(std::size_t task, int worker, const Report& report)>;
   ThreadCrew(int workers, Work work) : workers_(workers), work_(std::move(work)) {}
 
-  // Whether a signal asked for the end: tasks may finish what they are at.
+  // Returns whether a signal asked to stop. Tasks may finish first.
   [[nodiscard]] bool asked_to_stop() const { return stopping_.load(); }
-  // Each task once, in this order as workers become free; none is begun after a signal. What an event throws ends the work and is passed
-  // on.
+  // Runs each task once, in this order as workers become free. No task starts after a signal. An exception from an event ends the work and
+  // is rethrown.
   void run(std::span<const std::size_t> tasks, const PoolEvents& events);
 
  private:

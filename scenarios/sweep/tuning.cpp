@@ -24,14 +24,14 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One combination with one value of each tuned key.
 struct Candidate {
-  std::vector<std::size_t> at;   // places in the method's grids
-  Cell cell;                     // first seed, the scenario's rounds
-  std::optional<Value> matched;  // of the option that matches bits
+  std::vector<std::size_t> at;   // indices into the method's grids
+  Cell cell;                     // first seed, with the scenario's rounds
+  std::optional<Value> matched;  // value of the option that matches bits
   MatchedBits match{};
   TuningOutcome outcome{};
 };
 
-// A combination that is tuned, or whose bits others are to match.
+// A combination that is tuned, or whose bits others must match.
 struct Method {
   Cell cell;  // first seed, as in the file
   std::vector<TuningGrid> grids;
@@ -40,7 +40,7 @@ struct Method {
   double budget = kInfinity;
 };
 
-// Labels of the combinations whose bits others are to match.
+// Returns the labels of the combinations whose bits others must match.
 std::set<AxisLabels> references_of(const std::vector<Cell>& cells) {
   std::set<AxisLabels> references;
   for (const Cell& cell : cells)
@@ -85,12 +85,12 @@ class Tuner {
   }
 
  private:
-  // What the reference of each panel sends in the scenario's rounds, with the file's own values.
+  // Finds the bits that the reference of each panel sends in the scenario's rounds with the file's own values.
   void find_budgets() {
     std::map<AxisLabels, const Cell*> references;
     for (const Cell& cell : cells_)
       if (!cell.budget_labels.empty()) references[cell.budget_labels] = nullptr;
-    for (auto cell = cells_.rbegin(); cell != cells_.rend(); ++cell)  // the first seed last
+    for (auto cell = cells_.rbegin(); cell != cells_.rend(); ++cell)  // visits the first seed last
       if (const auto reference = references.find(cell->axis_labels); reference != references.end()) reference->second = &*cell;
     std::vector<Cell> runs;
     for (const auto& [_, cell] : references) runs.push_back(*cell);
@@ -106,7 +106,7 @@ class Tuner {
     }
   }
 
-  // Combinations that are tuned or matched, and those that are references, with every value of the tuned keys.
+  // Makes a method of every combination that is tuned, matched or a reference, with all values of the tuned keys.
   void make_methods() {
     const std::set<AxisLabels> references = references_of(cells_);
     for (const Cell& cell : cells_) {
@@ -121,12 +121,12 @@ class Tuner {
     }
   }
 
-  // Returns the place of the values of a method's grid.
+  // Returns the location in the scenario file of the values of a method's grid.
   [[nodiscard]] const SourceLocation& place_of(const Method& method, std::size_t grid) const {
     return settings_.keys[method.cell.tuned_keys[grid]].place;
   }
 
-  // Makes the candidates that the method's grids have and the method has not.
+  // Adds the candidates of the method's grids that do not exist yet.
   std::vector<Candidate*> add_candidates(Method& method) {
     std::vector<Candidate*> added;
     std::vector<std::size_t> at(method.grids.size(), 0);
@@ -147,8 +147,8 @@ class Tuner {
     return added;
   }
 
-  // Finds the best candidate of every method that is to be matched, or of every other one. All of them go step by step together, so that
-  // workers have enough to do.
+  // Finds the best candidate of every method for which `which` is true. All methods advance step by step together, which keeps the workers
+  // busy.
   template <class Which>
   void tune(const Which& which) {
     std::vector<Method*> methods;
@@ -188,13 +188,13 @@ class Tuner {
         candidate->outcome = runs_.outcome(*run++, settings_, against, method->budget);
       }
   }
-  // Where all candidates diverge, the one of the least values: smaller ones may do.
+  // Chooses the best candidate. If all candidates diverge, chooses the one with the smallest values, because smaller ones may work.
   static void choose(Method& method) {
     method.best = &*std::min_element(method.candidates.begin(), method.candidates.end(), [](const Candidate& a, const Candidate& b) {
       return std::tie(a.outcome.cost, a.at) < std::tie(b.outcome.cost, b.at);
     });
   }
-  // Extends every grid whose best candidate is its first or its last value.
+  // Extends every grid whose best candidate is its first or last value.
   std::vector<Candidate*> extend(Method& method) {
     bool is_extended = false;
     for (std::size_t d = 0; d < method.grids.size(); ++d) {
@@ -216,7 +216,7 @@ class Tuner {
     return is_extended ? add_candidates(method) : std::vector<Candidate*>{};
   }
 
-  // Bits of the best candidate of a candidate's reference in the scenario's rounds, per seed.
+  // Returns the bits that the best candidate of the candidate's reference sends in the scenario's rounds, per seed.
   std::vector<double> target_of(const Candidate& candidate) {
     const auto reference = methods_.find(candidate.cell.reference_labels());
     if (reference == methods_.end())
@@ -251,7 +251,7 @@ class Tuner {
       candidate->match = search.matched();
     }
   }
-  // Sets the option that matches bits. Ends the search at a value that the option does not take.
+  // Sets the option that matches bits. Ends the search at a value that the option does not accept.
   static bool try_value(Candidate& candidate, BitSearch& search) {
     const std::string option = candidate.cell.match->option;
     try {
@@ -266,7 +266,7 @@ class Tuner {
     }
   }
 
-  // Tells what was found for a method.
+  // Reports the values that were found for a method.
   void tell(const Method& method) {
     const Candidate& best = *method.best;
     TunedOption common{.axis_labels = method.cell.axis_labels, .option = "", .value = {}};
@@ -328,7 +328,7 @@ class Tuner {
       cell.goes_to_budget = false;
     }
   }
-  // What a reader of the study has to know of its values.
+  // Records constants that a reader of the study needs in order to judge the tuned values.
   static void record(const TunedOption& tuned, std::vector<ResolvedConstant>& found) {
     if (tuned.target_bits > 0) {
       found.push_back({"matched_bits_key:" + tuned.option, 1});
@@ -395,7 +395,7 @@ std::vector<TuningEffort> expected_tuning(const std::vector<Cell>& cells) {
     if (has_budget) effort.budget_runs = runs;
     if (cell.match) effort.runs += runs * kExpectedSteps;
     if (!cell.match && !has_budget && (!cell.tuned_keys.empty() || is_reference)) effort.runs += runs;
-    if (has_budget && is_reference) effort.runs += seeds;  // of the best value, whose bits are matched
+    if (has_budget && is_reference) effort.runs += seeds;  // for the best value, whose bits are matched
     if (budgets.contains(cell.axis_labels)) effort.runs += seeds;
     if (effort.runs + effort.budget_runs > 0) efforts.push_back(effort);
   }

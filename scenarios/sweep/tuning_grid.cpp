@@ -19,14 +19,14 @@ constexpr int kProbes = 3;           // sets of constants at which rules are com
 constexpr double kSameRatio = 1e-9;  // relative
 constexpr int kBisections = 64;
 
-// Twelve digits, so that 0.3 * 3 reads 0.9.
+// Rounds to twelve digits, so that 0.3 * 3 reads 0.9.
 double readable(double x) {
   char text[40];
   std::snprintf(text, sizeof text, "%.12g", x);
   return std::strtod(text, nullptr);
 }
 
-// Names in a rule with arbitrary positive values, others for each probe.
+// Returns arbitrary positive values for the names in a rule, different ones for each probe.
 std::map<std::string, double> constants_of(const std::string& rule, int probe) {
   std::map<std::string, double> constants;
   const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -46,7 +46,7 @@ std::map<std::string, double> constants_of(const std::string& rule, int probe) {
   return constants;
 }
 
-// The number that a value stands for when the constants are those of a probe; nothing for a name.
+// Returns the number that a value evaluates to with the constants of a probe; nothing for a name.
 std::optional<double> number_at(const Value& value, bool takes_rules, int probe) {
   if (const auto* i = std::get_if<std::int64_t>(&value.data)) return static_cast<double>(*i);
   if (const auto* d = std::get_if<double>(&value.data)) return *d;
@@ -55,7 +55,7 @@ std::optional<double> number_at(const Value& value, bool takes_rules, int probe)
   try {
     return Expression(*text).resolve(constants_of(*text, probe));
   } catch (const ConfigError&) {
-    return std::nullopt;  // a rule that these constants make infinite
+    return std::nullopt;  // these constants make the rule infinite
   }
 }
 
@@ -69,7 +69,7 @@ TuningGrid::TuningGrid(TuneKey key, std::string type) : key_(std::move(key.key))
   sort();
 }
 
-// Puts the values into the order that they have at every probe, if there is one. Equal values are tried once.
+// Sorts the values if they have the same order at every probe. Removes duplicates.
 void TuningGrid::sort() {
   const auto same = [](const Value& a, const Value& b) { return to_string(a) == to_string(b); };
   for (std::size_t i = 0; i < values_.size(); ++i)
@@ -128,7 +128,7 @@ Value TuningGrid::beyond(Side side, double ratio) const {
   return type_ == "integer" ? Value{static_cast<std::int64_t>(std::llround(next))} : Value{next};
 }
 
-// The outermost number that is accepted, found by bisection; `inside` if the bound itself is not accepted.
+// Returns the outermost accepted number, found by bisection; `inside` if the bound itself is not accepted.
 double TuningGrid::bound_between(double inside, double outside, const Accepts& accepts) const {
   const bool whole = type_ == "integer";
   const auto takes = [&](double x) { return accepts(whole ? Value{static_cast<std::int64_t>(x)} : Value{x}); };

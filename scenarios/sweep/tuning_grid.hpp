@@ -1,7 +1,8 @@
-// The values of one key that are tried for one method: those of the file, and further ones beyond an end of them.
+// The values of one key that tuning tries for one method: the values of the file, and further values beyond their ends.
 //
-// Numbers have an order, and so have rules whose order does not depend on the problem's constants ("1/L", "10/L"). Such a grid goes on in
-// geometric steps, by the ratio of the two values at the end that is extended:  v' = v_1 (v_1 / v_2).  A bound of the option is tried
+// Numbers are ordered, and so are rules whose order does not depend on the problem's constants ("1/L", "10/L"). Such a grid continues in
+// geometric steps, by the ratio of the two values at the extended end:  v' = v_1 (v_1 / v_2).  If a step would pass a bound of the option,
+// the grid tries the bound itself and ends there. Other values (names, true and false) have no order and no ends.
 // itself where the step would pass it, and ends the grid there. Other values (names, true and false) have no order and no ends.
 #pragma once
 
@@ -18,28 +19,28 @@ namespace fl {
 class FL_API TuningGrid {
  public:
   enum class Side { low, high };
-  using Accepts = std::function<bool(const Value&)>;  // whether the scenario takes a value
+  using Accepts = std::function<bool(const Value&)>;  // returns whether the scenario accepts a value
 
-  // `type` is that of the key in the schema ("number", "integer", "number or rule", ...).
+  // `type` is the type of the key in the schema ("number", "integer", "number or rule", ...).
   TuningGrid(TuneKey key, std::string type);
 
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }  // ascending where they have an order
-  // Returns the end at which the value stands; nothing for one inside the grid, and for a grid without order or with a single value.
+  // Returns the end at which the value lies; nothing for a value inside the grid, for a grid without order and for a single value.
   [[nodiscard]] std::optional<Side> end_at(std::size_t place) const;
 
-  // Adds a value beyond an end, at place 0 or the last one. Returns false if there is none, and why_ended() tells the reason.
+  // Adds a value beyond an end, at place 0 or the last one. Returns false if no value exists there; why_ended() then returns the reason.
   bool extend(Side side, const Accepts& accepts);
-  // Returns why the grid does not go on: empty while it could.
+  // Returns the reason why the grid cannot be extended; empty if it can.
   [[nodiscard]] const std::string& why_ended(Side side) const { return ended_[index(side)]; }
-  // Returns true if the grid ends at a bound of the option, so that its outermost value is not a sign of a narrow grid.
+  // Returns true if the grid ends at a bound of the option. An outermost best value then does not mean that the grid is too narrow.
   [[nodiscard]] bool is_at_bound(Side side) const { return is_bound_[index(side)]; }
 
  private:
   static std::size_t index(Side side) { return side == Side::low ? 0 : 1; }
   void sort();
   bool end(Side side, bool is_bound, std::string why);
-  [[nodiscard]] std::optional<double> ratio(Side side) const;  // of the outermost value to the next
+  [[nodiscard]] std::optional<double> ratio(Side side) const;  // ratio of the outermost value to the next
   [[nodiscard]] Value beyond(Side side, double ratio) const;
   [[nodiscard]] double bound_between(double inside, double outside, const Accepts& accepts) const;
 

@@ -33,7 +33,7 @@ Cell TuningRuns::seeded(const Cell& cell, std::int64_t seed) const {
   return with_later_seeds(cell, kTuningSeeds + static_cast<std::uint64_t>(seed));
 }
 
-// A run that failed is tried again where runs may begin.
+// Returns whether the run of a cell is stored. A failed run is repeated if runs are allowed.
 bool TuningRuns::is_stored(const Cell& cell) const {
   const std::string run = to_hex(cell.hash);
   if (!store_) return false;
@@ -72,9 +72,10 @@ void TuningRuns::run(const std::vector<Cell>& runs, std::vector<std::size_t> pen
   if (machine_.signal && machine_.signal() != 0) throw TuningInterrupted();
 }
 
-// A value that a part refuses when it meets the problem (a step beyond what its theory allows) is a bad value and no end of the study.
+// Stores runs that cannot start. A value that a part rejects when it sees the problem (a step beyond the limit of its theory) is a bad
+// value and does not end the study.
 void TuningRuns::store_unusable(SweepRunner& runner, std::vector<std::size_t>& pending, Refusal refusal) {
-  std::map<std::size_t, std::optional<ConfigError>> reasons;  // by cell; nothing = can run
+  std::map<std::size_t, std::optional<ConfigError>> reasons;  // by cell; empty = can run
   for (const std::size_t i : pending) {
     const auto [reason, is_new] = reasons.try_emplace(i / static_cast<std::size_t>(seeds_));
     if (is_new) try {

@@ -1,4 +1,4 @@
-// The runs of tuning: every cell on the tuning seeds, in a store of their own, and the end points that candidates stand for.
+// The runs of tuning: every cell runs on the tuning seeds, with results in a separate store, and its end points give a candidate's cost.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,33 @@
 namespace fl {
 
 struct TuningInterrupted {};
-struct TuningNotStored {};  // a run that is needed, where none may begin
+struct TuningNotStored {};  // a required run is missing and no run may start
 
-// A candidate over the tuning seeds.
+// The outcome of a candidate over the tuning seeds.
 struct TuningOutcome {
-  double cost = 0;              // mean of the end points, of which the least is best; infinite if one diverges, fails or has none
-  double bits_up = 0;           // mean of the totals
+  double cost = 0;              // mean of the end points, smaller is better; infinite if one diverges, fails or is missing
+  double bits_up = 0;           // mean of the total uplink bits
   std::size_t evaluations = 0;  // in the shortest end point
-  std::string why{};            // of an infinite cost
+  std::string why{};            // reason of an infinite cost
 };
 
 class TuningRuns {
  public:
-  // Without `catalog` nothing may run: what is stored must do.
+  // Without `catalog` no run may start; only stored runs are used.
   TuningRuns(const DataCatalog* catalog, const TuningMachine& machine, std::int64_t seeds);
 
   enum class Refusal { is_an_error, is_a_bad_value };
-  // Runs what is not stored yet, all seeds of all cells at once. A cell that cannot run is stored as failed; if none of a combination's
-  // cells can, ConfigError tells why, unless that is expected of values beyond a grid.
+  // Runs all seeds of all cells that are not stored yet. A cell that cannot run is stored as failed. If none of a combination's cells can
+  // run, throws ConfigError with the reason, unless `refusal` allows it for values beyond a grid.
   void ensure(const std::vector<Cell>& cells, Refusal refusal = Refusal::is_an_error);
-  // The summaries of a cell's runs, one per seed. After ensure.
+  // Returns the summaries of a cell's runs, one per seed. Call after ensure().
   [[nodiscard]] std::vector<RunRecord> records(const Cell& cell) const;
-  // Returns true if a run of the cell failed, so that its bits say nothing.
+  // Returns true if a run of the cell failed, so that its bits are meaningless.
   [[nodiscard]] bool has_failed(const Cell& cell) const;
-  // Totals sent upwards or both ways, one per seed.
+  // Returns the total bits, uplink or both directions, one per seed.
   [[nodiscard]] std::vector<double> bits(const Cell& cell, Against which) const;
-  // The end points at a budget of rounds or bits, or where the run ended before it; `budget` is infinite for the end.
+  // Returns the end points at a budget of rounds or bits, or at the end of a run that ended before it. An infinite `budget` selects the
+  // end.
   [[nodiscard]] TuningOutcome outcome(const Cell& cell, const TuneSettings& settings, Against against, double budget) const;
 
  private:
@@ -50,7 +51,7 @@ class TuningRuns {
   const DataCatalog* catalog_;
   const TuningMachine& machine_;
   std::int64_t seeds_;
-  std::optional<RunStore> store_;  // made when the first run may begin, so that a study that is refused leaves nothing on the disk
+  std::optional<RunStore> store_;  // opened when the first run may start, so that a rejected study leaves nothing on the disk
 };
 
 }  // namespace fl

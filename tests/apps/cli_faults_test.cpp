@@ -1,5 +1,5 @@
-// What goes wrong around a run: data that cannot be used, output that cannot be written, numbers that diverge, and processes that are
-// interrupted or killed. The store stays readable, and every run in it is whole.
+// Tests faults around a run: unusable data, unwritable output, numbers that diverge, and processes that are interrupted or killed. The
+// store stays readable, and every run in it is whole.
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 #include <zlib.h>

@@ -1,4 +1,4 @@
-// What `plan` predicts, against what then happens.
+// Compares the predictions of `plan` with the actual costs.
 #include <gmock/gmock.h>
 
 #include <algorithm>

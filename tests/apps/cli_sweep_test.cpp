@@ -1,4 +1,4 @@
-// A sweep survives what happens to it: whatever is killed, whenever, the store ends with the same bytes as one that was left in peace.
+// Tests that a sweep survives kills of any process at any time: the store ends with the same bytes as that of an undisturbed sweep.
 #include <gmock/gmock.h>
 #include <zlib.h>
 
@@ -62,7 +62,7 @@ TEST_F(SweepTest, AsksBeforeItGoesOnWithAStudyThatIsHalfDone) {
   EXPECT_EQ(stored("out"), 6u);
 }
 
-// Of a study without a finished run as well: what its checkpoints hold is not thrown away by a second `sweep`.
+// Also holds for a study without a finished run: a second `sweep` does not discard its checkpoints.
 TEST_F(SweepTest, AsksBeforeItBeginsUnfinishedRunsAnew) {
   write_study(2, 200000);
   Process process(folder_, {"sweep", "study.toml", "--out", "out", "--jobs", "2", "--checkpoint-rounds", "7"});

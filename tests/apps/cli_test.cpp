@@ -1,4 +1,4 @@
-// The command line: help, lists, what is refused before anything is created, and what stored runs are good for.
+// Tests the command line: help, lists, errors before anything is created, and uses of stored runs.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -118,7 +118,7 @@ TEST_F(CliTest, DataIsShownAndFetched) {
   EXPECT_EQ(fedbits({"data", "fetch"}).code, 2);
   EXPECT_EQ(fedbits({"data", "fletch", "a9a"}).code, 2);
   EXPECT_EQ(fedbits({"data", "show", "a9a", "--from", "http://127.0.0.1"}).code, 2);
-  EXPECT_EQ(fedbits({"data", "fetch", "shakespeare"}).code, 2);  // nobody publishes it as one file
+  EXPECT_EQ(fedbits({"data", "fetch", "shakespeare"}).code, 2);  // it is not published as one file
 
   test::HttpServer server;
   server.put("/mushrooms", unpack_data(embedded_mushrooms(), "mushrooms"));
@@ -354,7 +354,7 @@ TEST_F(CliTest, ReproducibleExportsHaveTheSameBytes) {
   EXPECT_NE(read("measured.csv"), one.second);
 }
 
-// What was written is said on stderr, so that a table on stdout is that table alone.
+// Written files are named on stderr, so that standard output contains only the table.
 TEST_F(CliTest, ExportsSayWhatTheyWrote) {
   write_small();
   ASSERT_EQ(run_with({}).code, 0);

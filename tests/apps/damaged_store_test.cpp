@@ -1,4 +1,4 @@
-// Single bytes of a finished store are changed: what is exported is right or named as damaged, and going on gives the whole study again.
+// Changes single bytes of a finished store: exported values are right or named as damaged, and resuming completes the study again.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -97,7 +97,7 @@ TEST_F(DamagedStoreTest, NoFlippedByteChangesANumberInSilence) {
     std::vector<DamagedRun> damaged;
     try {
       const std::multiset<std::string> lines = lines_of(RunStore::open(file, RunStore::Mode::read), damaged);
-      // What is still written was written before, and what is missing is named.
+      // Exported lines were also in the undamaged export, and missing runs are named.
       EXPECT_TRUE(std::ranges::includes(whole_, lines)) << flip.text();
       silent += damaged.empty() && lines != whole_ ? 1 : 0;
       EXPECT_TRUE(!damaged.empty() || lines == whole_) << flip.text();

@@ -187,7 +187,7 @@ TEST_F(ExportTest, ControlCharactersAndNewlines) {
   EXPECT_NE(runs(TableFormat::json).find("\"two\\nlines\\u0001\""), std::string::npos);
 }
 
-// What a spreadsheet would run has an apostrophe in front, and one apostrophe less is the text again. Numbers stay numbers.
+// A text that a spreadsheet would execute gets an apostrophe in front; removing it restores the text. Numbers stay numbers.
 TEST_F(ExportTest, FormulasAreTexts) {
   const std::pair<std::string, std::string> cells[] = {{"=1+1", "'=1+1"},
                                                        {"@SUM(A1)", "'@SUM(A1)"},

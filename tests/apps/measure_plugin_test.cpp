@@ -1,5 +1,5 @@
-// A measure of one file, as a person adds it: its columns are in the store, in exports, in the log, in the list, in the reference and in
-// the report; then it is taken away, and what was stored can still be read.
+// Tests a measure of one file, added as a user would add it: its columns appear in the store, in exports, in the log, in the list, in the
+// reference and in the report. After the measure is removed, its stored values are still readable.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a newcomer meets who gets something wrong: all errors of a scenario at once, no folder left behind, and files that are looked for in
-// several places.
+// Tests mistakes of new users: a scenario reports all its errors at once, no folder is left behind, and files are looked for in several
+// places.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -76,8 +76,8 @@ TEST_F(MistakesTest, EveryValueOfAnAxisIsLookedAt) {
   EXPECT_FALSE(exists("fedbits-out"));
 }
 
-// A network has no smoothness constant: rules over it that tuning would try are told with the file's other errors, methods of other models
-// and rules over other names are not concerned.
+// A network has no smoothness constant: rules over it that tuning would try are reported with the file's other errors. Methods of other
+// models and rules over other names are not affected.
 TEST_F(MistakesTest, TunedRulesThatTheModelHasNoConstantForAreToldWithTheOtherErrors) {
   write_small(
       "bogus = 1\n[[sweep.axis]]\nkey = 'model.kind'\nvalues = ['logistic_regression', 'mlp']\n[sweep.tune]\n"

@@ -1,4 +1,4 @@
-// --save-model and `fedbits model` as a person uses them.
+// Tests --save-model and `fedbits model` from the command line.
 #include <gmock/gmock.h>
 
 #include "tests/support/study.hpp"

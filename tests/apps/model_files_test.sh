@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Saved models read by Python; skipped, with exit code 77, where there is no Python with NumPy.
+# Reads saved models with Python; skipped, with exit code 77, if there is no Python with NumPy.
 #
 #   tests/apps/model_files_test.sh FEDBITS SOURCE
 set -euo pipefail

@@ -1,4 +1,5 @@
-// What must not pass in silence: output that did not arrive, options without a value, rounds and updates that are not in a result.
+// Tests that these cases are reported: output that did not arrive, options without a value, rounds and updates that are missing from a
+// result.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Files that are written beside their place and moved there: an interrupted one leaves nothing.
+// Tests files that are written under a temporary name and then renamed: an interrupted write leaves nothing behind.
 #include "apps/fedbits/output_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Client state beyond memory, from the command line: the same results as without a bound, after kills at any moment too; messages that
-// tell what to do when the bound is too small, the disk is full or the file is gone; and nothing left behind.
+// Tests client state beyond memory from the command line. Results are the same as without a bound, also after kills at any moment. Error
+// messages give the solution when the bound is too small, the disk is full or the file is gone. Nothing is left behind.
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 

@@ -1,4 +1,4 @@
-// Plug-ins as a person uses them: loaded, used in a run and recorded with it, checked, and refused with one clear line.
+// Tests plug-ins from the command line: they are loaded, used in a run and recorded with it, checked, and rejected with one clear line.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// `fedbits report` as a person uses it: on the store of a real sweep, with wrong options, and opened in a browser.
+// Tests `fedbits report` from the command line: on the store of a real sweep, with wrong options, and opened in a browser.
 #include <gmock/gmock.h>
 
 #include "scenarios/report/assets.hpp"

@@ -1,5 +1,5 @@
-// docs/results.md against what the program writes: every column and key is on the page, and the page has no other. Cells of the
-// configuration, labels and cumulative bits against values that are found here in another way.
+// Compares docs/results.md with the program's output: the page lists every column and key, and no other. Compares cells of the
+// configuration, labels and cumulative bits with independently computed values.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Results of a version of fedbits that gave other numbers are neither shown as results of this one nor averaged with them.
+// Tests that results of a version of fedbits with other numbers are neither shown as results of this version nor averaged with them.
 #include "scenarios/file/results_version.hpp"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(ResultsVersion, AnotherNumberIsRefusedWithTheWayOut) {
   EXPECT_THAT(refusal(std::string("results_version = 'two'\n") + kFile), HasSubstr("must be the integer"));
 }
 
-// How many lines of runs.csv have which value in the column; cells before it have no commas.
+// Counts the lines of runs.csv for each value of the column; cells before it have no commas.
 std::map<std::string, std::size_t> versions_in(const std::string& table) {
   const auto cell = [](const std::string& line, std::size_t number) {
     std::istringstream cells(line);
@@ -72,7 +72,7 @@ std::map<std::string, std::size_t> versions_in(const std::string& table) {
 
 class OldResultsTest : public test::StudyTest {
  protected:
-  // The runs of `from`, as the program before the number existed would have stored them, with losses that nobody can overlook.
+  // Stores the runs of `from` as the program did before the number existed, with conspicuous losses.
   void store_as_old(const std::string& from, const std::string& to) const {
     const RunStore source = RunStore::open(folder_ / from, RunStore::Mode::read);
     RunStore target = RunStore::open(folder_ / to, RunStore::Mode::create);

@@ -1,4 +1,4 @@
-// A split as text: what a line says, how many clients are shown, and what happens with very many classes or none.
+// Tests the text form of a split: the contents of a line, the number of shown clients, and splits with very many classes or none.
 #include "apps/fedbits/split_text.hpp"
 
 #include <gmock/gmock.h>

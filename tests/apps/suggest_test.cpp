@@ -1,4 +1,4 @@
-// `fedbits suggest`: k to lambda and back, from numbers or from a scenario.
+// Tests `fedbits suggest`: conversions between k and lambda, from numbers or from a scenario.
 #include <gmock/gmock.h>
 
 #include "tests/support/binary.hpp"
@@ -22,7 +22,7 @@ TEST_F(SuggestTest, TurnsKIntoLambdaAndBack) {
   EXPECT_THAT(error.out, HasSubstr("lambda = 2.979 "));
 }
 
-// What it prints for a scenario is accepted by that scenario.
+// The scenario accepts the values that the command prints for it.
 TEST_F(SuggestTest, ReadsDimensionStepSizeAndHeterogeneityFromAScenario) {
   write_small("[feedback.up]\nkind = 'ef14'\n");
   const Outcome outcome = fedbits({"suggest", "small.toml", "--ratio", "0.05"});

@@ -1,6 +1,6 @@
-// A sweep among faults: disks that fail at any write of the store, kills at any moment, other sweeps, stores of another version, clocks
-// that go back, folders that vanish, memory that runs out. The store then holds whole runs, and `--resume` ends with the same bytes as a
-// sweep that was left in peace.
+// Tests a sweep under faults: disks that fail at any write of the store, kills at any moment, other sweeps, stores of another version,
+// clocks that run backwards, folders that vanish, lack of memory. The store then holds whole runs, and `--resume` ends with the same bytes
+// as an undisturbed sweep.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -42,9 +42,9 @@ class SweepFaults : public test::StudyTest {
     EXPECT_EQ(exported(out), expected);
     EXPECT_TRUE(!exists(out + "/checkpoints") || fs::is_empty(folder_ / out / "checkpoints")) << "finished runs keep none";
   }
-  // How many runs a sweep with -v has told of. Asking its store instead would keep it from writing.
+  // Returns the number of runs that a sweep with -v has reported. Querying its store instead would block its writes.
   [[nodiscard]] std::size_t told() const { return count_of(read("stderr.txt"), "  done  rounds"); }
-  // The bytes of a study whose sweep was left in peace.
+  // Returns the bytes of a study whose sweep was not disturbed.
   [[nodiscard]] std::string in_peace() const {
     const Outcome outcome = sweep({"--checkpoint-minutes", "0"}, "peace");
     EXPECT_EQ(outcome.code, 0) << outcome.err;

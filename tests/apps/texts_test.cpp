@@ -1,4 +1,4 @@
-// What the command line says about itself to shells and to man, and the log of a run.
+// Tests the texts that the command line generates for shells and for man, and the log of a run.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Many processes at once that write into one folder.
+// Tests many processes that write into one folder at the same time.
 #include <gmock/gmock.h>
 
 #include <memory>

@@ -1,10 +1,10 @@
-// A run as two halves in one process, as if a wire lay between them: each half is built from the scenario by itself, holds the slots of its
-// own side alone and a replica of what is shared, and learns of the other half what arrives as bytes.
+// Runs a method as two halves in one process that communicate as over a network. Each half is built from the scenario separately, holds
+// only the slots of its own side and a replica of the shared slots, and receives from the other half only bytes.
 //
 //   ClientHalf  local updates, operators, client state; no server state, participation, server's optimizer or downlink exists in it
-//   Wire        the CohortRunner of the server's half: encodes what goes to the clients, and passes on the bytes of what they send
+//   Wire        the CohortRunner of the server's half: encodes data for the clients, and passes on the bytes of their messages
 //   ServerHalf  the round, the server's state; no client state exists in it
-// Whatever has not travelled is NaN in the clients' replica, so that a client that reads it too early, or at all, spoils the run.
+// Values that were not sent are NaN in the clients' replica, so that a client that reads them too early, or at all, spoils the run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ class ClientHalf {
     if (method_.local->traits().needs_optimum) side_->prepare(problem.optimum(scenario.evaluate.optimum).x);
   }
 
-  // The order, the model and the shared slots that travel when a round opens.
+  // Reads the order, the model and the shared slots that travel when a round opens.
   void open(const Bytes& bytes) {
     Archive archive(bytes);
     persist_order(archive, order_);
@@ -70,7 +70,7 @@ class ClientHalf {
     if (is_first_) persist_slots(archive, shared_, SlotSync::initial);
     is_first_ = false;
     persist_slots(archive, shared_, SlotSync::broadcast);
-    std::vector<T> replacement;  // of the error memory of those who come back
+    std::vector<T> replacement;  // of the error memory of clients that return
     archive.list(replacement);
     archive.finish();
     method_.feedback->derive(view(), shared_);
@@ -78,13 +78,13 @@ class ClientHalf {
     forget(shared_, [](const SlotSpec& slot) { return slot.sync == SlotSync::broadcast_at_close || slot.derive_alone_reads_it; });
   }
 
-  // What every client sends in a phase: the counts of the ledger, and the bytes of its message where it was not refused.
+  // Returns the messages of all clients in a phase: the counts of the ledger, and the bytes of each message that was not refused.
   [[nodiscard]] Bytes send(int phase) {
     Archive archive;
     for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase)) {
       ClientMessage<T> counted = message;
       Bytes sent(message.encoded.begin(), message.encoded.end());
-      counted.encoded = {};  // an address, which means nothing elsewhere
+      counted.encoded = {};  // an address, which is meaningless in the other half
       archive.value(counted);
       archive.list(sent);
     }
@@ -100,7 +100,7 @@ class ClientHalf {
     channel.compressor->absorb_mean(phase, channel.scope, mean, shared_.slot(channel.shared_slot).data(), estimate.data());
   }
 
-  // Whose messages arrived, and the shared slots that travel when a round closes.
+  // Reads which clients' messages arrived, and the shared slots that travel when a round closes.
   void close(const Bytes& bytes) {
     std::vector<std::uint8_t> delivered;
     Archive archive(bytes);
@@ -111,7 +111,7 @@ class ClientHalf {
     side_->clients().close_round(view(), delivered);
   }
 
-  // The error memory that a client sends when the round has closed.
+  // Returns the error memory that a client sends when the round has closed.
   [[nodiscard]] Bytes error_memory(std::uint32_t position) {
     const std::span<const T> memory = side_->clients().error_memory(position);
     std::vector<T> values(memory.begin(), memory.end());
@@ -139,11 +139,11 @@ class ClientHalf {
   bool is_first_ = true;
 };
 
-// The clients as the server's half has them: what goes in and what comes out are bytes.
+// The clients as seen by the server's half: all inputs and outputs are bytes.
 template <class T>
 class Wire final : public CohortRunner<T> {
  public:
-  // `shared` is the server's.
+  // `shared` is the server's state.
   Wire(ClientHalf<T>& clients, SharedState<T>& shared) : clients_(clients), shared_(shared) {}
 
   void open_round(const RoundView<T>& round, const RoundOpening<T>& known) override { clients_.open(opening(round, known.replacement)); }
@@ -163,7 +163,7 @@ class Wire final : public CohortRunner<T> {
     archive.finish();
     return messages_;
   }
-  // The server's half has bytes to read and nothing else.
+  // Fails, because the server's half can only read bytes.
   [[nodiscard]] const Payload<T>* payload(std::size_t, std::uint32_t) const override {
     ADD_FAILURE() << "the server looks at a message where the client has it";
     return nullptr;
@@ -214,7 +214,7 @@ class Wire final : public CohortRunner<T> {
   SharedState<T>& shared_;
   std::vector<ClientMessage<T>> messages_;
   std::vector<Bytes> sent_;  // [M]
-  std::vector<T> memory_;    // [P] of the client that was asked last
+  std::vector<T> memory_;    // [P] of the last requested client
   std::size_t round_length_ = 0;
   bool is_first_ = true;
 };

@@ -1,5 +1,5 @@
-// The wall between server and clients: every method runs as two halves, of which each is built without the other's state and receives
-// bytes alone from the other, and takes the bytes of the plain run: models, bits, client state, the server's state and what both share.
+// Tests the separation of server and clients. Every method runs as two halves, each built without the state of the other half and receiving
+// only bytes from it. The result has the bytes of the plain run: models, bits, client state, the server's state and the shared state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,12 +75,12 @@ void expect_same_slots(Experiment<T>& plain, test::ClientHalf<T>& clients, test:
   }
 }
 
-// What a test wants to have happened in the rounds that were compared.
+// Events that a test requires in the compared rounds.
 struct Seen {
   std::size_t skipped = 0, refused = 0;  // rounds, messages
 };
 
-// How the clients' half is built: for cohorts of so many clients, 0 = of all, and with so much memory for their state.
+// Options of the clients' half: the size of its cohorts, 0 = all clients, and the memory for their state.
 struct ClientsMemory {
   std::size_t cohort = 0;
   StatePaging paging{};
@@ -133,7 +133,7 @@ TEST_P(Wall, SampledClientsTakeTheBytesOfThePlainRun) {
   expect_the_plain_run<float>(test::text_of(method, "float32"));
 }
 
-// What becomes of the error memory of absent clients is settled by clients; the server knows whose messages arrived, and what it sends.
+// Clients settle the error memory of absent clients; the server knows which clients' messages arrived, and the data that it sends.
 class WallOfAbsence : public testing::TestWithParam<std::string> {};
 
 TEST_P(WallOfAbsence, HalvesTakeTheBytesOfThePlainRun) {

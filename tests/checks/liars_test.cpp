@@ -1,6 +1,6 @@
-// Parts that break one promise each: the check that holds it says so, and names the promise; an honest part passes.
+// Tests the checks with parts that break one promise each: the check of this promise fails and names it. An honest part passes.
 //
-// The parts register in this program alone.
+// The parts are registered only in this program.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How much a client does in a round: stragglers, as FedProx and FedNova simulate them.
+// Tests the amount of a client's work in a round: stragglers, as FedProx and FedNova simulate them.
 #include "clients/local_work.hpp"
 
 #include <gtest/gtest.h>

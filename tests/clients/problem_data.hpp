@@ -1,4 +1,4 @@
-// Data for the tests of client models: LIBSVM files read the plain way, the small random problems of the checks, and blocks of rows.
+// Data for the tests of client models: LIBSVM files read by a simple parser, the small random problems of the checks, and blocks of rows.
 #pragma once
 
 #include <algorithm>

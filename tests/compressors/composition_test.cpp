@@ -1,4 +1,4 @@
-// Operators around operators, and sketches: against what their parts say.
+// Compares operators around operators, and sketches, with the results of their parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

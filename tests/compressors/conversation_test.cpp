@@ -1,5 +1,5 @@
-// A conversation drives operators as their interface says: phases in order, the shared state between them, excluded tensors beside the
-// message, state and memory where they are given.
+// Tests that a conversation drives operators according to their interface: phases in order, the shared state between them, excluded tensors
+// beside the message, state and memory if they are given.
 #include "compressors/conversation.hpp"
 
 #include <gtest/gtest.h>

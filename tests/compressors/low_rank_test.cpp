@@ -1,4 +1,4 @@
-// Low-rank operators on matrices whose singular values are known: M = Q1 diag(s) Q2^T with rotations Q1, Q2.
+// Tests low-rank operators on matrices with known singular values: M = Q1 diag(s) Q2^T with rotations Q1, Q2.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Operators that remember their clients: thresholds from fitted distributions, and entries that wait for their variance.
+// Tests operators with state per client: thresholds from fitted distributions, and entries that wait for their variance.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// One client, one vector, one operator: what a test of an operator needs around it.
+// One client, one vector, one operator: the context for a test of an operator.
 #pragma once
 
 #include <memory>
@@ -73,7 +73,7 @@ double squared_norm(const std::vector<T>& a) {
   return squared_distance(a, std::vector<T>(a.size()));
 }
 
-// What the ConfigError of `f` says, "" when there is none.
+// Returns the text of the ConfigError that `f` throws, "" if it throws none.
 template <class F>
 std::string refusal(F f) {
   try {

@@ -1,5 +1,5 @@
-// PowerSGD as a conversation of several workers: exact on low rank, the shared iteration finds the best approximation, what clients keep
-// is what the server did not get.
+// Tests PowerSGD as a conversation of several workers: it is exact on low rank, the shared iteration finds the best approximation, and
+// clients keep the part that the server did not receive.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The constants of QSGD on inputs where they are known in closed form, d = 64; the level arithmetic on its edges.
+// Tests the constants of QSGD on inputs with known closed forms, d = 64, and the edge cases of the level arithmetic.
 #include <gtest/gtest.h>
 
 #include <cmath>

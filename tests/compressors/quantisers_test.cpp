@@ -1,5 +1,5 @@
-// Each quantiser against its published equations, written out once more as plain loops: three steps of error feedback, entry by entry, and
-// the numbers that tell it from its neighbours.
+// Compares each quantiser with its published equations, written again as plain loops: three steps of error feedback, entry by entry, and
+// the numbers that distinguish it from similar quantisers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

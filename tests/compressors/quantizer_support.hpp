@@ -1,4 +1,4 @@
-// One vector through one operator, for the tests of single operators.
+// Passes one vector through one operator, for the tests of single operators.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Sparsifiers that choose their own threshold or probabilities, on examples that were worked out by hand, and in three steps of error
-// feedback against plain loops.
+// Tests sparsifiers that choose their own threshold or probabilities, on examples calculated by hand, and in three steps of error feedback
+// against plain loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(AjiDropping, ExactIsTheKthLargestWithItsTies) {
   });
 }
 
-// Ten thousand entries of which a sample of 1,000 is drawn: about a tenth is kept, and exactly the largest ones.
+// A sample of 1,000 is drawn from ten thousand entries: about a tenth is kept, and exactly the largest entries.
 TEST(AjiDropping, ASampleKeepsAboutTheRatio) {
   const Scope scope = model_scope(10000);
   const Vector x = TestBlock<double>(1, 10000, Pattern::uniform, 3).e;
@@ -157,7 +157,7 @@ TEST(Strom, GivesTauAwayStepByStep) {
       if (std::fabs(p[j]) > 0.5) c[j] = p[j] > 0 ? 0.5 : -0.5;
     return c;
   });
-  // What a large entry leaves is given away in later rounds, though nothing new comes.
+  // The rest of a large entry is sent in later rounds, even without new input.
   const auto first = compress(*op, model_scope(1), Vector{1.2});
   EXPECT_DOUBLE_EQ(first.state[0], 0.7);
   EXPECT_DOUBLE_EQ(compress(*op, model_scope(1), first.state).state[0], 0.7 - 0.5);

@@ -42,7 +42,7 @@ class StackSwitch {
 #endif
 };
 
-// Stacks whose memory is like new to whoever gets it next: the address sanitizer remembers the frames of a fiber that never returned.
+// Stacks that are clean when they are reused: the address sanitizer remembers the frames of a fiber that never returned.
 struct CleanStack : context::protected_fixedsize_stack {
   using context::protected_fixedsize_stack::protected_fixedsize_stack;
   void deallocate(context::stack_context& stack) noexcept {
@@ -64,7 +64,7 @@ struct Thread {
   bool begun = false;
 };
 
-// A stack and whoever runs on it; when a thread has ended the next one begins there.
+// A stack and the thread that runs on it; when a thread has ended, the next one begins there.
 struct Fiber {
   context::fiber fiber, caller;
   StackSwitch own, of_caller;
@@ -141,7 +141,7 @@ class Machine {
     }
   }
 
-  // Nobody can go on: warps whose lanes have all arrived are let go, else the whole block.
+  // Called if no thread can continue: releases warps whose lanes have all arrived, or else the whole block.
   void release(unsigned threads) {
     bool released = false;
     for (unsigned t = 0; t < threads; ++t)
@@ -196,7 +196,7 @@ class Machine {
     fiber.of_caller.arrive();
   }
 
-  // Back to run_block(), until somebody resumes this thread.
+  // Returns to run_block() until this thread is resumed.
   void yield() {
     Fiber& fiber = *fibers_[threads_[running_].fiber];
     fiber.own.leave(caller_bottom_, caller_bytes_);

@@ -1,8 +1,8 @@
-// Thread blocks on the CPU: every thread of a block is a fiber that runs until it waits for the others.
+// Emulates thread blocks on the CPU: every thread of a block is a fiber that runs until it waits for the others.
 //
-// A kernel that is correct gives the same whatever order threads and blocks are taken in; set_order() turns the order round, which shows
-// most of those that forgot to wait. Waiting that can never end, and warp operations whose lanes disagree, are Faults. What is out of
-// bounds is left to the address sanitizer; without it, device memory is out of the host's reach (runtime.cpp).
+// A correct kernel gives the same result for every order of threads and blocks. set_order() reverses the order, which reveals most kernels
+// that forget to wait. A wait that can never end, and a warp operation whose lanes disagree, are Faults. The address sanitizer detects
+// out-of-bounds accesses; without it, device memory is not accessible to the host (runtime.cpp).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
 
-// Of the thread that is running: what CUDA calls threadIdx, blockIdx, blockDim, gridDim.
+// Indices of the running thread, which CUDA calls threadIdx, blockIdx, blockDim, gridDim.
 inline thread_local constinit Index thread_index{}, block_index{}, block_size{1, 1, 1}, grid_size{1, 1, 1};
 
 enum class Order { ascending, descending };
@@ -38,7 +38,7 @@ class Fault : public std::runtime_error {
 void run_blocks(const char* name, unsigned blocks, unsigned threads, std::size_t shared, void (*thread)(const void*), const void* argument);
 [[nodiscard]] void* shared_memory();
 
-// What is recorded for a graph instead of being done (cudaStreamBeginCapture), by this thread.
+// Calls of this thread that are recorded for a graph and not executed (cudaStreamBeginCapture).
 using Recording = std::vector<std::function<void()>>;
 [[nodiscard]] Recording* recording();
 void set_recording(Recording* recording);

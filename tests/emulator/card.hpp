@@ -1,4 +1,4 @@
-// The emulated GPU's memory, for tests of what happens where it is short.
+// The emulated GPU's memory, for tests with little of it.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ void set_reaches_together(bool reaches);
 
 // While held, streams are behind every event that is recorded.
 void hold_streams(bool hold);
-// How often memory was asked for.
+// Returns the number of allocation requests.
 [[nodiscard]] std::size_t allocations();
 
 }  // namespace fl::emulator

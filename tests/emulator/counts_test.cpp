@@ -1,4 +1,4 @@
-// The counts that gpu_bench predicts from (bench/gpu_counts.inc), and what it predicts.
+// Tests the counts from which gpu_bench predicts (bench/gpu_counts.inc), and its predictions.
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -1,4 +1,4 @@
-// As much of CUDA's header of that name as kernels use: numbers with the exponents of float and 7 fraction bits.
+// The part of CUDA's header of that name that kernels use: numbers with the exponents of float and 7 fraction bits.
 #pragma once
 
 #include <bit>

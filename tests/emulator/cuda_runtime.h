@@ -1,5 +1,5 @@
-// As much of CUDA's runtime and device language as fl_core/ops/cuda uses, on the CPU: stands in for the toolkit's header where kernels are
-// emulated (FL_CUDA_EMULATOR). Streams are executed at once. One device, always there.
+// The part of CUDA's runtime and device language that fl_core/ops/cuda uses, on the CPU. It replaces the toolkit's header if kernels are
+// emulated (FL_CUDA_EMULATOR). Streams execute their work at once. There is always exactly one device.
 #pragma once
 
 #include <bit>
@@ -105,7 +105,7 @@ template <class T>
 }
 [[nodiscard]] inline unsigned lane() { return thread_index.x % kWarpLanes; }
 
-// What `lane_of(own lane, first lane of the group, width)` gave, or the own value where that is outside the group.
+// Returns the value of the lane `lane_of(own lane, first lane of the group, width)`, or the own value if that lane is outside the group.
 template <class T, class LaneOf>
 [[nodiscard]] T shuffle(WarpOperation operation, unsigned mask, T value, int width, LaneOf lane_of) {
   const std::uint64_t* given = exchange(operation, mask, to_word(value));

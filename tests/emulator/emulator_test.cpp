@@ -1,4 +1,4 @@
-// The emulator itself: waiting, warp operations, the order of threads, and kernels that would hang.
+// Tests the emulator itself: waiting, warp operations, the order of threads, and kernels that would hang.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Memory of a GPU: what is refused, what is asked of the driver, and when it is used again.
+// Tests the memory of a GPU: refused requests, requests to the driver, and the reuse of memory.
 #include "fl_core/memory/cuda/memory.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
-// As much of CUDA's header of that name as kernels use: products of tiles by the lanes of a warp together. Every lane keeps whole operands
-// and eight entries of the sum; which ones is its own business, as on a GPU. The lanes meet where operands are read.
+// The part of CUDA's header of that name that kernels use: products of tiles, computed by the lanes of a warp together. Every lane holds
+// whole operands and eight entries of the sum; the choice of the entries is internal, as on a GPU. The lanes synchronise when operands are
+// read.
 #pragma once
 
 #include <bit>

@@ -106,7 +106,7 @@ class DeviceMemory {
 #endif
 
 DeviceMemory& device_memory() {
-  static auto* memory = new DeviceMemory;  // outlives whoever gives back last
+  static auto* memory = new DeviceMemory;  // is never destroyed, so that late frees still work
   return *memory;
 }
 #if defined(FL_CUDA_COUNT_BYTES)
@@ -117,7 +117,7 @@ DeviceMemory& managed_memory() {
 }
 #endif
 
-// What is taken of the GPU's memory, by whom.
+// The allocated memory of the GPU.
 class Taken {
  public:
   std::size_t total = fl::emulator::kMemory;

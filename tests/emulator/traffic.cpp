@@ -1,4 +1,4 @@
-// The calls that the compiler makes for every load and store (-fsanitize=thread), and what they count.
+// Implements the calls that the compiler inserts for every load and store (-fsanitize=thread); they count the traffic.
 #include "tests/emulator/traffic.hpp"
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 namespace fl::emulator {
 namespace {
 
-// Which block, which kernel touched a sector last.
+// The block and the kernel that touched a sector last.
 struct Stamps {
   std::uint32_t block_read = 0, block_written = 0, kernel_read = 0, kernel_written = 0;
 };

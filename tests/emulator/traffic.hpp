@@ -1,10 +1,10 @@
-// What kernels move between a GPU's chip and its memory, counted on the emulator (FL_CUDA_COUNT_BYTES). What counts as memory is
-// device and managed memory; shared memory, what threads keep for themselves, and pinned memory of the host do not.
+// Counts on the emulator the bytes that kernels move between a GPU's chip and its memory (FL_CUDA_COUNT_BYTES). Device and managed memory
+// count; shared memory, thread-local storage and pinned host memory do not.
 //
-// The cache of a multiprocessor is modelled in one line: a block moves every sector of 32 bytes once, and again when it comes back to it
-// after a barrier before which it had touched more than kKeptBytes. That is a coalescing of all accesses between two barriers, whatever
-// their order. There is no second-level cache: a sector that several blocks touch is moved for each of them. Traffic::distinct_* are the
-// sectors that a kernel touches at all, i.e. what an endless second-level cache would move.
+// The model of a multiprocessor's cache is simple: a block moves every sector of 32 bytes once, and again if it returns to the sector after
+// a barrier before which it had touched more than kKeptBytes. All accesses between two barriers are thus coalesced, in any order. The model
+// has no second-level cache: a sector that several blocks touch is moved for each of them. Traffic::distinct_* counts the distinct sectors
+// that a kernel touches, which is the traffic with an unlimited second-level cache.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the counting emulator counts, on kernels whose traffic is known.
+// Tests the counting emulator on kernels with known traffic.
 #include "tests/emulator/traffic.hpp"
 
 #include <cuda_runtime.h>
@@ -164,7 +164,7 @@ TEST_F(TrafficTest, KernelsAreStartedForAllClientsTogether) {
   }
 }
 
-// What sums of messages move beyond what has to be moved: descriptions of the messages, sectors that two parts share, and a search. Sums of
+// Sums of messages move some bytes beyond the messages: descriptions of the messages, sectors that two parts share, and a search. Sums of
 // groups of clients stay on the chip.
 TEST_F(TrafficTest, SumsOfMessagesMoveLittleMoreThanTheMessages) {
   bench::Cohort cohort(2 * kSumGroup, 50000);

@@ -1,5 +1,5 @@
-// Client state in little memory is the same as in much; a checkpoint's rows stay as they were until the next one is safe; and whatever is
-// wrong with the file is said.
+// Tests that client state in little memory equals that in much memory, that a checkpoint's rows do not change until the next checkpoint is
+// safe, and that faults of the file are reported.
 #include "fl_core/state/client_state.hpp"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class ClientStateTest : public testing::Test {
     table->bound_memory();
     return table;
   }
-  // Room for so many clients beside the shadows of a round.
+  // Returns a table with memory for `frames` clients in addition to the shadows of a round.
   [[nodiscard]] std::unique_ptr<Table> paged(std::size_t frames, FileSystem& system = FileSystem::real()) const {
     return make(paging(kCohort * kRow + frames * (2 * kRow + 5 * sizeof(float)), system));
   }
@@ -141,7 +141,7 @@ TEST_P(Frames, AreEnoughForTheSameState) {
     if (round % 10 == 0) expect_same(*little, *much);
     cohort = std::move(next);
   }
-  little->of_client("shift", 3)[7] = much->of_client("shift", 3)[7] = 1.5f;  // between rounds, whoever it is
+  little->of_client("shift", 3)[7] = much->of_client("shift", 3)[7] = 1.5f;  // any client, between rounds
   play(*little, {8, 9}, {}, 61);
   play(*much, {8, 9}, {}, 61);
   expect_same(*little, *much);
@@ -399,8 +399,8 @@ class TurnedBytes : public ClientStateTest, public testing::WithParamInterface<b
   mutable TurningDisk system_;
 };
 
-// One byte at a time turns while a run has the file open. No round is played with it: the run ends with an error that names the place, or
-// nobody reads the byte and the results are the same.
+// Changes one byte at a time while a run has the file open. No round uses the byte: the run ends with an error that names the place, or the
+// byte is never read and the results are the same.
 TEST_P(TurnedBytes, AreNeverComputedWith) {
   const auto expected = whole();
   play_on(*expected, 1, kBefore + kAfter);

@@ -1,4 +1,4 @@
-// The numbers that levels stand for, against the definitions of their formats.
+// Compares the numbers that levels represent with the definitions of their formats.
 #include "fl_core/message/level_format.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A build without CUDA says so wherever somebody asks for a GPU, and never takes it for one that is merely busy. Builds with CUDA leave
-// this file out (tests/CMakeLists.txt).
+// Tests that a build without CUDA reports this at every request for a GPU, and does not report the GPU as busy instead. Builds with CUDA
+// leave this file out (tests/CMakeLists.txt).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

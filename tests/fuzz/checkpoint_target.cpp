@@ -1,10 +1,10 @@
-// A paused run goes on from any checkpoint and any page file, or refuses them; nothing else may happen.
+// A paused run continues from any checkpoint and any page file, or rejects them; nothing else may happen.
 //
-// checkpoint   The first byte chooses: even, the rest is a whole checkpoint but for its checksum; odd, the rest is a list of changes, three
-//              bytes each (place, place, value), of a checkpoint that this program wrote. The checksum is made right, so that what lies
-//              behind it is reached.
-// page_file    Changes as above of a page file, under a good checkpoint. Either none of them is in a record, and the results are the same,
-//              or the run is refused.
+// checkpoint   The first byte selects the rest: if it is even, the rest is a whole checkpoint except for its checksum; if it is odd,
+//              the rest is a list of changes, three bytes each (place, place, value), of a checkpoint that this program wrote. The
+//              checksum is corrected, so that the code behind its check is reached.
+// page_file    Changes as above of a page file, under a good checkpoint. Either no change is in a record and the results are the same,
+//              or the run is rejected.
 #include <memory>
 
 #include "tests/fuzz/target.hpp"

@@ -1,5 +1,5 @@
-// Any bytes are read as a data set of each format, plain or packed, or refused with DataError or ConfigError; nothing else happens, and no
-// more memory is taken than a limit allows. The first byte of a seed chooses options where a format has some.
+// Any bytes are read as a data set of each format, plain or packed, or rejected with DataError or ConfigError. Nothing else happens, and
+// memory stays below the limit. The first byte of a seed chooses options if a format has any.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -53,7 +53,7 @@ void check(const fl::Dataset<T>& data) {
     for (std::size_t j = 0; j < data.num_features; ++j) holds(std::isfinite(data.dense_row(row)[j]));
 }
 
-// What a reader refuses it says; all else goes on to the fuzzer.
+// Catches the errors with which a reader rejects its input; all other exceptions reach the fuzzer.
 template <class Read>
 void try_to(const Read& read) {
   try {

@@ -1,5 +1,6 @@
-// Bytes of a peer, decoded. The first two bytes choose what the receiver expects (precision, scope, length, channels, known levels); the
-// rest is the message. Decoding keeps its bound on memory. What is accepted is finite, travels again and stands for the same numbers.
+// Decodes bytes of a peer. The first two bytes choose the receiver's expectations (precision, scope, length, channels, known levels); the
+// rest is the message. Decoding stays within its memory bound. An accepted message is finite, can be sent again and then gives the same
+// numbers.
 #include <array>
 #include <cmath>
 #include <cstddef>

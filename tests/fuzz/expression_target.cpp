@@ -1,4 +1,5 @@
-// Any text is read as a rule of step sizes, and its value found, or refused with ConfigError. What is read must read again as itself.
+// Any text is read as a rule of step sizes and evaluated, or rejected with ConfigError. An accepted rule must be equal after it is written
+// and read again.
 #include <cstddef>
 #include <map>
 #include <span>

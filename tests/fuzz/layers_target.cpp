@@ -1,5 +1,5 @@
-// Any lines are read as the layers of a network on one of a few inputs, with all shapes, or refused with ConfigError; no parameter is
-// allocated. Tensors of a network must follow each other without gaps and make up its parameters.
+// Any lines are read as the layers of a network on one of a few inputs, with all shapes, or rejected with ConfigError; no parameter is
+// allocated. The tensors of a network must follow each other without gaps and cover its parameters.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// Any bytes are read as LIBSVM data, or refused with DataError or ConfigError; nothing else may happen.
+// Any bytes are read as LIBSVM data, or rejected with DataError or ConfigError; nothing else may happen.
 #include <cstddef>
 #include <cstdint>
 #include <span>

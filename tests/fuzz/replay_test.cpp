@@ -1,4 +1,4 @@
-// The seeds of every fuzz target, and each of them cut short and with single bits flipped, without libFuzzer.
+// Replays the seeds of every fuzz target, also truncated and with single bits flipped, without libFuzzer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

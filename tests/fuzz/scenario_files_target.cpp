@@ -1,4 +1,4 @@
-// The files that a scenario names are read, or refused with ConfigError: samples, traces, splits, models to start at.
+// The files that a scenario names (samples, traces, splits, initial models) are read, or rejected with ConfigError.
 #include <sys/mman.h>
 #include <unistd.h>
 

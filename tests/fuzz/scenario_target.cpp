@@ -1,5 +1,6 @@
-// Any text is read as a scenario file, up to the cells of its sweep, or refused with ConfigError that has a place. Nothing runs and no file
-// is opened. The resolved text of a cell must read again as itself. Lines that begin with "#set " are settings of the command line.
+// Any text is read as a scenario file, up to the cells of its sweep, or rejected with a ConfigError that has a location. Nothing runs and
+// no file is opened. The resolved text of a cell must be equal after it is read again. Lines that begin with "#set " are settings of the
+// command line.
 #include <cstddef>
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
-// Any bytes are a results.sqlite of somebody else that is verified and merged into an empty store: its whole runs arrive there, everything
-// else is named as damaged or refused with StoreError.
+// Any bytes are treated as a results.sqlite from an untrusted source, which is verified and merged into an empty store. Its whole runs
+// arrive there; everything else is named as damaged or rejected with StoreError.
 #include <stdlib.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Fuzz targets: each file *_target.cpp registers functions that take any bytes, and that must either use them or refuse them with one
-// of the library's errors. The program test_fuzz replays the seeds in corpus/NAME; `scripts/fuzz.sh NAME SECONDS` looks for inputs that
-// break a target.
+// Fuzz targets: each file *_target.cpp registers functions that take any bytes, and that must either use them or reject them with one of
+// the library's errors. The program test_fuzz replays the seeds in corpus/NAME; `scripts/fuzz.sh NAME SECONDS` looks for inputs that break
+// a target.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Where methods end on a small heterogeneous quadratic: five clients, d = 20, Top-4, a constant step. Plain error feedback stalls at a
-// distance that heterogeneity sets; methods that learn or know the clients' gradients at the optimum reach it to rounding.
+// Tests the limits of methods on a small heterogeneous quadratic: five clients, d = 20, Top-4, a constant step. Plain error feedback stalls
+// at a distance that heterogeneity determines; methods that learn or know the clients' gradients at the optimum reach it up to rounding.
 #include <gtest/gtest.h>
 
 #include "tests/support/plain_loop.hpp"

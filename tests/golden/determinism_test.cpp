@@ -1,5 +1,6 @@
-// The same bytes for any number of threads and any block size: model, rows and summary, all but the measured seconds. The scenarios cover
-// every operator, every scope, every feedback, sampled clients, minibatches, both directions compressed, many clients and long vectors.
+// Tests that results have the same bytes for any number of threads and any block size: model, rows and summary, except for the measured
+// seconds. The scenarios cover every operator, every scope, every feedback, sampled clients, minibatches, compression in both directions,
+// many clients and long vectors.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -198,7 +199,7 @@ TEST_P(Determinism, AnyThreadsAndBlocksGiveTheSameBytes) {
   }
 }
 
-// What a test of equality needs: that other seeds do give other bytes.
+// A test of equality requires that other seeds give other bytes.
 TEST_P(Determinism, AnotherSeedGivesOtherBytes) {
   const std::vector<RunResult> one = test::run_text("seed = 1\n" + text()), two = test::run_text("seed = 2\n" + text());
   for (std::size_t cell = 0; cell < one.size(); ++cell) EXPECT_NE(one[cell].record.checksum, two[cell].record.checksum) << cell;

@@ -1,4 +1,5 @@
-// Feedback methods against plain loops in the letters of their publications: model and state after every round, on the traced problem.
+// Compares feedback methods with plain loops in the notation of their publications: model and state after every round, on the traced
+// problem.
 #include <gtest/gtest.h>
 
 #include "tests/support/traced.hpp"

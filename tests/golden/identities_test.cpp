@@ -1,5 +1,5 @@
-// Methods that are one another for a choice of their numbers: bit for bit where the arithmetic is the same, to rounding where it is not,
-// and apart where a reader might expect an identity that does not hold.
+// Tests methods that coincide for certain parameters: bit for bit if the arithmetic is the same, otherwise up to rounding. Also tests that
+// methods differ if a reader might expect an identity that does not hold.
 #include <gtest/gtest.h>
 
 #include <cstring>

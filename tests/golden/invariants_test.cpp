@@ -1,5 +1,5 @@
-// What stays true in every round of a run, whatever the data: the virtual iterate, bounds on the memory, the server's copy of the clients'
-// state, and silence.
+// Tests invariants of every round of a run, for any data: the virtual iterate, bounds on the memory, the server's copy of the clients'
+// state, and silent clients.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -164,7 +164,8 @@ ScenarioText lazy(const std::string& xi) {
   return s;
 }
 
-// The first round has no history, so everybody sends; from the second on nobody does while the last three steps count at all.
+// The first round has no history, so all clients send; from the second round on all clients are silent while the last three steps count at
+// all.
 TEST(Lag, SilenceIsAHeaderAndMovesNothing) {
   constexpr std::uint64_t kSilenceBits = 8;
   OneRun<double> run(lazy("1e9").str());

@@ -1,4 +1,4 @@
-// Whole runs whose numbers are known from elsewhere: worked examples of papers, and constants of a published problem.
+// Tests whole runs with independently known numbers: worked examples of papers, and constants of a published problem.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// LAG against its published rule, upload by upload. The source minimises sum_m L_m and lets worker m be silent while
+// Compares LAG with its published rule, upload by upload. The source minimises sum_m L_m and lets worker m be silent while
 //   |grad L_m(w) - grad L_m(last)|^2 <= xi / (alpha^2 M^2) sum_{d=1..D} |w_{r+1-d} - w_{r-d}|^2,      w <- w - alpha sum_m grad L_m(last).
 // L_m = w_m f_m here, and alpha is the step of the model: the clients' step size times the server's learning rate.
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST(Lag, TriggersByTheWeightAndTheStepOfTheModel) {
   }
 }
 
-// The steps of other servers have no length that the trigger could be told.
+// The trigger has no step length for other servers.
 TEST(Lag, RefusesServersThatTakeOtherSteps) {
   for (const std::string server : {"kind = 'sgd'\nmomentum = 0.9", "kind = 'sgd'\nweight_decay = 0.1", "kind = 'sgd'\nnesterov = 'code'",
                                    "kind = 'adam'", "kind = 'sign_sgd'"}) {

@@ -1,4 +1,5 @@
-// Running statistics that stay with the clients (server.statistics = "local"): against PyTorch's, what they cost, and whose move.
+// Tests running statistics that stay with the clients (server.statistics = "local"): compares them with PyTorch's, and tests their cost and
+// which of them change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +83,7 @@ TEST_F(LocalStatistics, TakeNoBitsAfterTheFirstModel) {
   }
 }
 
-// Coordinates that nobody is told of do not count as changed.
+// Coordinates that are not sent to anyone do not count as changed.
 TEST_F(LocalStatistics, AreNoChangesOfTheModel) {
   ScenarioText s = study();
   s.up = "kind = 'top_k'\nk = 1";

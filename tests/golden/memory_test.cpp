@@ -1,4 +1,5 @@
-// Memory of a run: data once + clients x P x declared client slots + cohort in flight x P per double-buffered slot + a stated constant.
+// Tests the memory of a run: data once + clients x P x declared client slots + cohort in flight x P per double-buffered slot + a stated
+// constant.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ std::size_t resident_bytes() {
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Of clients, of the server, and what they share.
+// Returns the bytes of the clients' state, the server's state and the shared state.
 std::size_t state_bytes(test::OneRun<double>& run) {
   return run->clients().size_bytes() + run->shared().size_bytes() + run->state().size_bytes();
 }

@@ -1,4 +1,4 @@
-// Neural clients against published behaviour, in short: the scenarios of scenarios/library with fewer rounds or rows.
+// Compares neural clients with published behaviour, in short: the scenarios of scenarios/library with fewer rounds or rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Operators and feedback methods against goldens that were made without this library: traces.py follows the published equations in NumPy
-// for three rounds and writes traces.txt, whose format is described there.
+// Compares operators and feedback methods with traces that were made without this library: traces.py follows the published equations in
+// NumPy for three rounds and writes traces.txt, whose format is described there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct Goldens {
   std::vector<Golden> operators, feedbacks;
 };
 
-// How many words stand before the numbers of a line.
+// Returns the number of words before the numbers of a line.
 std::size_t words_before_numbers(const std::string& first) {
   static const std::map<std::string, std::size_t> kWords = {{"x", 3}, {"c", 3}, {"mean", 2}, {"model", 2}, {"client", 4}, {"shared", 3}};
   return kWords.at(first);

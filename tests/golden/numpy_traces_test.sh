@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# traces.txt is what traces.py prints; skipped, with exit code 77, where there is no Python with NumPy.
+# Tests that traces.txt equals the output of traces.py. Skipped, with exit code 77, if there is no Python with NumPy.
 #
 #   tests/golden/numpy_traces_test.sh SOURCE
 set -euo pipefail

@@ -1,5 +1,6 @@
-// The published logistic-regression curves on madelon, repeated by the authors' code in a deterministic setting: bits exactly, f - f* and
-// norms to the tolerance that an independent double-precision program reached. FEDBITS_REFERENCE names the folder of the curves.
+// Repeats the published logistic-regression curves on madelon, computed with the authors' code in a deterministic setting: bits are equal
+// exactly, f - f* and norms to the tolerance that an independent double-precision program reached. FEDBITS_REFERENCE names the folder of
+// the curves.
 #include <gtest/gtest.h>
 
 #include <cmath>

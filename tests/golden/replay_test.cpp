@@ -1,9 +1,9 @@
-// Server and client hold the same numbers: after a thousand rounds the clients' states are rebuilt outside the program, from the bytes of
-// their messages alone where the server could know them (shifts, control variates, what was last sent) and from messages and gradients
-// where only the client can (errors, momenta). Rebuilt and stored state are equal bit for bit, in float32 and in float64; the server's
-// means are the weighted means of the clients' states, to rounding.
+// Tests that server and client hold the same numbers. After a thousand rounds the clients' states are rebuilt outside the program: from the
+// bytes of their messages alone if the server could know the state (shifts, control variates, values last sent), and from messages and
+// gradients if only the client can (errors, momenta). Rebuilt and stored state are equal bit for bit, in float32 and in float64; the
+// server's means are the weighted means of the clients' states, up to rounding.
 //
-// Relative means relative to the largest entry of any client's state: the mean itself goes to zero at the optimum.
+// Relative means relative to the largest entry of any client's state, because the mean itself goes to zero at the optimum.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class Mirror {
 template <class T>
 using Rule = std::function<void(Mirror<T>&, const Arrived<T>&)>;
 
-// A method: what its scenario says, how its states move, and which server slots are means of which client slots.
+// A method: its scenario, the updates of its states, and which server slots are means of which client slots.
 struct Method {
   std::string label;
   std::string keys;  // [local], [compressor.up] and [feedback.up]
@@ -257,7 +257,7 @@ class Replay {
     sum_up(arrived);
   }
 
-  // What the server makes of a round without memory, and MARINA's estimator.
+  // Computes the server's result of a round without memory, and MARINA's estimator.
   void sum_up(const Arrived<T>& arrived) {
     const auto& cohort = arrived.round.order.cohort;
     const auto position = static_cast<std::size_t>(std::find(cohort.begin(), cohort.end(), arrived.client) - cohort.begin());

@@ -1,5 +1,5 @@
-// Every feedback that is registered: after a thousand rounds with sampled clients, each message through the wire format, what the server
-// holds of the clients' state is what they hold.
+// Tests every registered feedback: after a thousand rounds with sampled clients, and with each message passed through the wire format, the
+// server's copies of the clients' state equal that state.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The network with batch normalisation of tests/fixtures/make_statistics.py, and what PyTorch makes of it (tests/fixtures/statistics.txt).
+// The network with batch normalisation of tests/fixtures/make_statistics.py, and PyTorch's results for it (tests/fixtures/statistics.txt).
 #pragma once
 
 #include <gtest/gtest.h>

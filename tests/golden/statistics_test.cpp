@@ -1,5 +1,5 @@
-// Running statistics of batch normalisation over rounds: against PyTorch's (tests/fixtures/statistics.txt, which make_statistics.py beside
-// it writes), and that nothing but their mean ever moves them.
+// Tests running statistics of batch normalisation over rounds: compares them with PyTorch's (tests/fixtures/statistics.txt, which
+// make_statistics.py in the same folder writes), and tests that only their mean ever changes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

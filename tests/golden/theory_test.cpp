@@ -1,9 +1,9 @@
-// The convergence theory of error feedback as inequalities on a run: logistic regression with full gradients (no noise: M = 0, sigma = 0)
-// and known L, mu, kappa and delta. Each theorem under its own step-size condition and for its own quantity.
+// Tests the convergence theory of error feedback as inequalities on a run: logistic regression with full gradients (no noise: M = 0, sigma
+// = 0) and known L, mu, kappa and delta. Each theorem is tested under its own step-size condition and for its own quantity.
 //
-// Numbers of theorems and lemmas are those of A. N. Sahu, A. Dutta, A. M. Abdelmoniem, T. Banerjee, M. Canini, P. Kalnis, "Rethinking
-// gradient sparsification as total error minimization", NeurIPS 2021. e_t is in the unit of a step, kappa in that of a gradient.
-// Each test also says within which factor its bound is met, so that a bound which would hold for anything is noticed.
+// The numbers of theorems and lemmas follow A. N. Sahu, A. Dutta, A. M. Abdelmoniem, T. Banerjee, M. Canini, P. Kalnis, "Rethinking
+// gradient sparsification as total error minimization", NeurIPS 2021. e_t is in the unit of a step, kappa in that of a gradient. Each test
+// also states the factor within which its bound is met, so that a bound that holds for anything is noticed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using test::Vector;
 
 constexpr std::size_t kRounds = 400;
 
-// What the theorems speak of, at x_t and e_t for t = 0 .. T = kRounds; averages are over t < T.
+// The quantities of the theorems, at x_t and e_t for t = 0 .. T = kRounds; averages are over t < T.
 struct Trace {
   double L = 0, mu = 0, f_star = 0, step = 0;
   std::size_t d = 0;
@@ -250,7 +250,7 @@ TEST_P(TotalError, HardThresholdIsOptimalForAFixedSequence) {
   EXPECT_DOUBLE_EQ(total_of(*same, sequence).error, total_of(*top, sequence).error);
 }
 
-// What Top-k met on its way: p = e + gamma g of every client in every round of a run with error feedback.
+// Returns the inputs of Top-k: p = e + gamma g of every client in every round of a run with error feedback.
 std::vector<Vector> inputs_of_top_k(std::int64_t k, std::uint32_t rounds) {
   ScenarioText s = logistic(5, "kind = 'top_k'\nk = " + std::to_string(k)).text;
   s.local = "kind = 'gradient'\nlearning_rate = '0.5/(L_max+l2)'";

@@ -1,4 +1,5 @@
-// Entries of a gradient that are equal by definition have the same bits, so that `ties` decides between them and rounding does not.
+// Tests that entries of a gradient that are equal by definition have the same bits, so that `ties` decides between them and rounding does
+// not.
 //
 // At x = 0 every slope of a logistic loss is -y/2: an entry of a client's gradient is a whole number, the positive rows less the negative
 // ones that have the feature, divided by -2 n. Many features of mushrooms have equal numbers.
@@ -40,7 +41,7 @@ ScenarioText mushrooms(const Split& split) {
   return s;
 }
 
-// What a client knows, as plain numbers: rows as features, labels as +-1.
+// A client's data as plain numbers: rows as features, labels as +-1.
 struct PlainRows {
   std::vector<std::vector<std::uint32_t>> features;
   std::vector<int> y;

@@ -1,4 +1,4 @@
-// Methods against plain loops that follow their published form, line by line: model and memory after every round.
+// Compares methods with plain loops that follow their published form, line by line: model and memory after every round.
 #include <gtest/gtest.h>
 
 #include "tests/support/traced.hpp"

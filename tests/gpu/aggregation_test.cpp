@@ -1,5 +1,5 @@
-// Weighted sums of messages on the GPU against the CPU's, byte for byte: messages of every operator, from one client to several groups of
-// them, with silent and refused ones between. Without a GPU, skipped; emulated, threads are taken in both orders.
+// Compares weighted sums of messages on the GPU with the CPU's, byte for byte: messages of every operator, from one client to several
+// groups of clients, with silent and refused ones among them. Skipped without a GPU; the emulator takes threads in both orders.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Whether there is a GPU to test on.
+// Determines whether a GPU is available for tests.
 #pragma once
 
 #include "fl_core/memory/cuda/memory.hpp"
@@ -7,7 +7,7 @@ namespace fl::test {
 
 inline bool no_gpu() { return cuda::device_count() == 0; }
 
-// What a test says that is skipped for that.
+// The message with which a test is skipped if there is no GPU.
 inline constexpr const char* kGpuMissing = "GPU MISSING: no GPU is visible to the CUDA driver, so this has tested nothing";
 
 }  // namespace fl::test

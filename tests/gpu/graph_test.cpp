@@ -1,4 +1,4 @@
-// Recorded work, and choices by time. Without a GPU, skipped.
+// Tests recorded work, and choices by time. Skipped without a GPU.
 #include "fl_core/ops/cuda/graph.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Messages of operators, for tests of what a GPU does with them.
+// Messages of operators, for tests of their processing on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline void in_each_order(const std::function<void()>& check) {
 #endif
 }
 
-// What an operator makes of K vectors.
+// Returns the messages that an operator makes of K vectors.
 template <class T>
 std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Pattern pattern, std::uint32_t K) {
   const std::unique_ptr<Compressor<T>> op =
@@ -51,7 +51,7 @@ std::vector<Payload<T>> compressed(const std::string& name, Scope& scope, Patter
   return std::move(block.payloads);
 }
 
-// Of a model of three layers.
+// Returns the scopes of a model of three layers.
 inline std::vector<Scope> message_scopes(std::size_t P) {
   LayerTable table;
   table.layers = {{"weight", 0, P / 3, 1}, {"middle", P / 3, 41, 1}, {"head", P / 3 + 41, P - P / 3 - 41, 1}};
@@ -59,7 +59,7 @@ inline std::vector<Scope> message_scopes(std::size_t P) {
           make_scope(table, ScopeKind::bucket, 512, {"middle"})};
 }
 
-// Whether an operator takes vectors, in one phase; others need matrices, or talk to the server in between.
+// Returns whether an operator compresses vectors in one phase; others need matrices, or communicate with the server in between.
 inline bool takes_vectors_in_one_phase(const std::string& name) {
   const auto op = make_part<Compressor<float>>("compressor", name, Registry::instance().default_options("compressor", name), Device::cpu,
                                                Precision::float32);
@@ -72,7 +72,7 @@ inline bool takes_vectors_in_one_phase(const std::string& name) {
   return true;
 }
 
-// Those of both devices that take vectors in one phase.
+// Returns the operators of both devices that compress vectors in one phase.
 inline std::vector<std::string> device_operators() {
   std::vector<std::string> names;
   for (const std::string& name : Registry::instance().names("compressor"))

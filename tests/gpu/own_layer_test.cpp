@@ -1,5 +1,5 @@
-// Layers that are no part of the library: prelu of examples/, whose two files are linked into this program and which trains on both
-// devices; and one without a CUDA half, which a run on a GPU refuses.
+// Tests layers that are not part of the library: prelu of examples/, whose two files are linked into this program and which trains on both
+// devices; and a layer without a CUDA half, which a run on a GPU rejects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -62,7 +62,7 @@ Value list_of(Value::List values) {
   return value;
 }
 
-// What one device made of a block of clients, brought to the host.
+// The results of one device for a block of clients, copied to the host.
 template <class T>
 struct Outcome {
   std::vector<Payload<T>> messages;  // [rounds * phases * K]

@@ -1,6 +1,6 @@
-// Runs whose vectors, state and messages lie in the GPU's own memory, against the same runs in managed memory: the same bytes. Emulated, a
-// host that follows a pointer into that memory dies, and a card that cannot share managed memory gives none out: what passes here needs
-// neither. Without a GPU, skipped.
+// Compares runs whose vectors, state and messages are in the GPU's own memory with the same runs in managed memory: the bytes are equal. In
+// the emulator, a host that dereferences a pointer into that memory crashes, and a card that cannot share managed memory provides none, so
+// a passing test needs neither. Skipped without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ using testing::IsEmpty;
 
 const std::string kStays = "stays on the GPU";
 
-// Gives out no managed memory, as far as the card can be told.
+// Disables managed memory on the emulated card, and checks that the amount of managed memory does not change.
 class NoManagedMemory {
  public:
 #if defined(FL_CUDA_EMULATOR)

@@ -1,5 +1,5 @@
-// What is done with clients' rows and messages where they lie, on the GPU against the CPU's, byte for byte: norms, what compression took
-// away, messages added to state, weighted sums of rows. Without a GPU, skipped; emulated, threads are taken in both orders.
+// Compares operations on clients' rows and messages on the GPU with the CPU's, byte for byte: norms, the part removed by compression,
+// messages added to state, weighted sums of rows. Skipped without a GPU; the emulator takes threads in both orders.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Whole runs with operators on the GPU, clients on the CPU, against the same runs on the CPU: the same bytes, for every method. Without a
-// GPU, skipped.
+// Compares whole runs with operators on the GPU and clients on the CPU with the same runs on the CPU: the bytes are equal for every method.
+// Skipped without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -88,7 +88,7 @@ TEST(GpuRuns, RefuseTheMessagesThatTheCpuRefuses) {
   std::filesystem::remove(file);
 }
 
-// What no operator compresses goes from the GPU as well: beside the entries, or beside their code.
+// Tensors that are excluded from compression are also sent from the GPU: beside the entries, or beside their code.
 TEST(GpuRuns, SendExcludedTensorsLikeTheCpu) {
   if (test::no_gpu()) GTEST_SKIP() << test::kGpuMissing;
   for (const std::string operation : {"top_k'\nratio = 0.1", "drive'\nscale = 'min_error'", "ef_sign'"}) {

@@ -1,4 +1,4 @@
-// Client state that is larger than the GPU's memory, and how much of that memory a run takes. Without a GPU, skipped.
+// Tests client state that is larger than the GPU's memory, and the GPU memory that a run uses. Skipped without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

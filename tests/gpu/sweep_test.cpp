@@ -1,4 +1,4 @@
-// Sweeps whose runs share the GPU: what each of them would have given alone.
+// Tests sweeps whose runs share the GPU: each run gives the same result as alone.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Lengths of messages from what a GPU has counted against those of a host that reads the messages: the same bits, for every operator and
-// for lists of positions of every kind. Without a GPU, skipped; emulated, threads are taken in both orders.
+// Compares message lengths from a GPU's counts with those from a host that reads the messages: the bits are equal for every operator and
+// for lists of positions of every kind. Skipped without a GPU; the emulator takes threads in both orders.
 #include <gtest/gtest.h>
 
 #include <limits>

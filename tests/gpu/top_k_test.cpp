@@ -1,6 +1,6 @@
-// The largest entries on the GPU against those on the CPU, byte for byte, on segments large enough for candidates (fl_core/ops/cuda/
-// candidates.cuh): samples that mislead, ties, zeros, NaN and infinities, segments of several kinds in one call. Without a GPU, skipped;
-// emulated, threads are taken in both orders.
+// Compares the largest entries on the GPU with those on the CPU, byte for byte, on segments large enough for candidates
+// (fl_core/ops/cuda/candidates.cuh): misleading samples, ties, zeros, NaN and infinities, segments of several kinds in one call. Skipped
+// without a GPU; the emulator takes threads in both orders.
 #include "fl_core/ops/cpu/top_k.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using cuda::Found;
 using cuda::Way;
 using test::in_each_order;
 
-// What the vectors are like, and what the sample of them leads to.
+// The kind of vectors, and the effect of their sample.
 enum class SampledInput {
   uniform,
   rising,
@@ -61,7 +61,7 @@ const char* to_string(SampledInput input) {
 }
 [[maybe_unused]] void PrintTo(SampledInput input, std::ostream* out) { *out << to_string(input); }
 
-// Whether element i of a segment is looked at for its bound.
+// Returns whether the sample for a segment's bound contains its element i.
 bool is_sampled(const cuda::Sample& sample, std::size_t i) {
   if (sample.step < cuda::kSampleRun) return false;  // of a small segment, which has no sample
   const auto run = static_cast<unsigned>(i / sample.step);
@@ -165,7 +165,7 @@ class Placed {
     outcome.state = fetch(c_.in_place ? half_.data() : state_.data(), c_.K * P_);
     return outcome;
   }
-  // How the segments' entries are chosen on the GPU: [K,S].
+  // Returns how the segments' entries are chosen on the GPU: [K,S].
   [[nodiscard]] std::vector<Found> found() {
     Workspace::Frame frame(workspace_);
     const cuda::ScopePlan plan = cuda::plan_segments(exec_, c_.scope.segments, frame);
@@ -249,7 +249,7 @@ TEST_F(GpuTopK, IsTheCpusOnSizesAroundTheBoundAndForEveryCount) {
       if (!is_left_out(input)) expect_parity<float>(of_segment(20001, k, input));
 }
 
-// Small segments, large ones of which nothing or all is sent, and some whose candidates are found, with gaps between them.
+// Returns small segments, large ones that send nothing or everything, and some whose candidates are found, with gaps between them.
 Selection mixed(SampledInput input, std::uint32_t K) {
   Selection c;
   c.K = K;

@@ -1,5 +1,5 @@
-// Clients that train on the GPU against clients that train on the CPU: the same models up to rounding, and the same bytes again and again.
-// Without a GPU, skipped.
+// Compares clients that train on the GPU with clients that train on the CPU: the models are equal up to rounding, and repetitions give the
+// same bytes. Skipped without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

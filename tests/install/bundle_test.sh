@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The bundle of scripts/gpu_bundle.sh on a machine that has glibc and nothing else: unpacked into an empty root with the files of glibc alone,
-# each of its programs starts and says that there is no GPU, and a run on the CPU works. GPUs of this machine are hidden.
+# Tests the bundle of scripts/gpu_bundle.sh on a machine that has only glibc. The bundle is unpacked into an empty root with the files of
+# glibc alone. Each of its programs starts and reports that there is no GPU, and a run on the CPU works. GPUs of this machine are hidden.
 #
 #   tests/install/bundle_test.sh build-bundle/fedbits-gpu.tar.xz
 set -euo pipefail

@@ -106,7 +106,7 @@ run_command() {
   case "${args[0]}" in run | sweep | plan) [[ -z $file || $line == *--split-file* ]] || mapfile -t settings < <(short_form "$file") ;; esac
   [[ ${args[0]} != sweep ]] || settings+=(--jobs 2)
   [[ " ${args[*]} " != *' --jobs '* ]] || settings=("${settings[@]:0:${#settings[@]}-2}")
-  # What another page has run before is not run again; the store of a sweep is copied.
+  # A command that another page has already run is not run again; the store of a sweep is copied.
   local key start=$SECONDS
   key=$work/done/$(cksum <<<"${args[*]} ${settings[*]}" | tr ' ' -)
   case "${args[0]}" in sweep | plan | list | data | check) [ ! -d "$key" ] || { cp -r "$key/." . && return 0; } ;; esac

@@ -24,7 +24,7 @@ export FEDBITS="$work/fedbits" PATH="$work/without:$work/fedbits/bin:$PATH"
 launcher=$(command -v ccache || true)
 [ -z "$launcher" ] || export CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 
-# C++ of a how-to page that is no file of its own stands in its example, or in the CUDA half beside it.
+# Checks that C++ on a how-to page that is not a separate file is part of its example, or of the CUDA half of the example.
 check_excerpts() {
   local page=$1 example=$2 line begins=1 named=0 files
   files=("$source/examples/$example")

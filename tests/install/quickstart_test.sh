@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs quickstart.sh with this build's program, in a few rounds: it ends with a report, says where the results lie, and the command that it
-# names next runs. Hashes are not shown.
+# Runs quickstart.sh with this build's program, in a few rounds: it ends with a report and prints the location of the results, and the next
+# command that it names runs. Hashes are not shown.
 #
 #   tests/install/quickstart_test.sh BINARY SOURCE
 set -euo pipefail

@@ -1,4 +1,4 @@
-// A run over sockets has the bytes of the simulated one, for every method.
+// Tests that a run over sockets has the bytes of the simulated one, for every method.
 #include <gtest/gtest.h>
 
 #include "tests/net/network_run.hpp"
@@ -16,7 +16,7 @@ TEST_P(NetworkIdentity, ARunOverSocketsIsTheSimulatedOne) {
   }
 }
 
-// Peers without a client in a round are told nothing of it, and later what they missed.
+// Peers without a client in a round receive nothing in it, and later the updates that they missed.
 TEST_P(NetworkIdentity, SampledClientsOverSocketsAreTheSimulatedOnes) {
   test::Method method = GetParam();
   if (method.label == "marina" || method.label == "dasha") GTEST_SKIP() << "this method needs all clients in every round";

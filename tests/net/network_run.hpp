@@ -1,4 +1,4 @@
-// A run over sockets of this machine: the server and each peer in a thread of its own, with nothing in common but the connection.
+// A run over sockets of this machine: the server and each peer run in separate threads and share only the connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ inline RunResult run_simulated(const std::string& text) {
   return runner.run(cell_of(text), [](const RoundRow&) { return true; });
 }
 
-// What a run over the network came to.
+// Results of a run over the network.
 struct NetworkRun {
   RunResult result;
   std::string error;                     // of the server; "" = none
@@ -42,7 +42,7 @@ inline NetworkRun run_over_network(const std::string& text, const std::vector<st
   NetworkRun run;
   run.peer_errors.resize(hosted.size());
   std::vector<std::thread> peers;
-  std::atomic<bool> has_failed = false;  // a peer: nobody has to wait for it
+  std::atomic<bool> has_failed = false;  // a peer has failed, so waiting for it is pointless
   {
     net::PeerHub hub({});
     net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });

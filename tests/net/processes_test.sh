@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example of the README: a server and two peers as processes, whose store is that of the simulated run. And what they say when
-# something is wrong.
+# Runs the example of the README: a server and two peers as processes, whose store equals that of the simulated run. Tests also their error
+# messages.
 #
 #   tests/net/processes_test.sh BINARY SOURCE
 set -euo pipefail
@@ -46,7 +46,7 @@ cmp served-runs.csv simulated-runs.csv || fail "the runs differ"
 cmp served-rounds.csv simulated-rounds.csv || fail "the rounds differ"
 echo "$(($(wc -l <served-runs.csv) - 1)) runs over sockets are the simulated ones"
 
-# A peer that is killed ends the run, with its clients' names; nobody hangs.
+# A peer that is killed ends the run, with its clients' names; no process hangs.
 run "${serve/--out served/--out $work/killed}" "--set rounds=100000" >serve.log 2>&1 &
 server=$!
 for _ in $(seq 100); do port=$(sed -nE 's/^listening at 127.0.0.1:([0-9]+)$/\1/p' serve.log); [ -z "$port" ] || break; sleep 0.1; done

@@ -1,4 +1,4 @@
-// A peer that says what a test makes it say, right or wrong.
+// A peer that sends the messages that a test specifies, right or wrong.
 #pragma once
 
 #include <array>

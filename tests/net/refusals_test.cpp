@@ -1,4 +1,4 @@
-// What a peer says that the protocol does not allow: it is refused with a reason, and costs nobody else anything.
+// Tests messages of a peer that the protocol does not allow: the peer is rejected with a reason, and other peers are not affected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Measures whose columns no table can have, each for another reason.
+// Registers measures with columns that no table can have, each for another reason.
 #include "scenarios/measures/measure.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-// Ends the process, with an exit code that says all is well, while it is loaded.
+// Ends the process while it is loaded, with an exit code that indicates success.
 #include <unistd.h>
 
 namespace {

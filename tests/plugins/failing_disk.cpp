@@ -25,7 +25,7 @@ class FailingDisk {
     if (plan == nullptr || std::sscanf(plan, "%15s %d", kind, &left_) != 2) std::abort();
     kind_ = kind;
   }
-  // What a change returns instead of being made; SQLITE_OK when it is to be made.
+  // Returns the error of a change that fails, or SQLITE_OK if the change is to be executed.
   int next(int error, bool takes_space) {
     if (--left_ > 0) return SQLITE_OK;
     if (kind_ == "killed") ::raise(SIGKILL);

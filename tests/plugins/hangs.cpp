@@ -1,4 +1,4 @@
-// Does not come back while it is loaded, nor does a process that it starts, which holds on to all that is open.
+// Hangs while it is loaded, and so does a process that it starts and that keeps all open files.
 #include <unistd.h>
 
 namespace {

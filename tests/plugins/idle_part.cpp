@@ -1,4 +1,4 @@
-// Loads well, and does not come back while its part is made.
+// Loads well, and hangs while its part is created.
 #include <unistd.h>
 
 #include "fl_core/config/registry.hpp"

@@ -1,4 +1,4 @@
-// Keeps its contract in the first round, and sends nothing in those after it.
+// Keeps its contract in the first round, and sends nothing in later rounds.
 #include <limits>
 
 #include "compressors/compressor.hpp"

@@ -1,4 +1,4 @@
-// Ends the process with exit() while it is loaded: handlers and destructors run, and the exit code says that all is well.
+// Ends the process with exit() while it is loaded: handlers and destructors run, and the exit code indicates success.
 #include <cstdlib>
 
 namespace {

@@ -1,4 +1,4 @@
-// Claims a contraction that it is not, and throws for blocks of three clients.
+// Claims to be a contraction although it is not one, and throws for blocks of three clients.
 #include <stdexcept>
 
 #include "compressors/compressor.hpp"

@@ -1,4 +1,4 @@
-// Throws a text that would move a terminal's cursor and colour what follows.
+// Throws a text that would move a terminal's cursor and change its colours.
 #include <stdexcept>
 
 namespace {

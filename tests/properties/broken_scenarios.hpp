@@ -1,4 +1,4 @@
-// Broken scenarios for tests/properties/broken_scenarios_test.cpp: what they are made of, and how they are judged.
+// Defines and judges broken scenarios for tests/properties/broken_scenarios_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace fl::test {
 
 inline const std::string kBrokenFile = "broken.toml";
 
-// One scenario file that has to be refused.
+// A scenario file that must be rejected.
 struct BrokenCase {
   std::string name;                     // for people
   std::string text;                     // of the file
-  std::vector<std::string> keys;        // one of which the error names
-  std::string near{};                   // the name that the error offers; "*" = any
+  std::vector<std::string> keys;        // the error names one of them
+  std::string near{};                   // the name that the error suggests; "*" = any
   std::vector<std::string> settings{};  // --set
 };
 
-// A scenario as tables: "" holds the keys above the first one. Sections are written in the order of their names.
+// A scenario as tables: "" holds the keys above the first table. Tables are written in alphabetical order.
 using Tables = std::map<std::string, std::string>;
 
 inline std::string text_of(const Tables& tables) {
@@ -35,7 +35,7 @@ inline std::string text_of(const Tables& tables) {
   return text;
 }
 
-// Returns the text of a resolved scenario with the line of one key replaced, or added to its table, which is added where it is missing.
+// Returns the text of a resolved scenario with the line of one key replaced, or added to its table, which is added if it is missing.
 inline std::string with_line(const std::string& text, const std::string& section, const std::string& key, const std::string& line) {
   std::string result, current;
   bool is_done = false;
@@ -62,16 +62,16 @@ inline std::string with_line(const std::string& text, const std::string& section
   return result;
 }
 
-// What became of a case; every condition that does not hold has a line in `faults`.
+// The verdict on a case; every condition that does not hold has a line in `faults`.
 struct BrokenVerdict {
   std::string error;                // the whole text
-  std::vector<std::string> faults;  // none = the case is refused as it has to be
+  std::vector<std::string> faults;  // empty = the case is rejected as required
   double seconds = 0;
 };
 
 class BrokenJudge {
  public:
-  // `folder` has the files that scenarios name, is the working folder, and must stay as it is.
+  // `folder` holds the files that scenarios name, is the working folder, and must not change.
   explicit BrokenJudge(std::filesystem::path folder) : folder_(std::move(folder)), catalog_(folder_.string()), files_(list_files()) {}
 
   BrokenVerdict judge(const BrokenCase& one) const {
@@ -104,7 +104,7 @@ class BrokenJudge {
   }
 
  private:
-  static constexpr double kWatchdog_s = 20;  // for a refusal that takes milliseconds
+  static constexpr double kWatchdog_s = 20;  // for a rejection that takes milliseconds
 
   static void look_at(const BrokenCase& one, const std::vector<std::string>& problems, BrokenVerdict& verdict) {
     static const std::regex place("^" + kBrokenFile + ":[1-9][0-9]*:[1-9][0-9]*: ");

@@ -1,9 +1,10 @@
-// Bad scenario files are refused: with exit code 2, file, line and column, the key's name, the nearest name where one is misspelt, without
-// long work and without a file on the disk.
+// Tests that bad scenario files are rejected with exit code 2, file, line and column, the key's name, and the nearest name if one is
+// misspelt, without long computations and without a file on the disk.
 //
-// The cases are made from the schema: every key of every table, part and layer gets values of another type, beyond its bounds, not finite
-// and huge, and a misspelt name; tables are misspelt, repeated and misplaced. Contradictions between keys that are fine each by itself are
-// in tests/properties/contradictions.hpp. FL_BROKEN=text chooses the cases whose names contain the text, and prints their errors.
+// The cases are made from the schema: every key of every table, part and layer gets values that have another type, exceed its bounds, are
+// not finite or are huge, and a misspelt name; tables are misspelt, repeated and misplaced. Contradictions between keys that are valid
+// individually are in tests/properties/contradictions.hpp. FL_BROKEN=text selects the cases whose names contain the text, and prints their
+// errors.
 #include "tests/properties/broken_scenarios.hpp"
 
 #include <gtest/gtest.h>

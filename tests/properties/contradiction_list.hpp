@@ -1,4 +1,4 @@
-// The list of contradictions.hpp. Lines of a table are written behind each other, with "; " between them.
+// The list of contradictions.hpp. The lines of a table are written one after another, separated by "; ".
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace fl::test {
 // A contradiction: the tables that replace those of the base.
 struct Contradiction {
   std::string name;
-  std::vector<std::string> keys;  // one of which the error names
+  std::vector<std::string> keys;  // the error names one of them
   Tables tables;
   std::string near{};
   std::vector<std::string> settings{};
 };
 
-// Local steps for models that take no full gradients, and a run that is long enough for tuning.
+// Local steps for models without full gradients, and a run that is long enough for tuning.
 inline const Tables::value_type kSgd = {"local", R"~(kind = "sgd"; batch = 4; learning_rate = 0.1)~"};
 inline const Tables::value_type kLong = {"", R"~(name = "x"; rounds = 60; precision = "float64")~"};
 

@@ -1,4 +1,4 @@
-// Scenarios whose keys are fine each by itself and wrong together, with their data or with the machine; and texts made to exhaust a reader.
+// Scenarios whose keys are valid individually but contradict each other, the data or the machine; and texts that try to exhaust a reader.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace fl::test {
 
-// Small and quick, as kBase of every_key_contexts.hpp.
+// Returns small and quick tables, like kBase of every_key_contexts.hpp.
 inline Tables base_tables() {
   return {{"", "name = \"broken\"\nrounds = 6\nprecision = \"float64\""},
           {"data", "name = \"mushrooms\"\nrows = 150\ntest_fraction = 0.2"},
@@ -21,7 +21,7 @@ inline Tables base_tables() {
           {"evaluate", "every = 1"}};
 }
 
-// Files that these name, beside those of every_key_contexts.hpp.
+// Returns the files that these scenarios name, in addition to those of every_key_contexts.hpp.
 inline std::map<std::string, std::string> contradiction_files() {
   std::string columns;
   for (int round = 0; round < 20; ++round) columns += "0 1 2 3\n";
@@ -34,7 +34,7 @@ inline std::string repeated(const std::string& text, std::size_t count) {
   return all;
 }
 
-// Texts that nest or repeat until a reader without limits gives up.
+// Returns texts that nest or repeat until a reader without limits fails.
 inline std::vector<BrokenCase> endless_texts() {
   std::vector<BrokenCase> cases;
   const auto add = [&cases](const std::string& name, const std::string& key, const Tables& changes) {

@@ -1,4 +1,4 @@
-// What stands around a key for it to matter, for tests/properties/every_key_test.cpp.
+// The settings that a key needs in order to have an effect, for tests/properties/every_key_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace fl::test {
 
-// Small and quick; contexts change it with settings as --set takes them.
+// Small and quick; contexts change it by settings in the syntax of --set.
 inline const std::string kBase = R"(
 name = "keys"
 rounds = 6
@@ -31,13 +31,13 @@ learning_rate = 0.5
 every = 1
 )";
 
-// Contexts add up in their order: "*" fits any table, part or key; part "" is a table's own keys.
+// All matching contexts apply, in their order: "*" matches any table, part or key; part "" means a table's own keys.
 struct Context {
   std::string table, part, key;
   std::vector<std::string> settings;
-  std::vector<std::string> values{};   // tried instead of those that the field's type suggests
-  std::vector<std::string> instead{};  // settings of the changed scenario, where the key excludes another
-  bool refusal_counts = false;         // the key's effect is that a run is refused
+  std::vector<std::string> values{};   // tried instead of the values that the field's type suggests
+  std::vector<std::string> instead{};  // settings of the changed scenario, if the key excludes another
+  bool refusal_counts = false;         // the key's effect is that a run is rejected
 };
 
 struct Exempt {
@@ -283,7 +283,7 @@ inline const std::vector<Context> kContexts = {
      {"compressor.up.stages=[{kind='top_k', k=20}, {kind='top_k', k=4}]", "compressor.up.from=[1, 3]"},
      {"[1, 4]"}},
 
-    // Feedbacks, whose needs say what stands around them.
+    // Feedbacks, whose needs determine the rest of the scenario.
     {"feedback.up", "cser", "reset_every", {}, {"2"}},
     {"feedback.up", "lag", "memory", {"feedback.up.xi=0.3"}, {"1"}},
 
@@ -395,7 +395,7 @@ inline const std::vector<Context> kContexts = {
     {"compressor.down", "", "exclude", {kMlp[0], kMlp[1], "compressor.down={kind='top_k', k=5}"}, {"['1.dense.bias']"}},
 };
 
-// An array as numpy.save writes it, of bytes.
+// Returns an array of bytes in the format of numpy.save.
 inline std::string npy_bytes(const std::string& shape, const std::string& entries) {
   std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
@@ -406,7 +406,7 @@ inline std::string npy_bytes(const std::string& shape, const std::string& entrie
   return bytes + header + entries;
 }
 
-// Images of 3 classes, each with its own bright corner.
+// Returns images of 3 classes, each with a bright corner of its own.
 inline std::string images(std::size_t rows, std::size_t side) {
   std::string entries;
   for (std::size_t i = 0; i < rows; ++i)
@@ -414,7 +414,7 @@ inline std::string images(std::size_t rows, std::size_t side) {
   return entries;
 }
 
-// Every file that contexts name.
+// Returns every file that contexts name.
 inline std::map<std::string, std::string> context_files() {
   std::map<std::string, std::string> files;
   std::string table = "size,kind,weight,label\n", test = table;

@@ -1,10 +1,10 @@
-// No silent promises: every key that `fedbits list reference` names changes something that can be observed.
+// Tests that every key that `fedbits list reference` names changes something observable.
 //
-// The schema is walked by program: all keys of all tables, and all options of all parts of every role, plug-in folders included. Each key
-// is set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or
-// a resolved constant. Around a feedback or a local update stands what suits it by its needs (tests/support/fitting.hpp). A key without an
-// effect there is tried beside each choice and switch of its part, and then on other problems (surroundings()). kContexts says what has to
-// stand around keys for which that is not enough. A new key without any effect fails here.
+// The program walks the schema: all keys of all tables, and all options of all parts of every role, plug-in folders included. Each key is
+// set to other valid values in scenarios in which it can matter; one of them must change the final model, a row, the bits, the split or a
+// resolved constant. The scenario of a feedback or a local update contains the parts that it needs (tests/support/fitting.hpp). A key
+// without an effect there is tried with each choice and switch of its part, and then on other problems (surroundings()). kContexts lists
+// the settings for keys for which that is not enough. A new key without any effect fails here.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -57,7 +57,7 @@ std::string fingerprint(const RunResult& result) {
   return text.str();
 }
 
-// What stands in a scenario for a value of this kind that is not the field's own; more than one, since some may be equivalent.
+// Returns settings with a value of this kind that differs from the field's own; several, because some may be equivalent.
 Settings other_values(const Field& field) {
   const Value now = field.value();
   Settings values;
@@ -161,7 +161,7 @@ class EveryKey : public testing::Test {
     ADD_FAILURE() << key.text() << ": no value changes anything:" << tried;
   }
 
-  // Whether one of the values has an effect in this scenario; what was tried is told otherwise.
+  // Returns whether one of the values has an effect in this scenario. If none has, adds the attempts to `tried`.
   bool changes(const Key& key, const Settings& base, const Settings& values, const Context* instead, bool refusal_counts,
                std::string& tried) {
     const std::string before = outcome(base);
@@ -183,7 +183,7 @@ class EveryKey : public testing::Test {
   // Settings that make the part take part in a run.
   static Settings about(const std::string& table, const std::string& part) {
     if (table == "feedback.up") return test::fitting_study(part).settings();
-    if (table == "local") {  // with as many steps as it takes unless told
+    if (table == "local") {  // with the default number of steps
       test::Fitting study = test::fitting_study_of_local_update(part);
       std::erase_if(study.local.options, [](const auto& option) { return option.first == "steps"; });
       return study.settings();

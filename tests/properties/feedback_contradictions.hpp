@@ -1,4 +1,5 @@
-// Scenarios that break one need of a feedback each. They are made from the needs, so a feedback that names another one is tested for it.
+// Scenarios that each violate one need of a feedback. They are generated from the needs, so a new need of a feedback is tested
+// automatically.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@ inline FeedbackNeeds needs_of(const FeedbackCase& one) {
   return make_part<Feedback<double>>("feedback", one.name, options, Device::cpu, Precision::float64)->needs();
 }
 
-// What breaks a need: a setting, and how the error about it begins, with its key.
+// A violation of a need: a setting, and the beginning of the error about it, with its key.
 struct BrokenNeed {
   std::string setting, error;
 };

@@ -1,4 +1,4 @@
-// Every part that is registered keeps every promise of its role: a new compressor, model or partitioner is tested by being there.
+// Tests every registered part on every promise of its role: a new compressor, model or partitioner is tested automatically.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A run that stops and goes on from its checkpoint ends with the same bytes as one that was never disturbed, for every method and every
-// part that remembers something; and whatever goes wrong while a checkpoint is written, the one before it still loads.
+// Tests that a run that stops and continues from its checkpoint ends with the same bytes as an undisturbed run, for every method and every
+// part with state. If writing a checkpoint fails in any way, the previous one still loads.
 #include "server/checkpoint.hpp"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ RunResult run(const std::string& text, const CheckpointPlan& plan, std::uint64_t
       parse_cells(text, "test.toml").at(0), [=](const RoundRow& row) { return row.round != stop_after; }, plan);
 }
 
-// What the message says that a round needs.
+// Returns the memory that a round needs according to the error message.
 std::uint64_t least_memory(const std::string& text) {
   try {
     (void)run(text, {}, kNever, {.memory_bytes = 1});

@@ -1,5 +1,5 @@
-// A run holds its messages to the contract that the operator states: what breaks it is found with round and numbers, and what keeps it is
-// never accused.
+// Tests the comparison of a run's messages with the contract that the operator states: violations are reported with round and numbers, and
+// operators that keep the contract are never reported.
 #include "scenarios/experiment/contract_watch.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ ContractWatch watch(const Contract& contract) {
       {.contract = contract, .kappa_at = [kappa](double step) { return kappa * step; }, .rounding = 1e-5, .least_norm = 1e-20});
 }
 
-// Of messages with |p| = 1.
+// Returns the errors of messages with |p| = 1.
 std::vector<OperatorError> unit_messages(std::initializer_list<double> errors_sq) {
   std::vector<OperatorError> messages;
   for (const double error_sq : errors_sq) messages.push_back({.input = 1, .error = error_sq});

@@ -1,5 +1,5 @@
-// A byte of a paused run that turns is found: the run that goes on is refused, or ends with the same results because nobody reads the byte.
-// And whatever a checkpoint holds, with the right checksum too, it is refused or used, and nothing else happens.
+// Tests changed bytes of a paused run: the run is rejected, or ends with the same results because the byte is never read. A checkpoint with
+// arbitrary contents, even with the right checksum, is rejected or used, and nothing else happens.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using testing::IsEmpty;
 constexpr std::uint64_t kLittleState = 6000;  // bytes; 24 clients have 11 KB
 constexpr int kTurns = test::kSanitized ? 100 : 500;
 
-// What a checkpoint would say of one of its lists, found by its name.
+// Returns the place after the name of a section in a checkpoint.
 std::size_t place_after(const PausedRun::Bytes& bytes, const std::string& section) {
   const auto at = std::search(bytes.begin(), bytes.end(), section.begin(), section.end());
   EXPECT_NE(at, bytes.end()) << section;
@@ -82,8 +82,8 @@ TEST(DamagedState, ATruncatedOrMissingPageFileIsTold) {
   EXPECT_TRUE(run.refusal());
 }
 
-// Those who can write checkpoints can make their checksums right. Values may be others then, and results with them; places in memory, sizes
-// and rounds may not.
+// A program that writes checkpoints can set their checksums. Values, and therefore results, may then differ; places in memory, sizes and
+// rounds may not.
 TEST(DamagedState, ATurnedByteUnderTheRightChecksumDoesNoHarm) {
   for (const std::uint64_t memory : {std::uint64_t{0}, kLittleState}) {
     PausedRun run(memory);

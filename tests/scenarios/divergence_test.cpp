@@ -1,4 +1,4 @@
-// Runs that play all of their rounds and end far above their start: they diverged, and the record says why.
+// Tests runs that play all of their rounds and end far above their start: they count as diverged, and the record states the reason.
 #include <gmock/gmock.h>
 
 #include "fl_core/config/error.hpp"

@@ -1,4 +1,4 @@
-// lambda for k and k for lambda: the paper's table of thresholds, and the two directions against each other.
+// Tests lambda for k and k for lambda: the paper's table of thresholds, and the two directions against each other.
 #include "scenarios/analysis/equivalent_threshold.hpp"
 
 #include <gtest/gtest.h>

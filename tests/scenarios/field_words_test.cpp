@@ -1,4 +1,4 @@
-// Words of the field lead to our keys, parts, values and data sets; every target of the table is there.
+// Tests that terms of the field lead to the names of keys, parts, values and data sets, and that every target of the table exists.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Combinations of a sweep are read table by table: each is the scenario that the file without axes gives with its values set.
+// Tests that a combination of a sweep, which is read table by table, equals the scenario of the file without axes with the combination's
+// values set.
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/test_parts.hpp"

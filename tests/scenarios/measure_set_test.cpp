@@ -1,5 +1,5 @@
-// Measures that a scenario asks for: when they are due, what they see, that they change nothing, and that nobody pays for one that is not
-// asked for.
+// Tests measures that a scenario asks for: the rounds in which they run, their inputs, that they change nothing, and that a measure that is
+// not requested costs nothing.
 #include "scenarios/file/measure_set.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What the probe below saw, over all its objects.
+// Events that the probe below recorded, over all its objects.
 struct ProbeLog {
   int made = 0, rounds_begun = 0;
   std::vector<std::uint32_t> rounds{};

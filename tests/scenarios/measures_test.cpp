@@ -1,4 +1,4 @@
-// Measures of federated learning: each on a small example whose answer is known, in a run that asks for it, and nowhere else.
+// Tests measures of federated learning: each one on a small example with a known answer, in a run that asks for it, and in no other run.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -319,7 +319,7 @@ TEST_F(MeasuresOfFiles, PerplexityOfAModelThatKnowsNothing) {
   }
 }
 
-// What follows a character is known from the one before it where the text says "abcabc...": every position can be learnt.
+// In "abcabc..." every character determines the next one, so every position can be learnt.
 TEST_F(MeasuresOfFiles, EveryPositionIsLearnt) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "abcd";
@@ -341,7 +341,7 @@ TEST_F(MeasuresOfFiles, EveryPositionIsLearnt) {
 
 // ---- rankings ------------------------------------------------------------------------------------------------------------------
 
-// One user has met items 0 .. 9 of 60 and is tested on one: 49 are left, all of which it is ranked among. An item's score is its number.
+// One user has met items 0 .. 9 of 60 and is tested on one item, which is ranked among the other 49. An item's score is its number.
 TEST_F(MeasuresOfFiles, RankOfAKnownItem) {
   const auto quality_with = [this](int test_item, const std::string& weights) {
     std::string ratings;

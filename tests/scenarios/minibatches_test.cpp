@@ -1,4 +1,5 @@
-// What batch normalisation needs of minibatches, said before a run: two values of a channel, and memory for all rows at once.
+// Tests the requirements of batch normalisation on minibatches, which are checked before a run: two values per channel, and memory for all
+// rows at once.
 #include <gmock/gmock.h>
 
 #include "tests/support/run_scenario.hpp"

@@ -1,4 +1,4 @@
-// Models go out as files and come in again: the same numbers, under the names of their layers.
+// Tests that models written to files and read again have the same numbers, under the names of their layers.
 #include "scenarios/experiment/model_file.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Operators inside operators in scenario files, and operators that remember their clients in runs.
+// Tests operators inside operators in scenario files, and operators with state per client in runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(NestedOperators, TheirMistakesAreNamedWithTheirPlace) {
   EXPECT_THAT(why("biased = { ratio = 0 }"), HasSubstr("its ratio must be > 0"));
   EXPECT_THAT(why("biased = { kind = 'top_k', ration = 0.5 }"), HasSubstr("no option \"ration\""));
   EXPECT_THAT(why("biased = 3"), HasSubstr("must be a compressor"));
-  // A table that is no option is taken for a channel, which nobody sends.
+  // A table that is not an option is treated as a channel, and no operator sends this one.
   EXPECT_THAT(refusal_of([&] { OneRun<double> run(induced("biassed = { kind = 'top_k' }").str()); }), HasSubstr("compressor.up.biassed"));
 }
 

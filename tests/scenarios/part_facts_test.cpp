@@ -1,4 +1,4 @@
-// What `fedbits list` says of compressors and feedbacks, as it is found by asking them.
+// Tests the facts about compressors and feedbacks that `fedbits list` determines by querying them.
 #include "scenarios/file/part_facts.hpp"
 
 #include <gmock/gmock.h>

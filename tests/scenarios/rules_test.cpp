@@ -1,4 +1,4 @@
-// Rules over the problem's constants: which names they may use, where an unknown one is reported, and what mu is.
+// Tests rules over the problem's constants: the allowed names, the location of an error about an unknown name, and the value of mu.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The rows of all minibatches go out as a file, and a run that takes them from the file has the same bytes.
+// Tests that a run that reads the rows of all minibatches from a file has the same bytes as the run that wrote the file.
 #include "clients/sample_file.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every way in which a scenario file can be wrong: the text says where, what, and the way out.
+// Tests every kind of error in a scenario file: the text gives the place, the problem and the solution.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// A split goes out as a file and comes in again: the same rows, the same split_hash, the same run.
+// Tests that a split written to a file and read again has the same rows, the same split_hash and the same run.
 #include "scenarios/partitioners/split_file.hpp"
 
 #include <gmock/gmock.h>
@@ -104,7 +104,7 @@ TEST_F(SplitFileTest, HeldOutRowsAndDataWithoutLabels) {
   expect_same_run(run_text(quadratics.str()).at(0), run_text(from_file(quadratics, 4).str()).at(0));
 }
 
-// Rows that nobody holds take no part in f: the same run as on data without them.
+// Rows without a client are not part of f: the run equals one on data without them.
 TEST_F(SplitFileTest, UnusedRowsTakeNoPart) {
   ScenarioText all = study_of_split("kind = 'contiguous'\nclients = 2");
   all.data += "\nfeatures = 112";

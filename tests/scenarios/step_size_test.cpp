@@ -1,4 +1,4 @@
-// learning_rate = "theory": the formula of every theorem against numbers worked out by hand or by NumPy, and what is refused.
+// Tests learning_rate = "theory": compares the formula of every theorem with numbers calculated by hand or by NumPy, and tests the errors.
 #include "scenarios/experiment/step_size.hpp"
 
 #include <gmock/gmock.h>

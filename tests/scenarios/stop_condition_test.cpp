@@ -1,4 +1,4 @@
-// Runs that end by a column of a measure that the scenario asks for.
+// Tests runs that end by a column of a measure that the scenario asks for.
 #include "scenarios/file/stop_condition.hpp"
 
 #include <gmock/gmock.h>

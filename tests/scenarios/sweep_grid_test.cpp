@@ -1,4 +1,4 @@
-// Axes that move together, and combinations that are left out.
+// Tests axes that move together, and combinations that are left out.
 #include <gmock/gmock.h>
 
 #include "fl_core/config/error.hpp"

@@ -124,7 +124,7 @@ TEST_F(SweepTest, EveryCellReadsBackAsItself) {
   }
 }
 
-// What is written otherwise but means the same is the same run.
+// Scenarios that are written differently but have the same meaning are the same run.
 TEST_F(SweepTest, TheHashDependsOnMeaningOnly) {
   const auto hash = [](const std::string& t, const std::vector<std::string>& s = {}) { return parse_cells(t, "f.toml", s)[0].hash; };
   const std::uint64_t base = hash(kShortest);
@@ -171,7 +171,7 @@ TEST_F(SweepTest, ASettingThatSomeMethodInheritsIsTaken) {
   EXPECT_NE(option(cells[0].scenario.compressor_up("").part, "k"), "3");
 }
 
-// What a table of an axis takes of the table that it stands for.
+// Checks which values a table of an axis inherits from the table that it replaces.
 TEST_F(SweepTest, ATableOfAnAxisInheritsUnitScopeAndTheOptionsOfItsKind) {
   const std::vector<Cell> cells = parse_cells(text(R"(
     [compressor.up]

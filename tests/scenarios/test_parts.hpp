@@ -1,4 +1,4 @@
-// Parts for tests of the configuration layer: the names that the examples use, where no real part has them, and some with odd options.
+// Parts for tests of the configuration layer: the names that the examples use, if no real part has them, and some with odd options.
 #pragma once
 
 #include <gtest/gtest.h>

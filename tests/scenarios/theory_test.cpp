@@ -1,4 +1,4 @@
-// Which runs a theorem speaks of, and that its bound holds beside what it bounds.
+// Tests which runs a theorem applies to, and that its bound holds for the bounded quantity.
 #include "scenarios/experiment/theory.hpp"
 
 #include <gtest/gtest.h>
@@ -254,8 +254,8 @@ TEST(GradientNoise, OfQuadraticsIsExact) {
   EXPECT_NEAR(noise_of(false).mean, 4.0 * (6 - 2) / (2 * (6 - 1)), 1e-12);
 }
 
-// What the formulas say of pairs of rows is what all pairs have on the average, at any x: exactly for the share that drawing without
-// replacement leaves, as a bound for the variance of a row.
+// The formulas for pairs of rows equal the average over all pairs, at any x: exactly for the share that drawing without replacement leaves,
+// and as a bound for the variance of a row.
 TEST_F(TheoryOfRuns, NoiseOfLogisticRegressionBoundsThatOfAllPairsOfRows) {
   test::ScenarioText s = fitting("kind = 'identity'");
   s.data = "name = 'mushrooms'\nrows = 24\ntest = 'none'";

@@ -1,4 +1,4 @@
-// Tasks in threads: each once, events on the caller's thread, failures told, an end that waits for what is under way.
+// Tests tasks in threads: each runs once, events are on the caller's thread, failures are reported, and a stop waits for running tasks.
 #include "scenarios/sweep/thread_crew.hpp"
 
 #include <gtest/gtest.h>

@@ -109,7 +109,7 @@ TEST_F(TuningTest, GoesOnBelowAGridThatDiverges) {
   EXPECT_FALSE(found[0].at_edge);
 }
 
-// Of a scenario's own measure the column says which value is best: 1 / (1 + f) is to be large, and is where f is small.
+// The column of a scenario's own measure states which value is best: 1 / (1 + f) is to be large, and is large if f is small.
 template <class T>
 class TestNearness final : public Measure<T> {
  public:

@@ -1,4 +1,4 @@
-// Which messages of a round count, and what the server says of bytes that are no message.
+// Tests which messages of a round count, and the server's errors for bytes that are not a message.
 #include "server/delivery.hpp"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Delivery, WhoIsRefusedOnceIsNotHeardInLaterPhases) {
   EXPECT_EQ(delivery.refused(), 1U);
 }
 
-// What was delivered in the round before says nothing about a round without clients.
+// The deliveries of the previous round do not apply to a round without clients.
 TEST(Delivery, ASkippedRoundHasNoMarks) {
   Delivery delivery;
   delivery.open(2);

@@ -1,4 +1,4 @@
-// The way down: clients that apply nothing but what they are sent hold w, bit for bit, and are charged for it by the byte.
+// Tests the downlink: clients that apply only the received messages hold w, bit for bit, and pay for every byte.
 #include "server/downlink.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Server optimisers against three steps that were worked out from their published equations, outside of this program.
+// Compares server optimisers with three steps that were calculated from their published equations, outside of this program.
 #include <gtest/gtest.h>
 
 #include <string>

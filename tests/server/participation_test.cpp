@@ -1,4 +1,4 @@
-// Who takes part, how often, and whether the weights of the estimate are what each participation says they are.
+// Tests which clients take part and how often, and whether the weights of the estimate are those that each participation states.
 #include "server/participation.hpp"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ RoundPlan plan_of(const Participation& part, std::uint32_t round) {
 struct Mean {
   double mean = 0, deviation = 0;  // of the mean
 };
-// Of sum_i cohort_weight_i g_i over rounds.
+// Returns the mean of sum_i cohort_weight_i g_i over rounds.
 Mean estimate_of(const Participation& part, std::uint32_t rounds) {
   double sum = 0, squares = 0;
   for (std::uint32_t r = 1; r <= rounds; ++r) {

@@ -1,4 +1,4 @@
-// Clients that compute NaN or infinities: their updates are refused and counted, the round goes on with the others.
+// Tests clients that compute NaN or infinities: their updates are refused and counted, and the round continues with the other clients.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using test::ScenarioText;
 
 constexpr const char* kRows = "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n2 2:1 4:-2\n-1 3:2\n0.5 2:-1 3:1\n";
 
-// Two steps on a feature of 1e200 overflow; nobody else has feature 1.
+// Two steps on a feature of 1e200 overflow; no other client has feature 1.
 class Refused : public test::DataFolderTest {
  protected:
   ScenarioText study(const std::string& rows, int clients) {

@@ -1,4 +1,4 @@
-// What a round does beside its exchange: averages, the memory of absent clients, rounds without anybody.
+// Tests the parts of a round other than its exchange: averages, the memory of absent clients, rounds without clients.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

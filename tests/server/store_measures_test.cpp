@@ -1,4 +1,4 @@
-// Columns of measures in a store: read back as they were, run by run, and found out where their bytes are damaged.
+// Tests columns of measures in a store: they are read back unchanged for each run, and damaged bytes are detected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -123,7 +123,7 @@ TEST_F(StoreMeasuresTest, ARunThatIsReplacedLeavesNothingBehind) {
   EXPECT_EQ(count("SELECT (SELECT count(*) FROM measure_columns)+(SELECT count(*) FROM measure_values)"), 0u);
 }
 
-// What is damaged is found by the checksums, whatever it is: a value, a text, a row that has gone or was added.
+// The checksums detect any damage: a changed value or text, a missing or added row.
 TEST_F(StoreMeasuresTest, DamageOfColumnsAndValuesIsFound) {
   for (const char* sql :
        {"UPDATE measure_values SET value=value+1 WHERE value=100", "DELETE FROM measure_values WHERE value=100",

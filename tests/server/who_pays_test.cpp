@@ -1,4 +1,5 @@
-// Who pays for what: every bit has a cause, what costs no bits can be derived from what was sent, and the server's copies move by messages.
+// Tests the attribution of bits: every bit has a cause, data that cost no bits can be derived from sent data, and the server's copies
+// change only by messages.
 #include <gtest/gtest.h>
 
 #include <cmath>

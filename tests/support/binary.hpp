@@ -1,4 +1,4 @@
-// The binary as a person uses it: started in a folder of its own, with its output kept, and ended by signals where a test wants that.
+// Runs the binary as a user would: it starts in a separate folder, with its output captured, and can be ended by signals.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-// The build says where the binary is; a header that is read alone takes the one on the path.
+// The build defines the binary's path; a header that is compiled alone uses the binary on the PATH.
 #if !defined(FL_BINARY)
 #define FL_BINARY "fedbits"
 #endif
@@ -41,31 +41,31 @@ inline std::size_t count_of(const std::string& text, const std::string& part) {
 }
 
 struct Outcome {
-  int code = -1;  // exit code, or -signal where a signal ended the process
+  int code = -1;  // exit code, or -signal if a signal ended the process
   std::string out, err;
 };
 
-enum class Rights { ours, no_override };  // no_override: permissions of files hold for the superuser too
+enum class Rights { ours, no_override };  // no_override: file permissions apply to the superuser too
 
-// What a process finds itself in.
+// The environment in which a process starts.
 struct Surroundings {
   Rights rights = Rights::ours;
-  std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
-  rlim_t memory_bytes = RLIM_INFINITY;                             // of address space, for it and each of its children
+  std::vector<std::pair<std::string, std::string>> environment{};  // added to the test's environment
+  rlim_t memory_bytes = RLIM_INFINITY;                             // limit of the address space of the process and of each of its children
 };
 
-// For a process whose children a test kills. The leak check of the address sanitizer is such a child, at the process's very end; a process
-// that has lost it waits for it for ever.
+// Returns the environment of a process whose children a test kills. The leak check of the address sanitizer is such a child, at the very
+// end of the process; a process that has lost it would wait for ever.
 inline Surroundings whose_children_are_killed() { return {.environment = {{"ASAN_OPTIONS", "detect_leaks=0"}}}; }
 
-// A process of the binary; killed when its owner goes out of scope.
+// A process of the binary. It is killed when its owner goes out of scope.
 class Process {
  public:
   Process(const std::filesystem::path& folder, std::vector<std::string> arguments, Rights rights)
       : Process(folder, std::move(arguments), Surroundings{.rights = rights}) {}
   Process(const std::filesystem::path& folder, std::vector<std::string> arguments, const Surroundings& surroundings = {})
       : out_(folder / "stdout.txt"), err_(folder / "stderr.txt") {
-    std::error_code none;  // a process that is killed before it opens them has said nothing
+    std::error_code none;  // a process that is killed before it opens them has no output
     for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file, none);
     arguments.insert(arguments.begin(), FL_BINARY);
     std::vector<char*> argv;
@@ -96,7 +96,7 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) { ::kill(pid_, number); }
-  // Waits until its stdout holds `count` lines; false when it ended before.
+  // Waits until its stdout holds `count` lines. Returns false if the process ended before.
   bool wait_for_lines(std::size_t count) {
     return wait_until([&] { return count_of(read_text(out_), "\n") >= count; });
   }
@@ -105,7 +105,7 @@ class Process {
     ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     return info.si_pid != 0;
   }
-  // Waits until something is so; false when the process ended before.
+  // Waits until a condition holds. Returns false if the process ended before.
   bool wait_until(const std::function<bool()>& is_so) {
     while (!is_so()) {
       if (has_ended()) return is_so();
@@ -113,7 +113,7 @@ class Process {
     }
     return true;
   }
-  // Processes that it has started and that have not ended.
+  // Returns the processes that it has started and that are still running.
   [[nodiscard]] std::vector<pid_t> children() const {
     const std::string of = "/proc/" + std::to_string(pid_);
     std::ifstream list(of + "/task/" + std::to_string(pid_) + "/children");
@@ -148,7 +148,7 @@ class BinaryTest : public testing::Test {
   [[nodiscard]] std::string read(const std::string& name) const { return read_text(folder_ / name); }
   [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
   [[nodiscard]] Outcome fedbits(std::vector<std::string> arguments) const { return Process(folder_, std::move(arguments)).wait(); }
-  // `fedbits run small.toml --out out` with settings.
+  // Runs `fedbits run small.toml --out out` with settings.
   [[nodiscard]] Outcome run_with(const std::vector<std::string>& settings) const {
     std::vector<std::string> arguments = {"run", "small.toml", "--out", "out"};
     for (const std::string& setting : settings) {
@@ -157,7 +157,7 @@ class BinaryTest : public testing::Test {
     }
     return fedbits(arguments);
   }
-  // A scenario that ends in the blink of an eye, on the data inside the binary.
+  // Writes a scenario that ends almost at once, on the data inside the binary.
   void write_small(const std::string& more = "") const {
     write("small.toml",
           "name = 'small'\nrounds = 5\n[data]\nname = 'mushrooms'\nrows = 120\n[partition]\nclients = 4\n"

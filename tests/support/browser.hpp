@@ -1,4 +1,4 @@
-// A page as a browser without a screen and without a network sees it. Tests that need one skip where Chromium is not installed.
+// Renders a page in a headless browser without network access. Tests that need a browser are skipped if Chromium is not installed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline std::string chromium() {
   return {};
 }
 
-// Opens the page, with `script` run at its end; the browser's own files go beside it.
+// Opens the page and runs `script` at its end. The browser's own files are written to the folder of the page.
 inline Seen open_page(const std::filesystem::path& page, const std::string& script = {}) {
   const auto text_of = [](const std::filesystem::path& file) {
     std::stringstream text;
@@ -31,7 +31,7 @@ inline Seen open_page(const std::filesystem::path& page, const std::string& scri
   };
   const std::filesystem::path copy = page.string() + ".opened.html";
   std::string text = text_of(page);
-  const std::string scripts = "script-src ";  // of the page's policy, which has to allow the test's own
+  const std::string scripts = "script-src ";  // of the page's policy, which must allow the test's script
   if (const std::size_t at = text.find(scripts); at != std::string::npos) text.insert(at + scripts.size(), "'nonce-test' ");
   std::ofstream(copy, std::ios::binary) << text << "<script nonce=\"test\">" << script << "</script>";
   const std::string base = page.string(),

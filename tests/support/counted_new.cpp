@@ -1,5 +1,5 @@
-// operator new and delete that add what they take and give back to host_bytes() of the thread, beside the Buffers that are counted there
-// anyway. Linked into programs whose tests bound the memory of a reader.
+// operator new and delete that add allocated and freed bytes to host_bytes() of the thread, which already counts Buffers. Linked into
+// programs whose tests bound the memory of a reader.
 #include <malloc.h>
 
 #include <algorithm>

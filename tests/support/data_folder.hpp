@@ -1,4 +1,4 @@
-// A test with an empty folder for data files that it makes, and a catalog that looks there alone.
+// A test with an empty folder for its data files, and a catalog that searches only this folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class DataFolderTest : public testing::Test {
   [[nodiscard]] LoadedData<T> load(const FileDataOptions& options) const {
     return load_data<T>(options, DataCatalog(folder_));
   }
-  // What is said about data that cannot be loaded; the folder's own path is left out.
+  // Returns the error about data that cannot be loaded, without the folder's own path.
   [[nodiscard]] std::string error_of(const FileDataOptions& options) const {
     try {
       static_cast<void>(load(options));
@@ -65,7 +65,7 @@ inline std::string read_bytes(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Integers as bytes, most significant first.
+// Returns integers as bytes, most significant byte first.
 inline std::string big_endian(std::initializer_list<std::uint32_t> words) {
   std::string bytes;
   for (const std::uint32_t word : words)

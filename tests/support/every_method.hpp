@@ -1,5 +1,5 @@
-// A short run of every method, with what it needs around it: for tests that something changes no method's results. A feedback or local
-// update that no line names has a study that is made of what it says of itself.
+// A short run of every method with the parts that it needs, for tests that a change affects no method's results. A feedback or local update
+// without a line here gets a study that is made from its own description.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline const std::string kGradient = "kind = 'gradient'\nbatch = 3\nlearning_rat
 inline const std::string kTop = "kind = 'top_k'\nk = 5";
 inline const std::string kUnbiased = "kind = 'random_k'\nk = 9\nscaled = true";
 
-// Those with options or partners of their own.
+// Returns the methods with their own options or partners.
 inline std::vector<Method> written_methods() {
   return {
       {"none", "kind = 'none'", kGradient, "kind = 'qsgd'", ""},
@@ -62,7 +62,7 @@ inline std::vector<Method> written_methods() {
       {"scallion", "kind = 'scallion'\nalpha = 0.07", "kind = 'scallion'\nbatch = 3\nsteps = 2\nlearning_rate = 0.05", kUnbiased, ""},
       {"signum", "kind = 'signum'", kGradient, "kind = 'sign'", ""},
       {"three_pc", "kind = 'three_pc'\nvariant = 'adacgd'\nzeta = 4.0", kGradient, kTop, ""},
-      // Operators that remember their clients.
+      // Operators with state per client.
       {"variance_based", "kind = 'none'", kGradient, "kind = 'variance_based'", ""},
       {"drive", "kind = 'ef14'", kGradient, "kind = 'drive'\nscale = 'min_error'", ""},
       {"vqsgd", "kind = 'ef14'", kGradient, "kind = 'vqsgd'\nscaled = true", ""},
@@ -97,14 +97,14 @@ inline Method method_of(const Fitting& study, const std::string& label) {
   return method;
 }
 
-// One for every feedback of the registry, as its needs say.
+// Returns one method for every feedback of the registry, built from its needs.
 inline std::vector<Method> fitting_methods() {
   std::vector<Method> all;
   for (const std::string& feedback : Registry::instance().names("feedback")) all.push_back(method_of(fitting_study(feedback), feedback));
   return all;
 }
 
-// Those that are written, and one for each feedback and local update that none of them has.
+// Returns the written methods, and one for each feedback and local update that none of them uses.
 inline std::vector<Method> methods() {
   std::vector<Method> all = written_methods();
   const auto has = [&all](std::string Method::*table, const std::string& kind) {
@@ -117,7 +117,7 @@ inline std::vector<Method> methods() {
   return all;
 }
 
-// They need matrices, hence a multinomial model; and devices round their products differently.
+// Returns whether a method needs matrices, and hence a multinomial model. Devices round its products differently.
 inline bool is_of_matrices(const Method& m) { return m.label == "powersgd" || m.label == "rank_r_svd" || m.label == "gradzip"; }
 
 inline std::string text_of(const Method& m, const std::string& precision) {

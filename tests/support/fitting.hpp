@@ -1,4 +1,4 @@
-// What stands around a feedback or a local update for it to run, found by asking the parts: a new one is studied without a list of names.
+// Determines the parts that a feedback or a local update needs in order to run, by querying the parts; a new part needs no list of names.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace fl::test {
 
-using OptionValues = std::vector<std::pair<std::string, std::string>>;  // option and value, as TOML writes it
+using OptionValues = std::vector<std::pair<std::string, std::string>>;  // option and value, in TOML syntax
 
 // A part of a scenario with its options.
 struct FittingPart {
   std::string kind;
   OptionValues options{};
-  // Returns "{kind='top_k', k=5}", as --set takes it.
+  // Returns "{kind='top_k', k=5}", in the syntax of --set.
   [[nodiscard]] std::string table() const {
     std::string text = "{kind='" + kind + "'";
     for (const auto& [option, value] : options) text += ", " + option + "=" + value;
@@ -36,7 +36,7 @@ struct FittingPart {
 // A study in which a feedback runs.
 struct Fitting {
   FittingPart feedback, local, up;
-  std::vector<std::pair<std::string, FittingPart>> channels{};  // those with an operator of their own
+  std::vector<std::pair<std::string, FittingPart>> channels{};  // channels with their own operator
   std::optional<FittingPart> down{};
   bool every_client = false;  // takes part in every round
   [[nodiscard]] std::vector<std::string> settings() const {
@@ -53,7 +53,7 @@ std::unique_ptr<Interface> with_defaults(const std::string& role, const std::str
   return make_part<Interface>(role, kind, Registry::instance().default_options(role, kind), Device::cpu, Precision::float64);
 }
 
-// A local update with small steps, and minibatches where it draws them.
+// Returns a local update with small steps, and with minibatches if it draws them.
 inline FittingPart fitting_local(const std::string& kind, bool subtracts_optimum) {
   Options options = Registry::instance().default_options("local_update", kind);
   Schema schema = options.schema();
@@ -64,7 +64,7 @@ inline FittingPart fitting_local(const std::string& kind, bool subtracts_optimum
   return local;
 }
 
-// An operator that keeps the promise: Q with omega = 1/8 where it has to be unbiased.
+// Returns an operator that keeps the promise: Q with omega = 1/8 if it must be unbiased.
 inline FittingPart fitting_operator(const OperatorNeed& need) {
   if (!need.kind.empty()) return {.kind = need.kind};
   if (need.is == OperatorClass::unbiased) return {.kind = "natural"};
@@ -72,7 +72,7 @@ inline FittingPart fitting_operator(const OperatorNeed& need) {
 }
 constexpr double kFittingOmega = 0.125;
 
-// The local updates that the feedback goes together with: those that are made for it before, then "gradient" and "sgd", then others.
+// Returns the local updates that can be combined with the feedback: first those made for it, then "gradient" and "sgd", then others.
 inline std::vector<std::string> suited_local_updates(const std::string& feedback, const FeedbackNeeds& needs) {
   std::vector<std::pair<int, std::string>> suited;
   for (const std::string& kind : Registry::instance().names("local_update")) {
@@ -98,7 +98,8 @@ inline std::vector<std::string> suited_local_updates(const std::string& feedback
   return kinds;
 }
 
-// A study of the feedback with its defaults, made of its needs, its plan and the local updates that suit it. Throws Error if none does.
+// Returns a study of the feedback with its defaults, built from its needs, its plan and suitable local updates. Throws Error if none is
+// suitable.
 inline Fitting fitting_study(const std::string& feedback, const std::string& local_kind = "") {
   const auto part = with_defaults<Feedback<double>>("feedback", feedback);
   const FeedbackNeeds needs = part->needs();
@@ -123,7 +124,7 @@ inline Fitting fitting_study(const std::string& feedback, const std::string& loc
   return study;
 }
 
-// A study of the local update with the first feedback that it goes together with. Throws Error if there is none.
+// Returns a study of the local update with the first suitable feedback. Throws Error if there is none.
 inline Fitting fitting_study_of_local_update(const std::string& kind) {
   std::vector<std::string> feedbacks = with_defaults<LocalUpdate<double>>("local_update", kind)->needs_feedback();
   if (feedbacks.empty()) feedbacks = Registry::instance().names("feedback");

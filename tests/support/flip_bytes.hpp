@@ -1,4 +1,4 @@
-// Damage to a file as tests make it: single bytes that are changed, one at a time, at places drawn from a fixed seed.
+// Damages a file for tests: changes single bytes, one at a time, at places drawn from a fixed seed.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace fl::test {
 
 struct Flip {
   std::size_t place = 0;
-  unsigned char mask = 1;  // the bits that change; never 0
+  unsigned char mask = 1;  // mask of the changed bits; never 0
   [[nodiscard]] std::string text() const { return "byte " + std::to_string(place) + " ^ " + std::to_string(mask); }
 };
 
-// Half of them change one bit, the others any.
+// Draws changes of bytes. Half of them change one bit, the others any bits.
 inline std::vector<Flip> draw_flips(std::size_t num_bytes, std::size_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Flip> flips;
@@ -34,7 +34,7 @@ inline std::string bytes_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Writes the bytes with one of them changed.
+// Writes the bytes with one byte changed.
 inline void write_flipped(const std::filesystem::path& file, std::string bytes, const Flip& flip) {
   bytes[flip.place] = static_cast<char>(static_cast<unsigned char>(bytes[flip.place]) ^ flip.mask);
   std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;

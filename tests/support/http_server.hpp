@@ -1,4 +1,4 @@
-// A web server for one test: serves texts from memory on a port of its own, and fails as it is told to.
+// A web server for one test: serves texts from memory on its own port, and fails in the way that the test sets.
 #pragma once
 
 #include <netinet/in.h>
@@ -38,12 +38,12 @@ class HttpServer {
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  // How the next answers are given.
+  // The following functions set the next responses.
   void put(const std::string& path, const std::string& bytes) {
     const std::lock_guard lock(mutex_);
     files_[path] = bytes;
   }
-  void hang_up_after(std::size_t bytes) {  // of the body of each answer
+  void hang_up_after(std::size_t bytes) {  // of the body of each response
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
@@ -52,7 +52,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     ignores_ranges_ = true;
   }
-  void announce_nothing() {  // of the length of an answer
+  void announce_nothing() {  // about the length of a response
     const std::lock_guard lock(mutex_);
     announces_ = false;
   }
@@ -60,7 +60,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     redirects_[path] = to;
   }
-  // "GET /path 0" for each request: its path and the first byte that was asked for.
+  // Returns "GET /path 0" for each request: its path and the first requested byte.
   [[nodiscard]] std::vector<std::string> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;

@@ -1,4 +1,4 @@
-// The most memory that a thread holds during a call, above what it held before (see counted_new.cpp).
+// Measures the peak memory of a thread during a call, above its memory before the call (see counted_new.cpp).
 #pragma once
 
 #include "fl_core/memory/host_bytes.hpp"

@@ -1,5 +1,5 @@
-// Studies in which every client's gradients are finite, and the message that the first client would send is not: a number leaves the format
-// in which it travels, a norm or a rescaled value leaves the run's precision. The other clients never see the first one's features.
+// Studies in which every client's gradients are finite but the first client's message is not: a number exceeds its wire format, or a norm
+// or a rescaled value exceeds the run's precision. The other clients have none of the first client's features.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ inline std::vector<Overflowing> overflowing() {
   };
 }
 
-// Four clients with a row each, in the file `rows`.
+// Returns the rows of four clients with one row each, for the file `rows`.
 inline std::string rows_of(const Overflowing& study) { return study.first + "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n"; }
 inline std::string rows_without_first() { return "1.5 2:1 3:-1\n-0.5 2:2 4:1\n0.25 3:1 4:1\n"; }
 inline std::string text_of(const Overflowing& study, const std::string& path, int clients = 4) {

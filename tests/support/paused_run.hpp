@@ -1,4 +1,4 @@
-// A small run that was stopped between two rounds, as bytes: its checkpoint and its page file. What damages either can be tried on copies.
+// A small run that was stopped between two rounds, as bytes: its checkpoint and its page file. Tests can damage copies of either.
 #pragma once
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ class PausedRun {
   using Bytes = std::vector<char>;
   static constexpr std::uint64_t kStop = 5, kRounds = 9;
 
-  // `memory_bytes` for client state; 0 = all in memory, so that there is no page file.
+  // `memory_bytes` limits client state; 0 = all in memory, without a page file.
   explicit PausedRun(std::uint64_t memory_bytes) : runner_(DataCatalog(""), {.threads = 1, .paging = {.memory_bytes = memory_bytes}}) {
     std::string name = (std::filesystem::temp_directory_path() / "fedbits_paused_XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder can be made");
@@ -50,12 +50,12 @@ class PausedRun {
   PausedRun(const PausedRun&) = delete;
   PausedRun& operator=(const PausedRun&) = delete;
 
-  // Puts the files in place, with these bytes.
+  // Writes the files with these bytes.
   void put(std::span<const char> checkpoint_bytes, std::span<const char> page_bytes) const {
     std::ofstream(plan_.file, std::ios::binary).write(checkpoint_bytes.data(), static_cast<std::streamsize>(checkpoint_bytes.size()));
     if (!pages_.empty()) std::ofstream(pages_, std::ios::binary).write(page_bytes.data(), static_cast<std::streamsize>(page_bytes.size()));
   }
-  // Goes on from what is there. Returns the reason where it is refused.
+  // Continues from the files. Returns the reason if the run is rejected.
   [[nodiscard]] std::optional<std::string> refusal() {
     try {
       result_ = runner_.run(cell_, {}, plan_);
@@ -64,14 +64,14 @@ class PausedRun {
     }
     return std::nullopt;
   }
-  // Whether the run that went on ended as the one that was never stopped.
+  // Returns whether the continued run ended like the one that was never stopped.
   [[nodiscard]] bool is_same() const {
     return result_.record.checksum == whole_.record.checksum && result_.record.bits_up == whole_.record.bits_up &&
            result_.record.bits_down == whole_.record.bits_down && std::ranges::equal(result_.rows, whole_.rows, same_bits);
   }
-  // What `fedbits verify` says of the files.
+  // Returns the damage that `fedbits verify` reports.
   [[nodiscard]] std::vector<std::string> damage() const { return damage_of_checkpoint(plan_.file); }
-  // The checkpoint's checksum becomes that of its bytes.
+  // Sets the checkpoint's checksum to that of its bytes.
   static void seal(Bytes& bytes) {
     if (bytes.size() < sizeof(std::uint64_t)) return;
     const std::uint64_t checksum = hash64_of(std::as_bytes(std::span(bytes).first(bytes.size() - sizeof checksum)));

@@ -1,4 +1,4 @@
-// Methods as plain loops over std::vector<double>: the specification that a run is held against. Only gradients come from the library.
+// Methods as plain loops over std::vector<double>: the specification with which a run is compared. Only gradients come from the library.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Vector = std::vector<double>;
 
 inline Vector copy(std::span<const double> v) { return {v.begin(), v.end()}; }
 
-// y += a x
+// Computes y += a x.
 inline void add(double a, const Vector& x, Vector& y) {
   for (std::size_t j = 0; j < y.size(); ++j) y[j] += a * x[j];
 }
@@ -29,7 +29,7 @@ inline Vector minus(Vector a, const Vector& b) {
 inline double norm_sq(const Vector& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
 inline double distance_sq(const Vector& a, const Vector& b) { return norm_sq(minus(a, b)); }
 
-// Largest difference over the largest entry of b; infinite where a difference is not a number.
+// Returns the largest difference over the largest entry of b; infinite if a difference is not a number.
 inline double relative_distance(const Vector& a, const Vector& b) {
   double difference = 0, largest = 0;
   for (std::size_t j = 0; j < b.size(); ++j) {
@@ -40,7 +40,7 @@ inline double relative_distance(const Vector& a, const Vector& b) {
   return difference == 0 ? 0 : difference / largest;
 }
 
-// The k entries of largest magnitude, the lower index first among equals.
+// Returns the k entries of largest magnitude; among equal entries the lower index comes first.
 inline Vector top_k(const Vector& v, std::size_t k) {
   std::vector<std::size_t> order(v.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -50,7 +50,7 @@ inline Vector top_k(const Vector& v, std::size_t k) {
   return kept;
 }
 
-// Clients' gradients of a run's problem, on the samples that the run itself takes (seed 1).
+// Computes clients' gradients of a run's problem, on the samples that the run itself takes (seed 1).
 class ClientGradients {
  public:
   explicit ClientGradients(OneRun<double>& run, std::int64_t batch = 0)
@@ -70,10 +70,10 @@ class ClientGradients {
   GradientOracle<double> oracle_;
 };
 
-// What client `i` remembers in a slot.
+// Returns client `i`'s state in a slot.
 inline Vector state_of(OneRun<double>& run, const std::string& slot, std::uint32_t i) { return copy(run->clients().of_client(slot, i)); }
 
-// sum_i w_i v_i over all clients' vectors of a slot.
+// Returns sum_i w_i v_i over all clients' vectors of a slot.
 inline Vector mean_state(OneRun<double>& run, const std::string& slot) {
   const std::vector<double>& weights = run.problem().weights();
   Vector mean(run.problem().P(), 0.0);

@@ -1,4 +1,5 @@
-// What most tests include; compiled once for all of them (cmake/FedbitsPrecompiled.cmake). A test names what it uses all the same.
+// Headers that most tests include; compiled once for all of them (cmake/FedbitsPrecompiled.cmake). Each test still includes the headers
+// that it uses.
 #pragma once
 
 #include <gmock/gmock.h>

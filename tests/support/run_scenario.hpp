@@ -1,4 +1,4 @@
-// One run with its parts in the open: for tests that look at models, states and messages between rounds.
+// A run whose parts are accessible, for tests that examine models, states and messages between rounds.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace fl::test {
 template <class T>
 class OneRun {
  public:
-  // The first cell of a scenario text, put together but not run.
+  // Builds the first cell of a scenario text without running it.
   explicit OneRun(const std::string& text, MachineOptions machine = {})
       : cell_(parse_cells(text, "test.toml").at(0)),
         pool_(machine.threads),

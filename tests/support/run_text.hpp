@@ -10,7 +10,7 @@
 
 namespace fl::test {
 
-// Every cell of a scenario text, in order.
+// Runs every cell of a scenario text, in order.
 inline std::vector<RunResult> run_text(const std::string& text, const MachineOptions& machine = {}) {
   const char* data = std::getenv("FEDBITS_DATA");
   CellRunner runner(DataCatalog(data == nullptr ? "" : data), machine);

@@ -1,4 +1,4 @@
-// What a test may do less of under the sanitizers, which take ten times as long and look for other faults.
+// Reduces the work of tests under the sanitizers, which take ten times as long and look for other faults.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)  // g++
@@ -19,6 +19,6 @@ inline constexpr bool kSanitized = false;
 
 }  // namespace fl::test
 
-// For a test of what comes out of long arithmetic: under the sanitizers it would take minutes to run the same lines again and again.
+// Skips a test of the results of long arithmetic: under the sanitizers it would repeat the same lines for minutes.
 #define FL_ONLY_ARITHMETIC() \
   if (::fl::test::kSanitized) GTEST_SKIP() << "arithmetic that other tests run under the sanitizers, for less time"

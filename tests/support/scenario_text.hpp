@@ -1,4 +1,4 @@
-// Scenario texts put together from their tables: a test names a problem and changes the tables that it is about.
+// Builds scenario texts from tables: a test names a problem and changes only the relevant tables.
 #pragma once
 
 #include <string>

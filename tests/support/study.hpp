@@ -1,4 +1,4 @@
-// A study that ends in a fraction of a second, swept by the binary in a folder of its own.
+// A study that ends in a fraction of a second, swept by the binary in a separate folder.
 #pragma once
 
 #include <string>

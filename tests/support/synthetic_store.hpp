@@ -1,4 +1,4 @@
-// A large store of made-up runs: a sweep over levels, methods and seeds whose curves fall as those of real runs do.
+// A large store of artificial runs: a sweep over levels, methods and seeds whose curves decrease like those of real runs.
 #pragma once
 
 #include <cmath>

@@ -36,7 +36,7 @@ inline Vector message_of(OneRun<double>& run, std::uint32_t position, std::size_
   return c;
 }
 
-// What was sent is `scale` times the entries of `expected` at the same places.
+// Checks that `sent` is `scale` times the entries of `expected` at the same places.
 inline testing::AssertionResult holds_entries_of(const Vector& expected, double scale, const Vector& sent) {
   for (std::size_t j = 0; j < sent.size(); ++j)
     if (sent[j] != 0 && std::fabs(sent[j] - scale * expected[j]) > kTolerance)

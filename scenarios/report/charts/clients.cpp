@@ -1,4 +1,4 @@
-// The band of the clients' accuracies: a set of curves for each of kClientBand.
+// Data of the clients' accuracies: a set of curves for each column of kClientBand.
 #include <algorithm>
 
 #include "scenarios/report/chart_data.hpp"

@@ -1,4 +1,4 @@
-// The share of entries that were sent, round by round, which the section of the operators draws.
+// Data of the operators' section: the fraction of entries that were sent in each round.
 #include "scenarios/report/chart_data.hpp"
 
 namespace fl {

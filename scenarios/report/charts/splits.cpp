@@ -1,4 +1,4 @@
-// How the rows lie with the clients: a count per client and class for each split of the study.
+// Data of the distribution of rows over clients: a count per client and class for each split of the study.
 #include <nlohmann/json.hpp>
 
 #include "scenarios/report/chart_data.hpp"

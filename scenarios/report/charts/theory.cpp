@@ -1,4 +1,4 @@
-// What convergence theorems bound, and the bounds: [measured, bound] for the mean squared gradient and for the average model.
+// Data of convergence theorems: [measured, bound] for the mean squared gradient and for the average model.
 #include "scenarios/report/chart_data.hpp"
 
 namespace fl {

@@ -1,4 +1,4 @@
-// Logistic and linear regression: storage, stability, known values, refusals.
+// Tests logistic and linear regression: storage, stability, known values, errors.
 #include <gtest/gtest.h>
 
 #include <cmath>

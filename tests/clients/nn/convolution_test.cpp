@@ -1,4 +1,5 @@
-// Convolutions of floats and their derivatives against plain loops in double, and the same bits wherever images lie in memory.
+// Compares float convolutions and their derivatives with plain loops in double, and tests that results do not depend on the memory
+// addresses of images.
 #include "clients/nn/convolution.hpp"
 
 #include <gtest/gtest.h>

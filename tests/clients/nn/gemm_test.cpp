@@ -1,4 +1,4 @@
-// Products against plain loops, and the same bits wherever matrices lie in memory.
+// Compares matrix products with plain loops, and tests that results do not depend on the memory addresses of matrices.
 #include "clients/nn/gemm.hpp"
 
 #include <gtest/gtest.h>

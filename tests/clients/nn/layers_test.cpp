@@ -1,4 +1,4 @@
-// Every layer against finite differences in double, alone and inside a network; layers as text; how weights begin.
+// Compares every layer with finite differences in double, alone and inside a network. Tests layers as text and the initial weights.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ std::vector<LayerCase> layer_cases() {
 
 bool is_case_of(const LayerCase& c, const std::string& name) { return c.layer.substr(0, c.layer.find('(')) == name; }
 
-// Those above, and each other registered layer with its defaults on the first of some inputs that it takes.
+// Returns the cases above, and each other registered layer with its defaults on the first of some inputs that it accepts.
 std::vector<LayerCase> every_layer_case() {
   std::vector<LayerCase> cases = layer_cases();
   for (const std::string& name : Registry::instance().names("layer")) {

@@ -1,4 +1,4 @@
-// Named networks: their sizes as published, that they learn, and what they refuse.
+// Tests named networks: their published sizes, that they learn, and their errors.
 #include <gmock/gmock.h>
 
 #include "checks/model_cases.hpp"

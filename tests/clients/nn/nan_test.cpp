@@ -1,4 +1,5 @@
-// NaN stays NaN through every layer and loss, forward and backward, at every place of a vector: a run that blows up is seen to.
+// Tests that NaN stays NaN through every layer and loss, forward and backward, at every place of a vector, so that a diverging run is
+// noticed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -116,7 +117,7 @@ TYPED_TEST(NanTest, PoolingBeforeReluKeepsIt) {
   EXPECT_EQ(d_in, (std::vector<T>{0, 0, 0, 0, 5, 0, 0, 0, 0, 5, 0, 0}));
 }
 
-// What is dropped is multiplied by zero.
+// Dropped entries are multiplied by zero.
 TYPED_TEST(NanTest, DropoutDropsNoNan) {
   using T = TypeParam;
   const auto layer = make_layer<T>("dropout(0.5)", kNames);

@@ -1,5 +1,5 @@
-// Neural collaborative filtering: its network against PyTorch on tests/fixtures/ncf.txt, which make_ncf.py beside it writes, and the items
-// that it draws.
+// Compares the network of neural collaborative filtering with PyTorch on tests/fixtures/ncf.txt, which make_ncf.py in the same folder
+// writes, and tests the items that it draws.
 #include <gmock/gmock.h>
 
 #include <cmath>

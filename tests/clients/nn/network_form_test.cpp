@@ -1,4 +1,4 @@
-// Layers as a GPU is told of them: by name, with plain numbers and the memory that they take.
+// Tests the description of layers for a GPU: by name, with plain numbers and the memory that they need.
 #include "clients/network_form.hpp"
 
 #include <gmock/gmock.h>

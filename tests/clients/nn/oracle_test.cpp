@@ -1,4 +1,5 @@
-// Every layer against PyTorch: outputs and derivatives on the cases of tests/fixtures/layers.txt, which make_layers.py beside it writes.
+// Compares every layer with PyTorch: outputs and derivatives on the cases of tests/fixtures/layers.txt, which make_layers.py in the same
+// folder writes.
 #include <gtest/gtest.h>
 
 #include <cmath>

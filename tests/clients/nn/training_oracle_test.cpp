@@ -1,4 +1,5 @@
-// Networks that take a few steps against PyTorch's: the cases of tests/fixtures/training.txt, which make_training.py beside it writes.
+// Compares networks after a few training steps with PyTorch's: the cases of tests/fixtures/training.txt, which make_training.py in the same
+// folder writes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -153,7 +154,7 @@ TEST(TrainingOracleTest, TheFullGradientTakesAllRowsAtOnce) {
   EXPECT_EQ(full_loss, minibatch_loss);
 }
 
-// What declares the memory of a gradient bounds what its workspace takes.
+// The declared memory of a gradient is an upper bound on the memory of its workspace.
 TEST(TrainingOracleTest, AWholeMinibatchSaysWhatItTakes) {
   const Dataset<double> data = waves(1200, {2, 4, 4});
   const auto model = network_of(

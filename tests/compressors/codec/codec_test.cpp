@@ -209,7 +209,7 @@ TYPED_TEST(CodecTest, DamagedMessagesNeverHarm) {
       ASSERT_LE(back.num_sent, message.length);
       for (std::size_t i = 1; i < back.index.size(); ++i) ASSERT_LT(back.index[i - 1], back.index[i]);
       ASSERT_TRUE(back.index.empty() || back.index[back.index.size() - 1] < message.length);
-      // What was accepted is a message: it travels again, and not longer.
+      // An accepted payload is a message: it can be encoded again, and is not longer.
       EXPECT_LE(encoded(back, scope, known).size(), damaged.size());
     }
   });

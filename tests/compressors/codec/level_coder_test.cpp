@@ -1,4 +1,4 @@
-// Levels as an entropy code: lengths, the bound, what a plain decoder of the specification reads, and bytes that are refused.
+// Tests the entropy code of levels: lengths, the bound, decoding by a plain decoder of the specification, and rejected bytes.
 #include "compressors/codec/level_coder.hpp"
 
 #include <gtest/gtest.h>

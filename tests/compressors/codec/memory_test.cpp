@@ -1,4 +1,5 @@
-// What a peer's bytes can make their receiver allocate: 4 times the vectors, 16 times the bytes and 64 KiB, whatever they announce.
+// Bounds the memory that a peer's bytes can make the receiver allocate: 4 times the vectors, 16 times the bytes and 64 KiB, whatever the
+// bytes announce.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -62,7 +63,7 @@ void put_table_format(codec::BitWriter& w, std::uint64_t size) {
   w.put_gamma(1);
 }
 
-// Sixteen bytes announced tables of 65,536 numbers for sixteen segments of one parameter, none of which sends anything, twice.
+// Sixteen bytes announced, twice, tables of 65,536 numbers for sixteen segments of one parameter that all send nothing.
 TYPED_TEST(CodecMemoryTest, SegmentsThatSendNothingGetNoTables) {
   using T = TypeParam;
   const Scope scope = any_scope(16, 1, false);

@@ -234,7 +234,7 @@ TEST(PositionsTest, MalformedCodesAreRefused) {
   refuse([](BitWriter& w) { w.put(kGolomb, 4), w.put_gamma(40), w.put(1, 1); }, 2, "ends inside");
   refuse([](BitWriter& w) { w.put(kBlocks, 4), w.put(31, 5), w.put(0, 60); }, 2, "behind the end");
   refuse([](BitWriter& w) { w.put(kBlocks, 4), w.put(0, 5), w.put(0, 10); }, 2, "ends inside");
-  // Of 98 positions the other two are described.
+  // If 98 positions are sent, the other two are encoded.
   refuse([](BitWriter& w) { w.put(kFixed, 3), w.put(9, 7), w.put(101, 7); }, 98, "behind the end");
 }
 

@@ -1,5 +1,5 @@
 // Random scopes and payloads: every combination of positions, values, width and scope that the codec and the receivers' operations must
-// serve.
+// support.
 #pragma once
 
 #include <cmath>
@@ -70,7 +70,7 @@ inline std::vector<LevelFormat> level_formats() {
           fp8_format(LevelMap::fp8_e5m2, false)};
 }
 
-// What a receiver has to know of levels in this format: all of it where it has a unit that does not travel.
+// Returns the receiver's knowledge of levels in this format: all of it if the format has a unit that is not sent.
 inline MessageLevels known_of(const LevelFormat& format) {
   const bool describes_itself = format.map != LevelMap::linear || format.unit == 1 || format.unit == -1.0 / format.min_level;
   return describes_itself ? MessageLevels{} : all_known(format);
@@ -85,7 +85,7 @@ T random_value(std::mt19937_64& random, WireValue format) {
   return static_cast<T>(x);
 }
 
-// Whether a level stands for a number at the scales that are drawn here.
+// Returns whether a level is finite at the scales that are drawn here.
 template <class T>
 bool is_number(const LevelFormat& format, std::int32_t level) {
   if (format.map == LevelMap::table || format.map == LevelMap::two_values) return true;

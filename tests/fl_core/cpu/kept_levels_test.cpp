@@ -1,4 +1,4 @@
-// Levels of kept entries against plain loops: the numbers of a segment are made from what it kept, the state is what they do not cover.
+// Compares levels of kept entries with plain loops: a segment's numbers are computed from its kept entries, and the state is the remainder.
 #include "fl_core/ops/cpu/kept_levels.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Nearer {
   }
 };
 
-// Three segments, of which the second keeps nothing.
+// The second of three segments keeps nothing.
 TYPED_TEST(KeptLevels, NumbersOfWhatWasKept) {
   using T = TypeParam;
   constexpr std::size_t kP = 12;

@@ -1,4 +1,4 @@
-// Dense algebra against Eigen, sorts and scans against the standard library.
+// Compares dense algebra with Eigen, and sorts and scans with the standard library.
 #include "fl_core/ops/cpu/linalg.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Products of an affine matrix with thin factors against plain loops: shapes of one tile and of many, ranks of one chunk of columns and of
-// several.
+// Compares products of an affine matrix with thin factors with plain loops: shapes of one tile and of many, ranks of one chunk of columns
+// and of several.
 #include "fl_core/ops/cpu/low_rank.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class LowRank : public testing::Test {
     for (T& v : x) v = static_cast<T>(random.normal());
     return x;
   }
-  // p = e + g / 4 of both clients, the second of which is asked.
+  // Tests p = e + g / 4 of both clients on the second client.
   void take(const MatrixSizes& sizes) {
     P_ = kBefore + sizes.rows * sizes.cols + 2;
     segment_ = {kBefore, kBefore + sizes.rows * sizes.cols, sizes.rows, sizes.cols};

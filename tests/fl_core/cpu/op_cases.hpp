@@ -1,4 +1,4 @@
-// Inputs on which operations go wrong, and the plain loops that say what is right.
+// Difficult inputs for operations, and plain loops that define the right results.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace fl::test {
 
 inline const std::vector<std::size_t> kOddSizes = {1, 2, 3, 15, 16, 17, 63, 64, 65, 500, 2047, 2048, 2049, 40001, 100003};
 
-// How the numbers of a vector are spread.
+// Distributions of a vector's numbers.
 enum class Pattern { uniform, ties, zeros, constant, denormal, huge, sparse, layered, nan, infinite };
 inline const std::vector<Pattern> kPatterns = {Pattern::uniform, Pattern::ties,   Pattern::zeros,   Pattern::constant, Pattern::denormal,
                                                Pattern::huge,    Pattern::sparse, Pattern::layered, Pattern::nan,      Pattern::infinite};
@@ -117,7 +117,7 @@ bool same(const T* a, const T* b, std::size_t n) {
   return true;
 }
 
-// What a sparsifier must leave when `sent` [K,P] says which entries it keeps. "" when message and state of all clients are right.
+// Checks a sparsifier's results if `sent` [K,P] marks the entries that it keeps. Returns "" if message and state of all clients are right.
 template <class T>
 std::string check_sparse(const std::vector<T>& p, const std::vector<char>& sent, const Scope& scope, WireValue wire, StateRule rule,
                          const std::vector<Payload<T>>& payloads, const T* state) {

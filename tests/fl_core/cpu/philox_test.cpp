@@ -1,4 +1,4 @@
-// The vectorised generator against Random123, word for word.
+// Compares the vectorised generator with Random123, word for word.
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The fused operations against plain loops over the definitions, on sizes around a tile, in every format and width.
+// Compares the fused operations with plain loops over the definitions, on sizes around a tile, in every format and width.
 #include "fl_core/ops/cpu/quantize.hpp"
 
 #include <gtest/gtest.h>

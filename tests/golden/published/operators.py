@@ -93,7 +93,7 @@ OPERATORS = {f.__name__: f for f in (
 OF_ALL_SEGMENTS, OF_ALL_CLIENTS = (lgreco,), (sketched_sgd, powersgd)
 OF_MATRICES = (powersgd, gradzip, rank_r_svd, absolute_low_rank)
 
-# What the equations need and a case does not say: the defaults that `fedbits list compressors` prints.
+# Values that the equations need and a case does not set: the defaults that `fedbits list compressors` prints.
 DEFAULTS = {
     "absolute_rounding": {"rounding": "stochastic", "deadzone": 0.0},
     "adaqs": {"scaled": False},

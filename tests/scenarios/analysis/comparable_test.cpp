@@ -57,7 +57,7 @@ TEST(ComparableRuns, ChangedRoundsAndStepSizesAreStudiesOfTheirOwn) {
                           "rounds = 40, local.learning_rate = 0.25: 1"));
 }
 
-// Of studies with equally many runs the one with the newest run comes first.
+// Among studies with equal numbers of runs, the one with the newest run comes first.
 TEST(ComparableRuns, TheStudyWithMostRunsComesFirst) {
   const std::vector<RunRecord> records{run_of({}), run_of({.rounds = 500})};
   EXPECT_THAT(names_of(comparable_runs(records)), ElementsAre("rounds = 500: 1", "rounds = 40: 1"));
@@ -195,7 +195,7 @@ TEST(ComparableRuns, ScenarioFilesOfOneStoreAreStudiesUnlessTheirNamesAreTheAxis
   EXPECT_EQ(comparable_runs(records, true).size(), 1u);
 }
 
-// What was reported as one cell with "3 pairs": 40 rounds with three seeds and 20 rounds with two in one store.
+// A store with 40 rounds for three seeds and 20 rounds for two was once reported as one cell with "3 pairs".
 TEST(ComparableRuns, AStudyHoldsRunsOfOneExperiment) {
   MadeStore made;
   const auto add = [&](int rounds, int seed) {

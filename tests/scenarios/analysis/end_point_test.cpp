@@ -92,8 +92,8 @@ TEST(EndPoint, ASmoothDecreaseDoesNotOscillate) {
   EXPECT_NEAR(at(trace, 1000).value, sum, 1e-12);
 }
 
-// Independent noise is rarely taken for an oscillation (NumPy, 200,000 draws: 5% of 6 evaluations, 2% of 11, 0.1% of 41), and noise that
-// decays slowly hardly ever.
+// Independent noise rarely counts as an oscillation (NumPy, 200,000 draws: 5% of 6 evaluations, 2% of 11, 0.1% of 41), and slowly decaying
+// noise almost never does.
 TEST(EndPoint, NoiseOfMinibatchesIsNoOscillation) {
   for (const std::size_t rounds : {25u, 50u, 200u}) {  // 6, 11 and 41 evaluations in the window
     std::size_t independent = 0, slow = 0;

@@ -29,7 +29,7 @@ Rounds falling(std::uint64_t bits, std::size_t rounds, double first, double step
 }
 Rounds constant(std::uint64_t bits, std::size_t rounds, double value) { return falling(bits, rounds, value, 0); }
 
-// Against `none` unless told otherwise.
+// Compares with `none` by default.
 std::vector<EqualBitsComparison> compared(const MadeStore& made, const StudyOptions& options = {.baseline = "none"},
                                           Against against = Against::bits_up) {
   return compare_at_equal_bits(read_study(made.store(), options), 0, against);

@@ -1,4 +1,4 @@
-// Stores of made-up runs: a sweep whose curves, bits and endings a test chooses.
+// Stores of artificial runs: a sweep whose curves, bits and endings a test chooses.
 #pragma once
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct MadeRun {
   bool measures_clients = false;  // accuracies that rise as the value falls
   std::vector<AxisLabel> more_axes{};
   std::vector<AxisLabel> axes{};  // in the place of method and level, where given
-  std::string checksum{};         // "" as no other run has it
+  std::string checksum{};         // "" = a unique checksum
   std::uint64_t refused = 0;
   std::string scenario{};  // resolved
   std::vector<ResolvedConstant> constants{};

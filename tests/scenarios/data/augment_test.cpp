@@ -1,4 +1,4 @@
-// Random changes to training images: what they do to each pixel, what they depend on, and where they must not appear.
+// Tests random changes to training images: their effect on each pixel, their inputs, and where they must not appear.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ std::vector<double> reference(const Dataset<double>& data, std::size_t row, int 
   return out;
 }
 
-// Which change made an image; {9, 9, false} when none did.
+// Returns the change that made an image; {9, 9, false} if no change did.
 std::tuple<int, int, bool> change_of(const Dataset<double>& data, std::size_t row, const double* image, int most) {
   for (int dy = -most; dy <= most; ++dy)
     for (int dx = -most; dx <= most; ++dx)

@@ -1,4 +1,4 @@
-// CSV columns that could be misread without a word: names that stand twice, cells that are missing, columns of mixed kinds.
+// Tests CSV columns that could be misread silently: repeated names, missing cells, columns of mixed kinds.
 #include <gmock/gmock.h>
 
 #include "fl_core/random/random.hpp"

@@ -1,4 +1,4 @@
-// Tables of CSV in every way of writing that is allowed, against the numbers that they were written from.
+// Compares CSV tables in every allowed notation with the numbers from which they were written.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -85,7 +85,7 @@ class CsvWriter {
   double p_missing_;
 };
 
-// What the reader has to make of a table: rows with a missing value are left out, names are features by the alphabet.
+// The data that the reader must return for a table: rows with a missing value are left out, names become features in alphabetical order.
 struct MeantData {
   std::vector<std::vector<double>> rows;
   std::vector<std::int32_t> labels;

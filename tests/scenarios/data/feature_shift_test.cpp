@@ -1,4 +1,4 @@
-// What clients see of their rows: turns by hand, noise by its variance, and a problem in which the test set is left alone.
+// Tests the clients' views of their rows: rotations calculated by hand, noise by its variance, and a problem whose test set is unchanged.
 #include "scenarios/data/feature_shift.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(FeatureShift, TurnsEachChannelCounterClockwise) {
                                                   {2, 5, 8, 1, 4, 7, 0, 3, 6},
                                                   {8, 7, 6, 5, 4, 3, 2, 1, 0},
                                                   {6, 3, 0, 7, 4, 1, 8, 5, 2},
-                                                  {0, 1, 2, 3, 4, 5, 6, 7, 8}};  // the last is nobody's
+                                                  {0, 1, 2, 3, 4, 5, 6, 7, 8}};  // the last row belongs to no client
   for (std::size_t row = 0; row < 5; ++row) {
     std::vector<int> both = expected[row];
     for (const int pixel : expected[row]) both.push_back(pixel + 10);

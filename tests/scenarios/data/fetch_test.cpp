@@ -1,4 +1,4 @@
-// Fetching from a server that hangs up, forgets ranges or serves something else, and onto a disk that is full.
+// Tests downloads from a server that closes connections, ignores ranges or serves other contents, and onto a full disk.
 #include "scenarios/data/fetch/fetch.hpp"
 
 #include <fcntl.h>
@@ -131,7 +131,7 @@ TEST_F(Fetch, AnotherChecksumIsRefusedAndKeptAside) {
   EXPECT_THAT(error_when_fetching<DataError>(), AllOf(HasSubstr("set/numbers.txt has the checksum " + sha256_text(text_ + "x")),
                                                       HasSubstr("expected " + sha256_text(text_)), HasSubstr("numbers.txt.rejected")));
   EXPECT_THAT(names_there(), ElementsAre("set/numbers.txt.rejected"));
-  server_.put("/old/numbers.txt", text_);  // what was refused is in nobody's way
+  server_.put("/old/numbers.txt", text_);  // a rejected download does not block the next one
   fetch_data(info_, {.folder = folder_});
   EXPECT_EQ(stored(), text_);
 }

@@ -1,4 +1,4 @@
-// Synthetic data: the properties that their descriptions promise.
+// Tests that synthetic data have the properties that their descriptions promise.
 #include <gtest/gtest.h>
 
 #include <algorithm>

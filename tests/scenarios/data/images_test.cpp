@@ -1,4 +1,4 @@
-// IDX and CIFAR files: the published ones, small ones whose every pixel is known, and damaged ones.
+// Tests IDX and CIFAR files: published files, small files with known pixels, and damaged files.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// What the loader says about files that are not what they claim to be.
+// Tests the loader's errors for invalid files.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>

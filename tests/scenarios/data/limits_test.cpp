@@ -1,4 +1,4 @@
-// Files that announce or unpack to more than they hold, and files that are none.
+// Tests files that announce or unpack to more than they hold, and files of other formats.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// CSV, arrays of NumPy and ratings: small files whose every number is known, and damaged ones.
+// Tests CSV, NumPy arrays and ratings: small files with known numbers, and damaged files.
 #include <gmock/gmock.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Text by role, plain text and words: the real files, small ones whose every row is known, and damaged ones.
+// Tests text by role, plain text and words: the real files, small files with known rows, and damaged files.
 #include <gmock/gmock.h>
 
 #include <set>

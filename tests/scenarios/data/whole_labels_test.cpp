@@ -1,4 +1,4 @@
-// Labels and ids of 64 bits: those that differ stay different, whatever the format.
+// Tests labels and ids of 64 bits: different ones stay different in every format.
 #include <gmock/gmock.h>
 
 #include <cstring>

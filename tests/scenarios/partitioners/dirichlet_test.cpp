@@ -1,4 +1,4 @@
-// Known values of Dirichlet splits, by Monte Carlo on the draws and on whole splits.
+// Tests known values of Dirichlet splits, by Monte Carlo on the draws and on whole splits.
 #include <gtest/gtest.h>
 
 #include <algorithm>

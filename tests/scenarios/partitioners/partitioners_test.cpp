@@ -1,4 +1,4 @@
-// What partitioners refuse and how they say so, and the rules of each; the checks in tests/properties hold all of them to the rest.
+// Tests the errors of partitioners and the rules of each; the checks in tests/properties test the common rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void expect_words(const std::string& error, std::initializer_list<const char*> w
 
 class EveryPartitioner : public ::testing::TestWithParam<std::string> {};
 
-// What they do with them is among the checks of tests/properties. One that cannot give clients what they should have says so.
+// The checks of tests/properties test the results. A partitioner that cannot give clients the required rows reports an error.
 TEST_P(EveryPartitioner, ServesAnyNumberOfClientsAndClasses) {
   for (const auto& [m, C, n] : {std::tuple{1000, 10, 7}, {1000, 2, 1}, {503, 3, 20}, {97, 97, 4}, {64, 1, 8}, {12, 3, 12}}) {
     const Rows rows(static_cast<std::size_t>(m), static_cast<std::size_t>(C), static_cast<std::size_t>(n));

@@ -67,7 +67,7 @@ TEST(Report, DataHoldEstimatesCurvesAndRuns) {
   EXPECT_EQ(measure["bits"]["up"]["reach"].at(2)["median"], "inf");
 }
 
-// Of clients there is a band and the one that is served worst, for runs that measured them.
+// For runs that measured client accuracies the report shows a band over clients and the worst client.
 TEST(Report, HoldsTheBandOfClients) {
   MadeStore made;
   for (const std::uint64_t seed : {1, 2}) made.add({"none", "1", seed, RunStatus::done, {{0, 3}, {10, 1}}, true});

@@ -1,4 +1,4 @@
-// As much of CUB's sort as fl_core/ops/cuda uses, on the CPU.
+// The part of CUB's sort that fl_core/ops/cuda uses, on the CPU.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// As much of CUB's scan as fl_core/ops/cuda uses, on the CPU.
+// The part of CUB's scan that fl_core/ops/cuda uses, on the CPU.
 #pragma once
 
 #include <cuda_runtime.h>
