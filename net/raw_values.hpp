@@ -10,6 +10,7 @@
 #include "compressors/codec/codec.hpp"
 #include "fl_core/message/layer_table.hpp"
 #include "fl_core/message/payload_ops.hpp"
+#include "fl_core/state/shared_state.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
@@ -32,10 +33,22 @@ void append_weights(Bytes& bytes, std::span<const T> values, std::span<const Sta
                           [&](std::size_t begin, std::size_t end) { append(bytes, values.subspan(begin, end - begin)); });
 }
 
+// Shared slots that `which` chooses, one after another.
+template <class T, class Which>
+[[nodiscard]] std::shared_ptr<const Bytes> slot_bytes(const SharedState<T>& shared, std::span<const Statistic> statistics,
+                                                      const Which& which) {
+  Bytes bytes;
+  for (const SlotSpec& slot : shared.specs())
+    if (which(slot)) append_weights(bytes, shared.slot(slot.name), slot.length == 0 ? statistics : std::span<const Statistic>());
+  return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+// A vector without running statistics, raw.
 template <class T>
-[[nodiscard]] std::shared_ptr<const Bytes> raw_bytes(std::span<const T> values) {
-  const std::span<const std::byte> raw = std::as_bytes(values);
-  return std::make_shared<const Bytes>(raw.begin(), raw.end());
+[[nodiscard]] std::shared_ptr<const Bytes> weight_bytes(std::span<const T> vector, std::span<const Statistic> statistics) {
+  Bytes bytes;
+  append_weights(bytes, vector, statistics);
+  return std::make_shared<const Bytes>(std::move(bytes));
 }
 
 // Returns a vector as a message of the codec: 1 byte and its values.

@@ -1,0 +1,46 @@
+// Writes what each peer is sent when a round opens: the order, its members of the cohort, and what each of them misses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fl_core/round/cohort_runner.hpp"
+#include "net/frame.hpp"
+#include "net/traffic.hpp"
+
+namespace fl::net {
+
+template <class T>
+class OpeningWriter {
+ public:
+  // For one round; all outlive it. `before` is the round before it that was played, 0 = none; `last_heard` [N] the round of each client's
+  // last message that counted. What is written is added to the traffic.
+  OpeningWriter(const RoundView<T>& round, const RoundOpening<T>& opening, const SharedState<T>& shared, std::uint32_t before,
+                std::span<const std::uint32_t> last_heard, Traffic& traffic);
+
+  // Returns the frame for a peer that hosts the clients at these positions of the cohort.
+  [[nodiscard]] OutgoingFrame frame_for(const std::vector<std::uint32_t>& positions);
+
+ private:
+  using Payload = std::vector<std::shared_ptr<const Bytes>>;
+  // What a round opens with beside models, as bytes.
+  struct Sections {
+    std::shared_ptr<const Bytes> initial, missed, broadcast, replacement;
+  };
+  void add_models(const std::vector<std::uint32_t>& positions, wire::Open& open, Payload& payload);
+  void add_sections(const std::vector<std::uint32_t>& positions, wire::Open& open, Payload& payload);
+
+  const RoundView<T>& round_;
+  const RoundOpening<T>& opening_;
+  std::uint32_t before_;
+  std::span<const std::uint32_t> last_heard_;
+  Traffic& traffic_;
+  Sections sections_;
+};
+
+extern template class OpeningWriter<float>;
+extern template class OpeningWriter<double>;
+
+}  // namespace fl::net
