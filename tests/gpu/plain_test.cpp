@@ -313,7 +313,7 @@ TEST_F(GpuOwnMemory, IsNotEnoughForWhatTheHostWalks) {
               AllOf(HasSubstr("concurrentManagedAccess"), HasSubstr("feedback.up.kind = \"econtrol\": the host computes every new error"),
                     HasSubstr("--device cpu")));
   EXPECT_THAT(refusal_of(grid_text(regression, "ef21'\nmomentum = 0.5\ninit = 'compressed", "kind = 'top_k'\nratio = 0.1", "float32"), gpu),
-              HasSubstr("feedback.up.kind = \"ef21\": the host mixes every gradient"));
+              HasSubstr("feedback.up.kind = \"ef21\": the host adds every gradient"));
   MachineOptions materialises = gpu;
   materialises.materialise = true;
   EXPECT_THAT(refusal_of(stays, materialises), HasSubstr("--materialise: the host encodes"));
