@@ -19,6 +19,7 @@ namespace {
 
 using asio::ip::tcp;
 using namespace std::chrono_literals;
+using Kind = JoinEvent::Kind;
 
 // What a server sends: a model, shared slots and a memory, all dense.
 constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
@@ -58,6 +59,7 @@ class Session {
   asio::awaitable<void> converse() {
     try {
       co_await connect();
+      tell({.kind = Kind::connected, .text = name()});
       co_await say_hello();
       for (;;) {
         const Frame frame = co_await read_frame(socket_, kMostPayload);
@@ -131,11 +133,17 @@ class Session {
     if (header.has_run_end()) {
       clients_.reset();
       ++result_.runs;
+      tell({.kind = Kind::run_ended, .run = run_});
       co_return;
     }
     if (header.has_refused()) {
       events_.say("the server refuses the message of client " + std::to_string(header.refused().client()) + " in round " +
                   std::to_string(header.refused().round()) + ": " + header.refused().reason());
+      tell({.kind = Kind::refused,
+            .run = run_,
+            .round = header.refused().round(),
+            .client = header.refused().client(),
+            .text = header.refused().reason()});
       co_return;
     }
     if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
@@ -147,6 +155,7 @@ class Session {
     } else if (header.has_close()) {
       co_await send_all(clients_->close(frame));
       ++result_.rounds;
+      tell({.kind = Kind::round_closed, .run = run_, .round = header.close().round()});
     } else {
       throw ProtocolError("a frame that only a peer sends");
     }
@@ -157,7 +166,11 @@ class Session {
     clients_.reset();
     clients_ = host_clients(text, assignment.run(), options_.clients, options_.machine);
     events_.say("run " + to_hex(assignment.run()) + " begins, with clients " + to_text(options_.clients) + " here");
+    run_ = assignment.run();
+    tell({.kind = Kind::run_begun, .run = run_, .text = to_text(options_.clients)});
   }
+
+  void tell(const JoinEvent& event) const { events_.tell(event); }
 
   [[nodiscard]] std::string name() const { return options_.host + ":" + std::to_string(options_.port); }
 
@@ -168,6 +181,7 @@ class Session {
   asio::steady_timer ticks_, ticks_pause_{io_};
   std::unique_ptr<HostedClients> clients_;
   JoinResult result_;
+  std::uint64_t run_ = 0;  // the last one that was assigned
   bool is_over_ = false;
 };
 

@@ -18,8 +18,17 @@ struct JoinOptions {
   double patience_s = 10;  // maximum time to try to reach the server
 };
 
+// An event of a session. Values that an event does not have are 0 and "".
+struct JoinEvent {
+  enum class Kind { connected, run_begun, round_closed, refused, run_ended } kind = Kind::connected;
+  std::uint64_t run = 0;  // hash of the resolved scenario
+  std::uint32_t round = 0, client = 0;
+  std::string text{};  // the ids that are hosted here, or the reason of a refusal
+};
+
 // Callbacks for events: a run begins, rounds close.
 struct JoinEvents {
+  std::function<void(const JoinEvent&)> tell = [](const JoinEvent&) {};
   std::function<void(const std::string&)> say = [](const std::string&) {};
   std::function<bool()> goes_on = [] { return true; };  // called between two frames; false ends the session
 };

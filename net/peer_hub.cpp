@@ -11,7 +11,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "fl_core/config/error.hpp"
 #include "net/client_ranges.hpp"
@@ -47,6 +46,16 @@ struct Peer {
   Peer(PeerId id_, tcp::socket socket_) : id(id_), socket(std::move(socket_)), wake(socket.get_executor()) {}
 
   [[nodiscard]] std::string name() const { return "the peer of clients " + to_text(clients); }
+  [[nodiscard]] PeerFacts facts() const {
+    return {.id = id,
+            .address = address,
+            .clients = said_hello ? to_text(clients) : "",
+            .is_ready = is_ready,
+            .last_round = last_round,
+            .refusals = refusals,
+            .has_left = false,
+            .why = {}};
+  }
 
   PeerId id;
   tcp::socket socket;
@@ -55,7 +64,14 @@ struct Peer {
   std::deque<OutgoingFrame> outbox;
   bool said_hello = false, is_ready = false, ends_after_outbox = false, is_gone = false;
   std::uint64_t refusals = 0;
+  std::string address;
+  std::uint32_t last_round = 0;  // of its last answer that was accepted
 };
+
+std::string text_of(const tcp::endpoint& end) {
+  const std::string address = end.address().to_string();
+  return (end.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(end.port());
+}
 
 }  // namespace
 
@@ -87,11 +103,13 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       if (error == asio::error::operation_aborted) co_return;
       if (error) continue;
       socket.set_option(tcp::no_delay(true), error);
+      const tcp::endpoint end = socket.remote_endpoint(error);
       std::shared_ptr<Peer> peer;
       {
         const std::lock_guard lock(mutex);
         peer = std::make_shared<Peer>(++last_id, std::move(socket));
         peer->wake.expires_at(asio::steady_timer::time_point::max());
+        peer->address = text_of(end);
         peers.emplace(peer->id, peer);
       }
       asio::co_spawn(io, read(peer), asio::detached);
@@ -249,6 +267,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     if (found == awaited.end()) return refuse(peer, why_unexpected(what));
     answers[found->second] = std::move(frame);
     awaited.erase(found);
+    peer.last_round = what.round;
     if (awaited.empty()) changed.notify_all();
   }
 
@@ -293,13 +312,20 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       news.push_back("a peer was turned away: " + why);
     for (PeerId& host : host_of)
       if (host == peer.id) host = kNobody;
+    remember(peer, why);
     peers.erase(peer.id);
     changed.notify_all();
   }
 
+  void remember(const Peer& peer, const std::string& why) {
+    departed.push_back(peer.facts());
+    departed.back().has_left = true;
+    departed.back().why = why;
+    if (departed.size() > kMostDeparted) departed.pop_front();
+  }
+
   asio::io_context io{1};
   tcp::acceptor acceptor;
-  std::thread thread;
 
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -313,11 +339,12 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
   std::vector<Frame> answers;
   WireCounts counts;
   std::vector<std::string> news;
+  std::deque<PeerFacts> departed;
 };
 
 PeerHub::PeerHub(const HubOptions& options) : impl_(std::make_shared<Impl>(options)) {
   asio::co_spawn(impl_->io, impl_->accept(), asio::detached);
-  impl_->thread = std::thread([impl = impl_.get()] { impl->io.run(); });
+  thread_ = std::thread([impl = impl_.get()] { impl->io.run(); });
 }
 
 PeerHub::~PeerHub() {
@@ -331,7 +358,7 @@ PeerHub::~PeerHub() {
     impl_->changed.wait_for(lock, std::chrono::seconds(2), [this] { return impl_->peers.empty(); });
   }
   impl_->io.stop();
-  impl_->thread.join();
+  thread_.join();
 }
 
 std::uint16_t PeerHub::port() const { return impl_->acceptor.local_endpoint().port(); }
@@ -423,6 +450,14 @@ std::vector<Frame> PeerHub::collect(const std::function<bool()>& goes_on) {
 WireCounts PeerHub::counts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->counts;
+}
+
+std::vector<PeerFacts> PeerHub::peers() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<PeerFacts> facts;
+  for (const auto& [id, peer] : impl_->peers) facts.push_back(peer->facts());
+  facts.insert(facts.end(), impl_->departed.begin(), impl_->departed.end());
+  return facts;
 }
 
 std::vector<std::string> PeerHub::news() {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
@@ -58,6 +59,19 @@ struct WireCounts {
   std::map<std::string, std::uint64_t> refused;  // by reason
 };
 
+// A peer that is connected, or that has left.
+struct PeerFacts {
+  PeerId id = kNobody;
+  std::string address{};         // of its end of the connection
+  std::string clients{};         // ids, as in 0-4,7; "" before its hello
+  bool is_ready = false;         // for the run that is offered
+  std::uint32_t last_round = 0;  // of its last answer that was accepted; 0 = none
+  std::uint64_t refusals = 0;    // of its frames
+  bool has_left = false;
+  std::string why{};  // the reason for which it has left
+};
+inline constexpr std::size_t kMostDeparted = 64;  // peers that have left and are remembered
+
 class FL_API PeerHub {
  public:
   // Starts to listen. Throws Error if the address cannot be used.
@@ -91,12 +105,15 @@ class FL_API PeerHub {
   [[nodiscard]] std::vector<Frame> collect(const std::function<bool()>& goes_on);
 
   [[nodiscard]] WireCounts counts() const;
+  // Returns the peers that are connected, by id, and behind them the last kMostDeparted that have left, the newest last.
+  [[nodiscard]] std::vector<PeerFacts> peers() const;
   // Returns why the last peers were rejected or left, newest last, and empties the list.
   [[nodiscard]] std::vector<std::string> news();
 
  private:
   struct Impl;
   std::shared_ptr<Impl> impl_;
+  std::thread thread_;  // of all connections
 };
 
 }  // namespace fl::net
