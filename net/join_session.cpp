@@ -24,6 +24,8 @@ using Kind = JoinEvent::Kind;
 // What a server sends: a model, shared slots and a memory, all dense.
 constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
 
+constexpr std::chrono::seconds kHandshakeLimit{10};
+
 class Session {
  public:
   Session(const JoinOptions& options, const JoinEvents& events) : options_(options), events_(events), socket_(io_), ticks_(io_) {}
@@ -54,6 +56,7 @@ class Session {
     result_.was_stopped = true;
     boost::system::error_code ignored;
     socket_.close(ignored);
+    if (connection_) connection_->close();
   }
 
   asio::awaitable<void> converse() {
@@ -62,7 +65,7 @@ class Session {
       tell({.kind = Kind::connected, .text = name()});
       co_await say_hello();
       for (;;) {
-        const Frame frame = co_await read_frame(socket_, kMostPayload);
+        const Frame frame = co_await read_frame(*connection_, kMostPayload);
         result_.bytes_in += kPrefixBytes + frame.header.ByteSizeLong() + frame.payload.size();
         if (frame.header.has_goodbye()) {
           if (frame.header.goodbye().is_error()) throw Error("the server refused: " + frame.header.goodbye().reason());
@@ -96,6 +99,12 @@ class Session {
       pause = std::min<std::chrono::milliseconds>(2 * pause, 2000ms);
     }
     socket_.set_option(tcp::no_delay(true));
+    connection_ = (options_.transport ? options_.transport : plain_transport())->connected(std::move(socket_), options_.host);
+    try {
+      co_await shake_hands(*connection_, kHandshakeLimit);
+    } catch (const ProtocolError& error) {
+      throw Error("the server at " + name() + " is refused: " + error.what());
+    }
   }
 
   asio::awaitable<void> say_hello() {
@@ -113,7 +122,7 @@ class Session {
 
   asio::awaitable<void> send(OutgoingFrame frame) {
     result_.bytes_out += frame.head.size() + frame.payload_bytes();
-    co_await write_frame(socket_, frame);
+    co_await write_frame(*connection_, frame);
   }
 
   asio::awaitable<void> send_all(std::vector<OutgoingFrame> frames) {
@@ -177,7 +186,8 @@ class Session {
   const JoinOptions& options_;
   const JoinEvents& events_;
   asio::io_context io_{1};
-  tcp::socket socket_;
+  tcp::socket socket_;  // until it is connected
+  std::unique_ptr<Connection> connection_;
   asio::steady_timer ticks_, ticks_pause_{io_};
   std::unique_ptr<HostedClients> clients_;
   JoinResult result_;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "net/connection.hpp"
 #include "net/hosted_clients.hpp"
 
 namespace fl::net {
@@ -15,7 +17,8 @@ struct JoinOptions {
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
   HostOptions machine{};
-  double patience_s = 10;  // maximum time to try to reach the server
+  double patience_s = 10;                  // maximum time to try to reach the server
+  std::shared_ptr<Transport> transport{};  // null = plain TCP
 };
 
 // An event of a session. Values that an event does not have are 0 and "".

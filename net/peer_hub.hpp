@@ -5,6 +5,7 @@
 // with kMostRefusals refused frames is disconnected.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "net/connection.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
@@ -27,7 +29,9 @@ inline constexpr std::uint64_t kMostRefusals = 16;
 
 struct HubOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0 = any free port
+  std::uint16_t port = 0;                             // 0 = any free port
+  std::shared_ptr<Transport> transport{};             // null = plain TCP
+  std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
 };
 
 // A run as announced to peers.
