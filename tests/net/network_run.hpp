@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,20 +39,28 @@ struct NetworkRun {
   net::Traffic traffic;
 };
 
+// What carries the bytes of a run; null = plain TCP.
+struct RunTransports {
+  std::shared_ptr<net::Transport> server{};
+  std::function<std::shared_ptr<net::Transport>(const std::string& hosted)> peer = [](const std::string&) { return nullptr; };
+};
+
 // Plays the scenario with one peer for each text of ids, which join in this order or all at once.
-inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted, bool is_one_after_another = false) {
+inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted, bool is_one_after_another = false,
+                                   const RunTransports& transports = {}) {
   NetworkRun run;
   run.peer_errors.resize(hosted.size());
   std::vector<std::thread> peers;
   std::atomic<bool> has_failed = false;  // a peer has failed, so waiting for it is pointless
   {
-    net::PeerHub hub({});
+    net::PeerHub hub({.transport = transports.server});
     net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });
     for (std::size_t i = 0; i < hosted.size(); ++i) {
       peers.emplace_back([&, i] {
         if (is_one_after_another) std::this_thread::sleep_for(std::chrono::milliseconds(20 * i));
         try {
-          static_cast<void>(net::join_server({.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])}, {}));
+          static_cast<void>(net::join_server(
+              {.port = hub.port(), .clients = net::parse_client_ranges(hosted[i]), .transport = transports.peer(hosted[i])}, {}));
         } catch (const std::exception& error) {
           run.peer_errors[i] = error.what();
           has_failed = true;
