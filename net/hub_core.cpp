@@ -163,9 +163,10 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   note_change();
 }
 
-// Sends the frames of rounds that the peer has not acknowledged. Its answers to them may be there already.
+// Sends the frames of rounds that the peer has not acknowledged. Its answers to them may be there already, as may the memories of its last
+// round, which a peer that connects again sends once more.
 void HubCore::send_again(Peer& peer, Session& session) {
-  session.num_repeated = 0;
+  session.num_repeated = num_clients(session.clients);
   for (const PlayedRound& round : session.rounds) {
     session.num_repeated += round.num_answers;
     for (std::size_t i = 0; i < round.frames.size(); ++i)
