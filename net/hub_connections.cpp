@@ -150,8 +150,8 @@ asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer) {
 
 // Looks at all connections from time to time.
 asio::awaitable<void> HubConnections::watch() {
-  const milliseconds tick =
-      std::clamp(std::min({options_.hello_limit, options_.heartbeat_every, options_.silence_limit}) / 8, milliseconds{5}, milliseconds{250});
+  const milliseconds tick = std::clamp(std::min({options_.hello_limit, options_.heartbeat_every, options_.silence_limit}) / 8,
+                                       milliseconds{5}, milliseconds{250});
   asio::steady_timer timer(io_);
   for (;;) {
     timer.expires_after(tick);

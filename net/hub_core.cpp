@@ -18,7 +18,8 @@ constexpr std::size_t kMostHeaderReady = 1 << 12;
 // Returns a text of a peer as one short line.
 std::string shown(std::string text) {
   if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
-  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
@@ -166,7 +167,7 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
 // Sends the frames of rounds that the peer has not acknowledged. Its answers to them may be there already, as may the memories of its last
 // round, which a peer that connects again sends once more.
 void HubCore::send_again(Peer& peer, Session& session) {
-  session.num_repeated = num_clients(session.clients);
+  session.num_repeated = session.closed > 0 ? num_clients(session.clients) : 0;
   for (const PlayedRound& round : session.rounds) {
     session.num_repeated += round.num_answers;
     for (std::size_t i = 0; i < round.frames.size(); ++i)

@@ -84,7 +84,9 @@ void OpeningWriter<T>::add_sections(const std::vector<std::uint32_t>& positions,
   open.set_has_missed_slots(add(sections_.missed, count([&](std::uint32_t p) { return opening_.model->held_by(p) != history_.before; })));
   add(sections_.broadcast, positions.size());
   if (opening_.replacement.empty()) return;
-  const auto comes_back = [&](std::uint32_t p) { return missed_rounds(round_.order.round, history_.last_heard[round_.order.cohort[p]]) > 0; };
+  const auto comes_back = [&](std::uint32_t p) {
+    return missed_rounds(round_.order.round, history_.last_heard[round_.order.cohort[p]]) > 0;
+  };
   open.set_has_replacement(add(sections_.replacement, count(comes_back)));
 }
 

@@ -14,8 +14,8 @@ namespace fl::net {
 
 // Earlier rounds, as far as an opening refers to them.
 struct RoundHistory {
-  std::uint32_t before = 0, saved = 0;             // the last round that was played, and that of the last checkpoint; 0 = none
-  std::span<const std::uint32_t> last_heard{};     // [N] round of each client's last message that counted
+  std::uint32_t before = 0, saved = 0;          // the last round that was played, and that of the last checkpoint; 0 = none
+  std::span<const std::uint32_t> last_heard{};  // [N] round of each client's last message that counted
 };
 
 template <class T>

@@ -204,8 +204,7 @@ std::string RemoteCohort<T>::read_update(const Frame& frame, ClientMessage<T>& m
   message.work = 1 + update.work_less_one();
   message.encoded = frame.payload;
   if (frame.payload.empty()) return "it is empty";
-  const bool is_work =
-      request_.run.normalises() ? message.work > 0 && message.work <= most_work(message.client) : message.work == 1;
+  const bool is_work = request_.run.normalises() ? message.work > 0 && message.work <= most_work(message.client) : message.work == 1;
   return is_work ? "" : "its work is out of range";
 }
 

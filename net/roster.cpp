@@ -77,8 +77,7 @@ void Roster::make_ready(Session& session) {
     session.refusals = 0;
   }
   session.is_ready = session.was_ready = true;
-  for (const auto& [first, last] : session.clients)
-    std::fill(host_of_.begin() + first, host_of_.begin() + last + 1, session.id);
+  for (const auto& [first, last] : session.clients) std::fill(host_of_.begin() + first, host_of_.begin() + last + 1, session.id);
   count_hosted(session, true);
 }
 

@@ -100,9 +100,9 @@ class Roster {
   std::map<HostId, Session> sessions_;
   std::map<std::string, HostId> by_token_;
   std::map<std::uint32_t, std::pair<std::uint32_t, HostId>> by_last_;  // {first, host} by last client; ranges do not overlap
-  std::vector<HostId> host_of_;              // [N] of sessions that were ready
-  std::vector<std::uint32_t> closed_;        // [N] last closed round with the client
-  std::size_t num_hosted_ = 0;               // clients of peers that are here
+  std::vector<HostId> host_of_;                                        // [N] of sessions that were ready
+  std::vector<std::uint32_t> closed_;                                  // [N] last closed round with the client
+  std::size_t num_hosted_ = 0;                                         // clients of peers that are here
 };
 
 }  // namespace fl::net

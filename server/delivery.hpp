@@ -1,7 +1,8 @@
 // Decides which messages of a round count.
 //
 // Only finite messages count. A message that is not finite, or that does not arrive in time, is treated as lost: the client's messages of
-// later phases of the round do not count either, and the other clients share its weight in proportion. The clients learn which messages count when the round closes.
+// later phases of the round do not count either, and the other clients share its weight in proportion. The clients learn which messages
+// count when the round closes.
 #pragma once
 
 #include <algorithm>

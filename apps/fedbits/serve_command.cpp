@@ -101,14 +101,16 @@ int serve(const ServeArguments& arguments) {
 void add_presence_options(CLI::App& command, net::Presence& presence) {
   command.add_option("--min-clients", presence.min_clients,
                      "begin when this number of clients is hosted (default: all); those that nobody hosts are absent from a round");
-  command.add_option("--deadline", presence.deadline_s,
-                     "seconds of a round: a client that has not answered then is absent from it (default: none)")
+  command
+      .add_option("--deadline", presence.deadline_s,
+                  "seconds of a round: a client that has not answered then is absent from it (default: none)")
       ->check(CLI::Range(0.001, 1e6));
   command.add_option("--patience", presence.patience_s, "seconds to wait for a peer that has left, before the run ends")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  command.add_option("--over-select", presence.over_select,
-                     "ask this multiple of a round's clients, and go on when the round has its number of messages")
+  command
+      .add_option("--over-select", presence.over_select,
+                  "ask this multiple of a round's clients, and go on when the round has its number of messages")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
 }

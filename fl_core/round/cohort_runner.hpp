@@ -23,8 +23,8 @@ struct ClientMessage {
   ChannelBits channel_bits{};         // part of `bits`, by channel; the remaining bits are the header
   std::uint64_t statistics_bits = 0;  // part of `bits`, for running statistics
   bool is_counted = true;             // false: the message comes from another process, and its receiver counts its bits
-  bool refused = false;    // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
-  bool is_absent = false;  // no message arrived in time; it is refused too
+  bool refused = false;               // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
+  bool is_absent = false;             // no message arrived in time; it is refused too
   double work = 1;  // divisor of its vectors when RunSettings::normalises(); it follows from rows and settings and needs no bits
   // The encoded message, valid until the next phase. It is empty if server and clients share a process: the server then reads
   // CohortRunner::payload and statistics.

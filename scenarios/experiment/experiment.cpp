@@ -71,7 +71,8 @@ std::size_t Experiment<T>::over_select(Participation& participation) const {
   if (factor == 1) return 0;
   const std::size_t enough = participation.cohort_size(run_.num_clients);
   if (!participation.over_select(factor))
-    throw key_error("participation.kind", "has no size of its own, so that no more clients can be asked: use kind = \"uniform\", or leave out --over-select");
+    throw key_error("participation.kind",
+                    "has no size of its own, so that no more clients can be asked: use kind = \"uniform\", or leave out --over-select");
   return enough;
 }
 
@@ -242,7 +243,8 @@ std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   const std::string where = " in round " + std::to_string(row.round);
   const bool evaluated =
       scenario_.evaluate.train_loss && measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
-  if (row.clients > 0 && row.refused == row.clients && sides_.server.round->absent() == 0) return "no client of the cohort sent a finite update" + where;
+  if (row.clients > 0 && row.refused == row.clients && sides_.server.round->absent() == 0)
+    return "no client of the cohort sent a finite update" + where;
   if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;
   if (evaluated && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
   return {};

@@ -2,6 +2,8 @@
 // simulated one in which the same messages are lost between the clients and the server.
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "scenarios/experiment/client_side.hpp"
 #include "tests/net/presence_run.hpp"
 #include "tests/support/every_method.hpp"
@@ -45,9 +47,7 @@ class LossyLink final : public CohortRunner<T> {
   [[nodiscard]] const Payload<T>* payload(std::size_t c, std::uint32_t i) const override { return clients_.payload(c, i); }
   [[nodiscard]] std::span<const T> statistics(std::uint32_t i) const override { return clients_.statistics(i); }
   void learn_mean(std::size_t c, int phase, std::span<const T> mean) override { clients_.learn_mean(c, phase, mean); }
-  void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override {
-    clients_.close_round(round, delivered);
-  }
+  void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override { clients_.close_round(round, delivered); }
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t i) override { return clients_.error_memory(i); }
   [[nodiscard]] bool has_error_memory(std::uint32_t i) const override { return is_lost_[i] == 0; }
   void persist(Archive& archive) override { clients_.persist(archive); }
@@ -64,8 +64,8 @@ class LossyClients final : public RunClients<T> {
  public:
   LossyClients(const ClientRequest<T>& request, const Loss& loss)
       : problem_(request.cell.scenario, cache_, request.pool, request.cell.folder),
-        side_(request.cell.scenario, problem_, request.method, request.run, request.shared, request.cohort, ClientPlace{.materialise = true},
-              request.pool),
+        side_(request.cell.scenario, problem_, request.method, request.run, request.shared, request.cohort,
+              ClientPlace{.materialise = true}, request.pool),
         link_(side_.clients(), loss) {}
   [[nodiscard]] CohortRunner<T>& clients() override { return link_; }
   [[nodiscard]] ClientProbe<T>& probe() override { return side_.probe(); }
@@ -123,7 +123,13 @@ std::string difference(const std::string& text, int phase) {
   }
   if (run.result.rows.size() != expected.rows.size()) return "the numbers of rounds differ";
   if (run.result.rows[kLostRound].refused != expected.rows[kLostRound].refused) return "other clients are refused";
-  if (test::bytes_of_rows(text, run.result.rows) != test::bytes_of_rows(text, expected.rows)) return "the rows differ";
+  // The sum of error memories is not known until the absent clients have sent theirs, so the measures of it differ.
+  for (std::size_t r = 0; r < expected.rows.size(); ++r) {
+    const RoundRow &one = run.result.rows[r], &other = expected.rows[r];
+    const bool is_same = one.bits_up == other.bits_up && one.bits_down == other.bits_down &&
+                         std::bit_cast<std::uint64_t>(one.train_loss) == std::bit_cast<std::uint64_t>(other.train_loss);
+    if (!is_same) return "row " + std::to_string(r) + " differs";
+  }
   if (run.result.record.checksum != expected.record.checksum) return "the models differ";
   return run.counts.refused.empty() ? "" : "an answer is refused: " + run.counts.refused.begin()->first;
 }

@@ -21,7 +21,7 @@ namespace fl::test {
 // What a peer does with a frame of the server.
 enum class Fault {
   none,
-  cut_before,  // the connection ends, and the frame is lost
+  cut_before,   // the connection ends, and the frame is lost
   cut_between,  // half of the answers are sent
   cut_after,    // all answers are sent
   mute,         // the answers are never sent
@@ -182,7 +182,8 @@ inline PresenceRun run_with_presence(const std::string& text, const net::Presenc
         }
       });
     if (also) threads.emplace_back([&also, port = hub.port()] { also(port); });
-    net::RemoteSource clients(hub, [] { return true; }, presence);
+    net::RemoteSource clients(
+        hub, [] { return true; }, presence);
     try {
       CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients});
       auto last = std::chrono::steady_clock::now();

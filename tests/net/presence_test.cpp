@@ -30,9 +30,8 @@ std::uint32_t round_of(const Header& header) {
 
 // The fault meets the frames of one kind in some rounds, once in each.
 test::Faults once_per_round(Header::KindCase kind, std::set<std::uint32_t> rounds, Fault fault) {
-  return [=](const Header& header) mutable {
-    return header.kind_case() == kind && rounds.erase(round_of(header)) > 0 ? fault : Fault::none;
-  };
+  return
+      [=](const Header& header) mutable { return header.kind_case() == kind && rounds.erase(round_of(header)) > 0 ? fault : Fault::none; };
 }
 
 // Methods with phases, channels and memory, and what their rounds ask for beside messages.
@@ -63,8 +62,7 @@ TEST(Presence, APeerThatConnectsAgainInAnyPhaseChangesNothing) {
 TEST(Presence, APeerThatConnectsAgainBeforeTheFirstRoundChangesNothing) {
   const std::string text = test::text_of(method_of("ef21"), "float64");
   for (const Fault fault : {Fault::cut_before, Fault::cut_after}) {
-    const test::PresenceRun run =
-        test::run_with_presence(text, {}, {{"0-3"}, {"4-6", once_per_round(Header::kAssignment, {0}, fault)}});
+    const test::PresenceRun run = test::run_with_presence(text, {}, {{"0-3"}, {"4-6", once_per_round(Header::kAssignment, {0}, fault)}});
     test::expect_same_run(text, test::run_simulated(text), run);
   }
 }
@@ -73,11 +71,14 @@ TEST(Presence, APeerThatDoesNotComeBackEndsTheRunWithTheNamesOfItsClients) {
   const std::string text = test::text_of(method_of("none"), "float32");
   const test::PresenceRun run = test::run_with_presence(text, {.patience_s = 0.3}, {{"0-3"}}, {}, [](std::uint16_t port) {
     std::atomic<bool> ends = false;
-    test::FaultyPeer peer(port, "4-6", [&ends](const Header& header) {
-      if (!header.has_open() || header.open().round() != 5) return Fault::none;
-      ends = true;
-      return Fault::cut_before;
-    }, ends);
+    test::FaultyPeer peer(
+        port, "4-6",
+        [&ends](const Header& header) {
+          if (!header.has_open() || header.open().round() != 5) return Fault::none;
+          ends = true;
+          return Fault::cut_before;
+        },
+        ends);
     peer.play();
   });
   EXPECT_THAT(run.error, HasSubstr("clients 4-6 have left in round 5"));
@@ -120,15 +121,14 @@ TEST(Presence, ARunBeginsWithFewerClientsAndTakesTheOthersLater) {
     std::this_thread::sleep_for(20ms);
     return Fault::none;
   };
-  const test::PresenceRun run =
-      test::run_with_presence(text, {.min_clients = 4}, {{"0-3", tells}}, {}, [&](std::uint16_t port) {
-        while (!may_join) std::this_thread::sleep_for(1ms);
-        const auto joins = [&is_joining](const Header& header) {
-          is_joining = is_joining || header.has_assignment();
-          return Fault::none;
-        };
-        test::FaultyPeer(port, "4-6", joins, is_over).play();
-      });
+  const test::PresenceRun run = test::run_with_presence(text, {.min_clients = 4}, {{"0-3", tells}}, {}, [&](std::uint16_t port) {
+    while (!may_join) std::this_thread::sleep_for(1ms);
+    const auto joins = [&is_joining](const Header& header) {
+      is_joining = is_joining || header.has_assignment();
+      return Fault::none;
+    };
+    test::FaultyPeer(port, "4-6", joins, is_over).play();
+  });
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(run.result.rows[1].clients, 4U);
   EXPECT_EQ(run.result.rows[5].clients, 4U);
@@ -205,8 +205,8 @@ TEST(Presence, RoundsEndInTimeThoughPeersAreKilled) {
   EXPECT_TRUE(run.counts.refused.empty()) << run.counts.refused.begin()->first;
   std::uint64_t clients = 0, refused = 0;
   for (const RoundRow& row : run.result.rows) clients += row.clients, refused += row.refused;
-  std::cout << rounds << " rounds, " << clients << " of " << 7 * rounds << " clients asked, " << refused
-            << " absent, longest round " << run.longest_round_s << " s, late " << run.counts.late << std::endl;
+  std::cout << rounds << " rounds, " << clients << " of " << 7 * rounds << " clients asked, " << refused << " absent, longest round "
+            << run.longest_round_s << " s, late " << run.counts.late << std::endl;
 }
 
 }  // namespace

@@ -126,6 +126,7 @@ TEST(Refusals, BytesThatAreNoMessageCountForNothing) {
   EXPECT_EQ(run.traffic.refused_bytes, 14U * 40);
 }
 
+// Each of them once: a client of another peer, another round, another phase, and an answer that comes twice.
 TEST(Refusals, AnswersThatNobodyWaitsForAreCounted) {
   const test::NetworkRun run = run_with(text_without_memory(), [](RawPeer& peer, const net::wire::Open& open) {
     if (open.round() == 1) {
