@@ -57,7 +57,9 @@ TEST(Refusals, AClientHasOneHost) {
 }
 
 // One peer of a run that hosts client 6 and answers as `answer` says; the others are honest.
-test::NetworkRun run_with(const std::string& text, const std::function<void(RawPeer&, const net::wire::Open&)>& answer) {
+// `remember` answers a Close that wants memories.
+test::NetworkRun run_with(const std::string& text, const std::function<void(RawPeer&, const net::wire::Open&)>& answer,
+                          const std::function<void(RawPeer&, std::uint32_t round)>& remember = {}) {
   test::NetworkRun run;
   auto hub = std::make_unique<net::PeerHub>(net::HubOptions{});
   std::thread honest([port = hub->port()] {
@@ -86,6 +88,7 @@ test::NetworkRun run_with(const std::string& text, const std::function<void(RawP
         for (int i = 0; i < 6; ++i) norms.mutable_norms()->add_values(0);
         peer.send(norms);
       }
+      if (frame->header.has_close() && frame->header.close().wants_memory()) remember(peer, frame->header.close().round());
       if (frame->header.has_run_end() || frame->header.has_goodbye()) return;
     }
   });
@@ -208,16 +211,16 @@ TEST(Refusals, WorkThatIsOutOfRangeRefusesTheMessage) {
 TEST(Refusals, AMemoryThatIsNoneIsRefusedAndTheRunGoesOn) {
   test::Method method = test::methods().at(1);
   method.more = "[participation]\nkind = 'uniform'\nclients = 7\nabsent = 'server'\n";
-  const test::NetworkRun run = run_with(test::text_of(method, "float32"), [](RawPeer& peer, const net::wire::Open& open) {
+  const auto refuse = [](RawPeer& peer, const net::wire::Open& open) {
     net::wire::Header header = update_of(open.round(), 6);
     header.mutable_update()->set_refused(true);
     peer.send(header);
+  };
+  const test::NetworkRun run = run_with(test::text_of(method, "float32"), refuse, [](RawPeer& peer, std::uint32_t round) {
     net::wire::Header memory;
-    memory.mutable_memory()->set_round(open.round());
+    memory.mutable_memory()->set_round(round);
     memory.mutable_memory()->set_client(6);
-    const std::optional<net::Frame> close = peer.read();
-    if (!close || !close->header.has_close()) return;
-    peer.send(memory, net::Bytes(open.round() == 1 ? 3 : 4 * 112, std::byte{0xff}));  // too short; NaN
+    peer.send(memory, net::Bytes(round == 1 ? 3 : 4 * 112, std::byte{0xff}));  // too short; NaN
   });
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(times_refused(run.counts, "its memory"), 14U);
