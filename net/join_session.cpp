@@ -19,9 +19,12 @@ namespace {
 
 using asio::ip::tcp;
 using namespace std::chrono_literals;
+using Kind = JoinEvent::Kind;
 
 // What a server sends: a model, shared slots and a memory, all dense.
 constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
+
+constexpr std::chrono::seconds kHandshakeLimit{10};
 
 class Session {
  public:
@@ -53,14 +56,16 @@ class Session {
     result_.was_stopped = true;
     boost::system::error_code ignored;
     socket_.close(ignored);
+    if (connection_) connection_->close();
   }
 
   asio::awaitable<void> converse() {
     try {
       co_await connect();
+      tell({.kind = Kind::connected, .text = name()});
       co_await say_hello();
       for (;;) {
-        const Frame frame = co_await read_frame(socket_, kMostPayload);
+        const Frame frame = co_await read_frame(*connection_, kMostPayload);
         result_.bytes_in += kPrefixBytes + frame.header.ByteSizeLong() + frame.payload.size();
         if (frame.header.has_goodbye()) {
           if (frame.header.goodbye().is_error()) throw Error("the server refused: " + frame.header.goodbye().reason());
@@ -94,6 +99,12 @@ class Session {
       pause = std::min<std::chrono::milliseconds>(2 * pause, 2000ms);
     }
     socket_.set_option(tcp::no_delay(true));
+    connection_ = (options_.transport ? options_.transport : plain_transport())->connected(std::move(socket_), options_.host);
+    try {
+      co_await shake_hands(*connection_, kHandshakeLimit);
+    } catch (const ProtocolError& error) {
+      throw Error("the server at " + name() + " is refused: " + error.what());
+    }
   }
 
   asio::awaitable<void> say_hello() {
@@ -111,7 +122,7 @@ class Session {
 
   asio::awaitable<void> send(OutgoingFrame frame) {
     result_.bytes_out += frame.head.size() + frame.payload_bytes();
-    co_await write_frame(socket_, frame);
+    co_await write_frame(*connection_, frame);
   }
 
   asio::awaitable<void> send_all(std::vector<OutgoingFrame> frames) {
@@ -131,11 +142,17 @@ class Session {
     if (header.has_run_end()) {
       clients_.reset();
       ++result_.runs;
+      tell({.kind = Kind::run_ended, .run = run_});
       co_return;
     }
     if (header.has_refused()) {
       events_.say("the server refuses the message of client " + std::to_string(header.refused().client()) + " in round " +
                   std::to_string(header.refused().round()) + ": " + header.refused().reason());
+      tell({.kind = Kind::refused,
+            .run = run_,
+            .round = header.refused().round(),
+            .client = header.refused().client(),
+            .text = header.refused().reason()});
       co_return;
     }
     if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
@@ -147,6 +164,7 @@ class Session {
     } else if (header.has_close()) {
       co_await send_all(clients_->close(frame));
       ++result_.rounds;
+      tell({.kind = Kind::round_closed, .run = run_, .round = header.close().round()});
     } else {
       throw ProtocolError("a frame that only a peer sends");
     }
@@ -157,17 +175,23 @@ class Session {
     clients_.reset();
     clients_ = host_clients(text, assignment.run(), options_.clients, options_.machine);
     events_.say("run " + to_hex(assignment.run()) + " begins, with clients " + to_text(options_.clients) + " here");
+    run_ = assignment.run();
+    tell({.kind = Kind::run_begun, .run = run_, .text = to_text(options_.clients)});
   }
+
+  void tell(const JoinEvent& event) const { events_.tell(event); }
 
   [[nodiscard]] std::string name() const { return options_.host + ":" + std::to_string(options_.port); }
 
   const JoinOptions& options_;
   const JoinEvents& events_;
   asio::io_context io_{1};
-  tcp::socket socket_;
+  tcp::socket socket_;  // until it is connected
+  std::unique_ptr<Connection> connection_;
   asio::steady_timer ticks_, ticks_pause_{io_};
   std::unique_ptr<HostedClients> clients_;
   JoinResult result_;
+  std::uint64_t run_ = 0;  // the last one that was assigned
   bool is_over_ = false;
 };
 

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "net/connection.hpp"
 #include "net/hosted_clients.hpp"
 
 namespace fl::net {
@@ -15,11 +17,21 @@ struct JoinOptions {
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
   HostOptions machine{};
-  double patience_s = 10;  // maximum time to try to reach the server
+  double patience_s = 10;                  // maximum time to try to reach the server
+  std::shared_ptr<Transport> transport{};  // null = plain TCP
+};
+
+// An event of a session. Values that an event does not have are 0 and "".
+struct JoinEvent {
+  enum class Kind { connected, run_begun, round_closed, refused, run_ended } kind = Kind::connected;
+  std::uint64_t run = 0;  // hash of the resolved scenario
+  std::uint32_t round = 0, client = 0;
+  std::string text{};  // the ids that are hosted here, or the reason of a refusal
 };
 
 // Callbacks for events: a run begins, rounds close.
 struct JoinEvents {
+  std::function<void(const JoinEvent&)> tell = [](const JoinEvent&) {};
   std::function<void(const std::string&)> say = [](const std::string&) {};
   std::function<bool()> goes_on = [] { return true; };  // called between two frames; false ends the session
 };

@@ -11,7 +11,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "fl_core/config/error.hpp"
 #include "net/client_ranges.hpp"
@@ -42,41 +41,39 @@ wire::Header goodbye_header(const std::string& reason, bool is_error) {
   return header;
 }
 
-// A connection and what is known of who is behind it. The hub's mutex guards all of it but the socket.
+// A connection and what is known of who is behind it. The hub's mutex guards all of it but the connection.
 struct Peer {
-  Peer(PeerId id_, tcp::socket socket_) : id(id_), socket(std::move(socket_)), wake(socket.get_executor()) {}
+  Peer(PeerId id_, std::shared_ptr<Connection> connection_) : id(id_), connection(std::move(connection_)), wake(connection->executor()) {}
 
   [[nodiscard]] std::string name() const { return "the peer of clients " + to_text(clients); }
+  [[nodiscard]] PeerFacts facts() const {
+    return {.id = id,
+            .address = connection->remote(),
+            .clients = said_hello ? to_text(clients) : "",
+            .is_ready = is_ready,
+            .last_round = last_round,
+            .refusals = refusals,
+            .has_left = false,
+            .why = {}};
+  }
 
   PeerId id;
-  tcp::socket socket;
+  std::shared_ptr<Connection> connection;
   asio::steady_timer wake;  // its expiry never comes: cancelled when there is something to write
   std::vector<ClientRange> clients;
   std::deque<OutgoingFrame> outbox;
   bool said_hello = false, is_ready = false, ends_after_outbox = false, is_gone = false;
   std::uint64_t refusals = 0;
+  std::uint32_t last_round = 0;  // of its last answer that was accepted
 };
 
 }  // namespace
 
 struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
-  explicit Impl(const HubOptions& options) : acceptor(io) {
-    boost::system::error_code error;
-    const asio::ip::address address = asio::ip::make_address(options.host, error);
-    const auto check = [&](const char* step) {
-      if (error)
-        throw Error("cannot listen at " + options.host + ":" + std::to_string(options.port) + ": " + step + ": " + error.message());
-    };
-    check("the address has to be numbers, as 127.0.0.1");
-    const tcp::endpoint endpoint(address, options.port);
-    acceptor.open(endpoint.protocol(), error);
-    check("open");
-    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    acceptor.bind(endpoint, error);
-    check("bind");
-    acceptor.listen(asio::socket_base::max_listen_connections, error);
-    check("listen");
-  }
+  explicit Impl(const HubOptions& options)
+      : acceptor(listen_at(io, options.host, options.port)),
+        transport(options.transport ? options.transport : plain_transport()),
+        handshake_limit(options.handshake_limit) {}
 
   // ---- connections: on the thread of Asio
 
@@ -87,23 +84,41 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       if (error == asio::error::operation_aborted) co_return;
       if (error) continue;
       socket.set_option(tcp::no_delay(true), error);
-      std::shared_ptr<Peer> peer;
-      {
-        const std::lock_guard lock(mutex);
-        peer = std::make_shared<Peer>(++last_id, std::move(socket));
-        peer->wake.expires_at(asio::steady_timer::time_point::max());
-        peers.emplace(peer->id, peer);
-      }
-      asio::co_spawn(io, read(peer), asio::detached);
-      asio::co_spawn(io, write(peer), asio::detached);
+      asio::co_spawn(io, welcome(transport->accepted(std::move(socket))), asio::detached);
     }
+  }
+
+  // Makes a peer of a connection whose handshake succeeds. Nothing is read from any other.
+  asio::awaitable<void> welcome(std::shared_ptr<Connection> connection) {
+    std::string why;
+    try {
+      co_await shake_hands(*connection, handshake_limit);
+    } catch (const ProtocolError& error) {
+      why = error.what();
+      const std::lock_guard lock(mutex);
+      count_refusal(why);
+      news.push_back("a connection from " + connection->remote() + " was refused: " + why);
+    }
+    if (!why.empty()) {
+      co_await connection->finish();
+      co_return;
+    }
+    std::shared_ptr<Peer> peer;
+    {
+      const std::lock_guard lock(mutex);
+      peer = std::make_shared<Peer>(++last_id, std::move(connection));
+      peer->wake.expires_at(asio::steady_timer::time_point::max());
+      peers.emplace(peer->id, peer);
+    }
+    asio::co_spawn(io, read(peer), asio::detached);
+    asio::co_spawn(io, write(peer), asio::detached);
   }
 
   asio::awaitable<void> read(std::shared_ptr<Peer> peer) {
     std::string why = "it closed the connection";
     try {
       for (;;) {
-        Frame frame = co_await read_frame(peer->socket, most_payload(*peer));
+        Frame frame = co_await read_frame(*peer->connection, most_payload(*peer));
         const std::lock_guard lock(mutex);
         count_in(frame);
         if (frame.header.has_goodbye()) {
@@ -142,7 +157,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
         }
         if (ends) break;
         if (has_frame) {
-          co_await write_frame(peer->socket, frame);
+          co_await write_frame(*peer->connection, frame);
           continue;
         }
         boost::system::error_code cancelled;
@@ -150,9 +165,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       }
     } catch (const boost::system::system_error&) {  // the reader hears of it too
     }
-    boost::system::error_code ignored;
-    peer->socket.shutdown(tcp::socket::shutdown_send, ignored);
-    peer->socket.close(ignored);
+    co_await peer->connection->finish();
     const std::lock_guard lock(mutex);
     if (peers.empty()) changed.notify_all();
   }
@@ -199,8 +212,14 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       throw ProtocolError("it is another build (" + hello.build() + "; the server is " + build_fingerprint() +
                           "), so its results could differ in their last bits");
     std::vector<ClientRange> clients = ranges_in(hello);
+    const Identity& identity = peer.connection->identity();
+    if (!identity.may_host(clients))
+      throw ProtocolError("its certificate " + identity.name + " speaks for clients " + to_text(identity.clients) + ", not " +
+                          to_text(clients));
     for (const auto& [id, other] : peers) {
       if (other.get() == &peer || !other->said_hello || other->is_gone) continue;
+      if (identity.is_proved() && other->connection->identity().name == identity.name)
+        throw ProtocolError("another connection has the certificate " + identity.name + " already");
       for (const ClientRange& mine : clients)
         for (const ClientRange& theirs : other->clients)
           if (mine.first <= theirs.last && theirs.first <= mine.last)
@@ -249,6 +268,7 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     if (found == awaited.end()) return refuse(peer, why_unexpected(what));
     answers[found->second] = std::move(frame);
     awaited.erase(found);
+    peer.last_round = what.round;
     if (awaited.empty()) changed.notify_all();
   }
 
@@ -293,13 +313,22 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
       news.push_back("a peer was turned away: " + why);
     for (PeerId& host : host_of)
       if (host == peer.id) host = kNobody;
+    remember(peer, why);
     peers.erase(peer.id);
     changed.notify_all();
   }
 
+  void remember(const Peer& peer, const std::string& why) {
+    departed.push_back(peer.facts());
+    departed.back().has_left = true;
+    departed.back().why = why;
+    if (departed.size() > kMostDeparted) departed.pop_front();
+  }
+
   asio::io_context io{1};
   tcp::acceptor acceptor;
-  std::thread thread;
+  std::shared_ptr<Transport> transport;
+  std::chrono::milliseconds handshake_limit;
 
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -313,11 +342,12 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
   std::vector<Frame> answers;
   WireCounts counts;
   std::vector<std::string> news;
+  std::deque<PeerFacts> departed;
 };
 
 PeerHub::PeerHub(const HubOptions& options) : impl_(std::make_shared<Impl>(options)) {
   asio::co_spawn(impl_->io, impl_->accept(), asio::detached);
-  impl_->thread = std::thread([impl = impl_.get()] { impl->io.run(); });
+  thread_ = std::thread([impl = impl_.get()] { impl->io.run(); });
 }
 
 PeerHub::~PeerHub() {
@@ -331,7 +361,7 @@ PeerHub::~PeerHub() {
     impl_->changed.wait_for(lock, std::chrono::seconds(2), [this] { return impl_->peers.empty(); });
   }
   impl_->io.stop();
-  impl_->thread.join();
+  thread_.join();
 }
 
 std::uint16_t PeerHub::port() const { return impl_->acceptor.local_endpoint().port(); }
@@ -423,6 +453,14 @@ std::vector<Frame> PeerHub::collect(const std::function<bool()>& goes_on) {
 WireCounts PeerHub::counts() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->counts;
+}
+
+std::vector<PeerFacts> PeerHub::peers() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<PeerFacts> facts;
+  for (const auto& [id, peer] : impl_->peers) facts.push_back(peer->facts());
+  facts.insert(facts.end(), impl_->departed.begin(), impl_->departed.end());
+  return facts;
 }
 
 std::vector<std::string> PeerHub::news() {

@@ -5,6 +5,7 @@
 // with kMostRefusals refused frames is disconnected.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +14,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
+#include "net/connection.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
@@ -26,7 +29,9 @@ inline constexpr std::uint64_t kMostRefusals = 16;
 
 struct HubOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0 = any free port
+  std::uint16_t port = 0;                             // 0 = any free port
+  std::shared_ptr<Transport> transport{};             // null = plain TCP
+  std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
 };
 
 // A run as announced to peers.
@@ -57,6 +62,19 @@ struct WireCounts {
   std::uint64_t frames_in = 0, frames_out = 0;
   std::map<std::string, std::uint64_t> refused;  // by reason
 };
+
+// A peer that is connected, or that has left.
+struct PeerFacts {
+  PeerId id = kNobody;
+  std::string address{};         // of its end of the connection
+  std::string clients{};         // ids, as in 0-4,7; "" before its hello
+  bool is_ready = false;         // for the run that is offered
+  std::uint32_t last_round = 0;  // of its last answer that was accepted; 0 = none
+  std::uint64_t refusals = 0;    // of its frames
+  bool has_left = false;
+  std::string why{};  // the reason for which it has left
+};
+inline constexpr std::size_t kMostDeparted = 64;  // peers that have left and are remembered
 
 class FL_API PeerHub {
  public:
@@ -91,12 +109,15 @@ class FL_API PeerHub {
   [[nodiscard]] std::vector<Frame> collect(const std::function<bool()>& goes_on);
 
   [[nodiscard]] WireCounts counts() const;
+  // Returns the peers that are connected, by id, and behind them the last kMostDeparted that have left, the newest last.
+  [[nodiscard]] std::vector<PeerFacts> peers() const;
   // Returns why the last peers were rejected or left, newest last, and empties the list.
   [[nodiscard]] std::vector<std::string> news();
 
  private:
   struct Impl;
   std::shared_ptr<Impl> impl_;
+  std::thread thread_;  // of all connections
 };
 
 }  // namespace fl::net

@@ -1,52 +1,46 @@
-// Frames on a Boost.Asio stream, as coroutines.
+// Frames on a connection, as coroutines.
 #pragma once
 
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <vector>
 
+#include "net/connection.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
 
-namespace asio = boost::asio;
-
 // Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece.
-template <class Stream>
-asio::awaitable<Bytes> read_bytes(Stream& stream, std::size_t size) {
+inline asio::awaitable<Bytes> read_bytes(Connection& connection, std::size_t size) {
   constexpr std::size_t kFirstPiece = std::size_t{1} << 18;
   Bytes bytes;
   while (bytes.size() < size) {
     const std::size_t have = bytes.size(), next = std::min(size - have, std::max(have, kFirstPiece));
     bytes.resize(have + next);
-    co_await asio::async_read(stream, asio::buffer(bytes.data() + have, next), asio::use_awaitable);
+    co_await connection.read(asio::buffer(bytes.data() + have, next));
   }
   co_return bytes;
 }
 
 // Reads one frame with a payload of up to `most_payload` bytes. Throws ProtocolError for a frame that violates the rules, and
 // boost::system::system_error if the connection ends.
-template <class Stream>
-asio::awaitable<Frame> read_frame(Stream& stream, std::uint64_t most_payload) {
+inline asio::awaitable<Frame> read_frame(Connection& connection, std::uint64_t most_payload) {
   std::array<std::byte, kPrefixBytes> prefix{};
-  co_await asio::async_read(stream, asio::buffer(prefix), asio::use_awaitable);
+  co_await connection.read(asio::buffer(prefix));
   const FrameSizes sizes = read_prefix(prefix, most_payload);
-  const Bytes head = co_await read_bytes(stream, sizes.header);
+  const Bytes head = co_await read_bytes(connection, sizes.header);
   Frame frame{.header = parse_header(head), .payload = {}};
-  frame.payload = co_await read_bytes(stream, sizes.payload);
+  frame.payload = co_await read_bytes(connection, sizes.payload);
   co_return frame;
 }
 
-template <class Stream>
-asio::awaitable<void> write_frame(Stream& stream, const OutgoingFrame& frame) {
+inline asio::awaitable<void> write_frame(Connection& connection, const OutgoingFrame& frame) {
   std::vector<asio::const_buffer> pieces{asio::buffer(frame.head)};
   for (const auto& piece : frame.payload) pieces.push_back(asio::buffer(*piece));
-  co_await asio::async_write(stream, pieces, asio::use_awaitable);
+  co_await connection.write(std::move(pieces));
 }
 
 }  // namespace fl::net

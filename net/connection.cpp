@@ -1,0 +1,127 @@
+#include "net/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "fl_core/config/error.hpp"
+#include "net/frame.hpp"
+
+namespace fl::net {
+
+using asio::ip::tcp;
+
+bool Identity::may_host(const std::vector<ClientRange>& wanted) const {
+  if (!is_proved()) return true;
+  return std::ranges::all_of(wanted, [this](const ClientRange& one) {
+    return std::ranges::any_of(clients, [&one](const ClientRange& own) { return own.first <= one.first && one.last <= own.last; });
+  });
+}
+
+asio::awaitable<void> Connection::read(asio::mutable_buffer buffer) {
+  while (buffer.size() > 0) buffer += co_await read_some(buffer);
+}
+
+namespace {
+
+class PlainConnection final : public Connection {
+ public:
+  explicit PlainConnection(tcp::socket socket) : socket_(std::move(socket)) {
+    boost::system::error_code error;
+    const tcp::endpoint endpoint = socket_.remote_endpoint(error);
+    if (!error) remote_ = endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+  }
+
+  asio::awaitable<void> handshake() override { co_return; }
+  asio::awaitable<std::size_t> read_some(asio::mutable_buffer buffer) override {
+    return socket_.async_read_some(buffer, asio::use_awaitable);
+  }
+  asio::awaitable<void> write(std::vector<asio::const_buffer> pieces) override {
+    co_await asio::async_write(socket_, pieces, asio::use_awaitable);
+  }
+  asio::awaitable<void> finish() override {
+    const CloseTimer timer(*this, kFarewell);
+    boost::system::error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    co_await drain(socket_);
+    close();
+  }
+  void close() noexcept override {
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  }
+  [[nodiscard]] asio::any_io_executor executor() override { return socket_.get_executor(); }
+  [[nodiscard]] std::string remote() const override { return remote_; }
+  [[nodiscard]] const Identity& identity() const override { return identity_; }
+
+ private:
+  tcp::socket socket_;
+  std::string remote_;
+  Identity identity_;
+};
+
+class PlainTransport final : public Transport {
+ public:
+  [[nodiscard]] std::unique_ptr<Connection> accepted(tcp::socket socket) override {
+    return std::make_unique<PlainConnection>(std::move(socket));
+  }
+  [[nodiscard]] std::unique_ptr<Connection> connected(tcp::socket socket, const std::string&) override {
+    return std::make_unique<PlainConnection>(std::move(socket));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> plain_transport() { return std::make_shared<PlainTransport>(); }
+
+CloseTimer::CloseTimer(Connection& connection, std::chrono::milliseconds limit)
+    : state_(std::make_shared<State>(State{.connection = &connection})), timer_(connection.executor(), limit) {
+  timer_.async_wait([state = state_](const boost::system::error_code& error) {
+    if (error || state->connection == nullptr) return;
+    state->has_closed = true;
+    state->connection->close();
+  });
+}
+
+CloseTimer::~CloseTimer() { state_->connection = nullptr; }
+
+asio::awaitable<void> shake_hands(Connection& connection, std::chrono::milliseconds limit) {
+  const CloseTimer timer(connection, limit);
+  try {
+    co_await connection.handshake();
+  } catch (const boost::system::system_error& error) {
+    if (timer.has_closed()) throw ProtocolError("its handshake is not complete after " + std::to_string(limit.count()) + " ms");
+    throw ProtocolError("it leaves during the handshake: " + error.code().message());
+  }
+}
+
+tcp::acceptor listen_at(asio::io_context& io, const std::string& host, std::uint16_t port) {
+  boost::system::error_code error;
+  const asio::ip::address address = asio::ip::make_address(host, error);
+  const auto check = [&](const char* step) {
+    if (error) throw Error("cannot listen at " + host + ":" + std::to_string(port) + ": " + step + ": " + error.message());
+  };
+  check("the address has to be numbers, as 127.0.0.1");
+  const tcp::endpoint endpoint(address, port);
+  tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  check("open");
+  acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  acceptor.bind(endpoint, error);
+  check("bind");
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  check("listen");
+  return acceptor;
+}
+
+asio::awaitable<void> drain(tcp::socket& socket) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  std::array<std::byte, 4096> discarded{};
+  boost::system::error_code error;
+  for (std::size_t total = 0; !error && total < kMost;)
+    total += co_await socket.async_read_some(asio::buffer(discarded), asio::redirect_error(asio::use_awaitable, error));
+}
+
+}  // namespace fl::net
