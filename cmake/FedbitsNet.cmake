@@ -16,5 +16,5 @@ target_link_libraries(net PUBLIC wire)
 target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
-set_target_properties(net PROPERTIES FL_COROUTINES ON)
+fedbits_coroutines(net)
 set(FL_NET_PARTS net wire)

@@ -21,8 +21,7 @@ if(FL_SANITIZE)
   # A fifth of the compiler's time for what the address sanitizer finds too.
   if(FL_SANITIZE MATCHES "undefined")
     target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=object-size,pointer-overflow>)
-    # clang 14 places data for the check of function types in front of each function, and its assembler rejects them in front of the
-    # parts of a coroutine. Targets with coroutines have the property FL_COROUTINES. This option has to follow -fsanitize.
+    # This option has to follow -fsanitize.
     target_compile_options(fedbits_flags INTERFACE
       $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<BOOL:$<TARGET_PROPERTY:FL_COROUTINES>>>:-fno-sanitize=function>)
   endif()
@@ -85,6 +84,14 @@ function(fedbits_part name)
   if(NOT PART_CONTRACT)
     target_compile_options(${name} PRIVATE -ffp-contract=off)
   endif()
+endfunction()
+
+# Adapts a target with coroutines to its compiler. clang 14 places data for the check of function types in front of each function, and its
+# assembler rejects them in front of the parts of a coroutine. g++ 12 takes the operators new and delete of a coroutine's frame for a pair
+# that does not match.
+function(fedbits_coroutines target)
+  set_target_properties(${target} PROPERTIES FL_COROUTINES ON)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
 endfunction()
 
 # Links every part into a target that wants all of the library inside it.

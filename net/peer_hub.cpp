@@ -14,6 +14,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "net/client_ranges.hpp"
+#include "net/frame_rules.hpp"
 #include "net/stream.hpp"
 #include "server/checkpoint.hpp"
 
@@ -118,7 +119,8 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
     std::string why = "it closed the connection";
     try {
       for (;;) {
-        Frame frame = co_await read_frame(*peer->connection, most_payload(*peer));
+        Frame frame = co_await read_frame(*peer->connection, limits(*peer));
+        check_frame_of_peer(frame.header, frame.payload.size());
         const std::lock_guard lock(mutex);
         count_in(frame);
         if (frame.header.has_goodbye()) {
@@ -172,9 +174,9 @@ struct PeerHub::Impl : std::enable_shared_from_this<PeerHub::Impl> {
 
   // ---- what frames mean: with the mutex
 
-  [[nodiscard]] std::uint64_t most_payload(const Peer& peer) {
+  [[nodiscard]] FrameLimits limits(const Peer& peer) {
     const std::lock_guard lock(mutex);
-    return peer.is_ready ? offer.most_message_bytes : 0;
+    return limits_of_peer(peer.is_ready, offer.most_message_bytes);
   }
 
   void count_in(const Frame& frame) {
