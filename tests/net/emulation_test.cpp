@@ -174,11 +174,11 @@ class EmulatedPair {
     emulated = net::emulated_transport(net::plain_transport(), conditions, 0)->connected(std::move(first), "");
     plain = net::plain_transport()->accepted(std::move(second));
   }
-  // Runs a coroutine until it ends; the other side's coroutines go on.
+  // Runs a coroutine until it ends and returns its error. Coroutines of the other side go on meanwhile.
   std::string error_of(asio::awaitable<void> work) {
     std::optional<std::exception_ptr> over;
     asio::co_spawn(io, std::move(work), [&over](std::exception_ptr thrown) { over = thrown; });
-    while (!over) io.run_one();
+    for (io.restart(); !over;) io.run_one();  // it has stopped if nothing was left to do
     try {
       if (*over) std::rethrow_exception(*over);
     } catch (const std::exception& error) {
