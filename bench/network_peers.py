@@ -24,8 +24,30 @@ import tempfile
 import threading
 import time
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SCENARIO = os.path.join(SOURCE, "scenarios/library/quickstart.toml")
+SCENARIO = """
+name = "peers"
+rounds = {rounds}
+[data]
+name = "mushrooms"
+test_fraction = 0.2
+[partition]
+kind = "iid"
+clients = {clients}
+[model]
+kind = "logistic_regression"
+l2 = "L/1e4"
+[local]
+kind = "gradient"
+batch = 1
+learning_rate = "1/(L+l2)"
+[compressor.up]
+kind = "top_k"
+k = 10
+[feedback.up]
+kind = "ef14"
+[evaluate]
+every = 100
+"""
 
 
 # ---- the encoding of Protocol Buffers, as far as a peer needs it (net/proto/wire.proto)
@@ -107,10 +129,12 @@ HEARTBEAT = frame(bytes_field(15, b""))
 # ---- processes
 
 class Server:
-    def __init__(self, binary, folder, settings, options=()):
-        command = [binary, "serve", SCENARIO, "--listen", "127.0.0.1:0", "--insecure", "--out", folder, "--again", "-q", *options]
-        for setting in settings:
-            command += ["--set", setting]
+    def __init__(self, binary, folder, rounds, clients):
+        os.makedirs(folder)
+        scenario = os.path.join(folder, "scenario.toml")
+        with open(scenario, "w", encoding="ascii") as file:
+            file.write(SCENARIO.format(rounds=rounds, clients=clients))
+        command = [binary, "serve", scenario, "--listen", "127.0.0.1:0", "--insecure", "--out", os.path.join(folder, "out"), "-q"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
@@ -135,7 +159,7 @@ def build_of(port):
 
 
 def run_seconds(binary, folder, rounds, before_joining):
-    server = Server(binary, folder, [f"rounds={rounds}", "sweep.seeds=1"])
+    server = Server(binary, folder, rounds, 20)
     stop = before_joining(server.port)
     begun = time.monotonic()
     peers = [subprocess.Popen([binary, "join", f"127.0.0.1:{server.port}", "--clients", ids, "--insecure", "-q"]) for ids in ("0-9", "10-19")]
@@ -237,7 +261,7 @@ def slow(binary, folder, number, rounds, repeats):
 # ---- idle peers
 
 def idle(binary, folder, number):
-    server = Server(binary, f"{folder}/idle", [f"partition.clients={number + 1}", "data.samples=" + str(4 * number + 4), "rounds=1", "sweep.seeds=1"])
+    server = Server(binary, f"{folder}/idle", 1, number + 1)
     build = build_of(server.port)
     empty = server.resident_mb()
     peers = []
@@ -257,8 +281,6 @@ def idle(binary, folder, number):
         for connection in peers:
             connection.sendall(HEARTBEAT)
         most = max(most, server.resident_mb())
-    connection = peers[0]
-    connection.settimeout(0.1)
     print(f"idle: {number} peers, resident memory of the server {empty:.0f} MB before them, {most:.0f} MB with them "
           f"({1024 * (most - empty) / number:.1f} KB each)")
     server.stop()

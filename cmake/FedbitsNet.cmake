@@ -18,4 +18,5 @@ target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
 fedbits_coroutines(net)
+fedbits_watch_threads(net)
 set(FL_NET_PARTS net wire)

@@ -94,6 +94,15 @@ function(fedbits_coroutines target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
 endfunction()
 
+# Lets the ThreadSanitizer watch a target, and an executable link with it, in the preset `tsan`. It does not know the fences of Asio, which
+# only order what its mutexes order too.
+function(fedbits_watch_threads target)
+  if(FL_TSAN)
+    target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer -g1 $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    target_link_options(${target} PRIVATE -fsanitize=thread)
+  endif()
+endfunction()
+
 # Links every part into a target that wants all of the library inside it.
 function(fedbits_link_parts target)
   set(parts ${FL_PARTS} ${FL_CUDA_PARTS})
