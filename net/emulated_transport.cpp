@@ -89,11 +89,10 @@ class Link : public std::enable_shared_from_this<Link> {
 
   [[nodiscard]] Connection& inner() { return *inner_; }
 
+  // Begins to receive.
   void start() {
-    const auto executor = inner_->executor();
-    asio::co_spawn(executor, deliver(), [self = shared_from_this()](std::exception_ptr) {});
     is_receiving_ = true;
-    asio::co_spawn(executor, receive(),
+    asio::co_spawn(inner_->executor(), receive(),
                    asio::bind_cancellation_slot(stop_receiving_.slot(), [self = shared_from_this()](std::exception_ptr) {
                      self->is_receiving_ = false;
                      self->waiting_.wake_all();
@@ -103,7 +102,10 @@ class Link : public std::enable_shared_from_this<Link> {
   asio::awaitable<void> write(std::vector<asio::const_buffer> pieces) {
     for (const asio::const_buffer& piece : pieces) {
       const std::span bytes(static_cast<const std::byte*>(piece.data()), piece.size());
-      for (std::size_t at = 0; at < bytes.size();) at += co_await admit(out_, bytes.subspan(at));
+      for (std::size_t at = 0; at < bytes.size();) {
+        at += co_await admit(out_, bytes.subspan(at));
+        if (!is_delivering_ && !out_.pieces.empty()) start_delivering();
+      }
     }
     if (out_.error) throw boost::system::system_error(out_.error);
   }
@@ -158,10 +160,16 @@ class Link : public std::enable_shared_from_this<Link> {
     co_return piece.size();
   }
 
+  // There is no coroutine that delivers while nothing is on its way, so that it does not keep the io_context of a session from ending.
+  void start_delivering() {
+    is_delivering_ = true;
+    asio::co_spawn(inner_->executor(), deliver(), [self = shared_from_this()](std::exception_ptr) {});
+  }
+
   // Writes bytes to the socket when they are due.
   asio::awaitable<void> deliver() {
     try {
-      while (!out_.has_ended) {
+      while (!out_.pieces.empty()) {
         if (!out_.has_due_piece()) {
           co_await waiting_.wait_until(out_.next_due());
           continue;
@@ -174,6 +182,7 @@ class Link : public std::enable_shared_from_this<Link> {
     } catch (const boost::system::system_error& error) {
       end(error.code());
     }
+    is_delivering_ = false;
   }
 
   // Reads bytes from the socket, which are due later.
@@ -219,7 +228,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Direction out_, in_;
   Waiting waiting_;
   asio::cancellation_signal stop_receiving_;
-  bool is_receiving_ = false, is_silent_ = false;  // silent = half open
+  bool is_receiving_ = false, is_delivering_ = false, is_silent_ = false;  // silent = half open
 };
 
 class EmulatedConnection final : public Connection {
