@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "net/frame_rules.hpp"
 #include "net/stream.hpp"
 
 namespace fl::net {
@@ -99,6 +100,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
       Frame frame = co_await read_frame(peer->connection(), limits());
       const std::lock_guard lock(core_.mutex);
       core_.count_in(frame);
+      check_frame_of_peer(frame.header, frame.payload.size());
       if (peer->is_ending()) continue;  // what comes after a goodbye counts for nothing
       goes_on = !frame.header.has_goodbye();
       if (goes_on)

@@ -3,17 +3,16 @@
 #include <algorithm>
 
 #include "net/client_ranges.hpp"
+#include "net/frame_rules.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {
 
 namespace {
 
-constexpr std::size_t kMostReasons = 64;             // of refusals, that are told apart
-constexpr std::size_t kMostNews = 256;               // lines until they are taken
-constexpr std::size_t kMostShown = 200;              // characters of a text that a peer has chosen
-constexpr std::size_t kMostHeaderUnready = 1 << 16;  // of a peer that is not ready
-constexpr std::size_t kMostHeaderReady = 1 << 12;
+constexpr std::size_t kMostReasons = 64;  // of refusals, that are told apart
+constexpr std::size_t kMostNews = 256;    // lines until they are taken
+constexpr std::size_t kMostShown = 200;   // characters of a text that a peer has chosen
 
 // Returns a text of a peer as one short line.
 std::string shown(std::string text) {
@@ -61,9 +60,7 @@ std::shared_ptr<Peer> HubCore::add(std::shared_ptr<Connection> connection) {
 }
 
 // A peer that was ready for the last run may still answer it while it prepares the next one.
-FrameLimits HubCore::limits_for(const Peer& peer) {
-  return peer.most_payload() == 0 ? FrameLimits(0, kMostHeaderUnready) : FrameLimits(peer.most_payload(), kMostHeaderReady);
-}
+FrameLimits HubCore::limits_for(const Peer& peer) { return limits_of_peer(peer.most_payload() > 0, peer.most_payload()); }
 
 // Returns the session that speaks through this connection, or null.
 Session* HubCore::session_of(const Peer& peer) {

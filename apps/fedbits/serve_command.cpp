@@ -7,12 +7,15 @@
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/open_files.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "net/emulated_transport.hpp"
 #include "net/peer_hub.hpp"
 #include "net/remote_clients.hpp"
 #include "net/tls_transport.hpp"
@@ -26,7 +29,7 @@ namespace fl {
 namespace {
 
 struct ServeArguments {
-  std::string file, listen = "127.0.0.1:0", certs, out, data;
+  std::string file, listen = "127.0.0.1:0", certs, out, data, emulate;
   std::vector<std::string> settings, plugins;
   int threads = 0;
   net::Presence presence;
@@ -74,7 +77,9 @@ int serve(const ServeArguments& arguments) {
 
   RunStore store = RunStore::open(arguments.out.empty() ? default_folder(cells).string() : arguments.out, RunStore::Mode::create);
   store.probe_writable();
-  net::PeerHub hub({.host = address.host, .port = address.port, .transport = transport});
+  net::PeerHub hub(
+      {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
+  spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   net::RemoteSource clients(hub, goes_on, arguments.presence);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
@@ -125,6 +130,7 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--certs", arguments->certs,
                       "folder of certificates (fedbits certs init): TLS 1.3, and each peer proves its clients");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: for other machines, too");
+  add_emulate_option(*command, arguments->emulate);
   command->add_option("--out", arguments->out, "folder of the results (default: fedbits-out/NAME)");
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");

@@ -190,11 +190,11 @@ TEST(Refusals, NormsThatAreNoneRefuseTheMessageAlone) {
     net::wire::Header norms;
     norms.mutable_norms()->set_round(open.round());
     norms.mutable_norms()->set_client(6);
-    norms.mutable_norms()->add_values(1);
+    for (int i = 0; i < 6; ++i) norms.mutable_norms()->add_values(-1);
     peer.send(norms);
   });
   ASSERT_EQ(run.error, "");
-  EXPECT_EQ(times_refused(run.counts, "the norms of a message are six numbers"), 1U);
+  EXPECT_EQ(times_refused(run.counts, "its norms are negative"), 1U);
   EXPECT_EQ(run.result.rows.size(), 15U);
 }
 
