@@ -102,6 +102,32 @@ TEST(Presence, ASilentPeerIsAbsentAfterTheDeadline) {
   EXPECT_TRUE(run.counts.refused.empty());
 }
 
+// Ready for the run, a peer announces an update and sends a byte of it from time to time.
+TEST(Presence, APeerThatSendsAByteAtATimeHoldsNobodyUp) {
+  const std::string text = with_rounds(test::text_of(method_of("ef21"), "float32"), 4);
+  const auto slow = [](std::uint16_t port) {
+    test::RawPeer peer(port);
+    peer.say_hello("6");
+    const net::wire::Assignment assignment = peer.read()->header.assignment();
+    Header ready;
+    ready.mutable_ready()->set_run(assignment.run());
+    ready.mutable_ready()->set_split(assignment.split());
+    peer.send(ready);
+    try {
+      peer.write(std::array{std::byte{100}, std::byte{0}, std::byte{0}});
+      for (;;) {
+        std::this_thread::sleep_for(50ms);
+        peer.write(std::array{std::byte{0}});
+      }
+    } catch (const boost::system::system_error&) {  // the run has ended
+    }
+  };
+  const test::PresenceRun run = test::run_with_presence(text, {.deadline_s = 0.3}, {{"0-5"}}, {}, slow);
+  ASSERT_EQ(run.error, "");
+  EXPECT_LT(run.longest_round_s, 1.3);
+  for (const RoundRow& row : run.result.rows) EXPECT_EQ(row.refused, row.round == 0 ? 0U : 1U) << row.round;
+}
+
 TEST(Presence, LateAnswersAreCountedAndCostThePeerNothing) {
   const std::string text = test::text_of(method_of("ef21"), "float32");
   const auto slow = [](const Header& header) {
@@ -164,6 +190,11 @@ TEST(Presence, OverSelectionNeedsAParticipationWithASize) {
   EXPECT_THAT(run.error, HasSubstr("--over-select"));
 }
 
+TEST(Presence, ARunCannotBeginWithMoreClientsThanThereAre) {
+  const test::PresenceRun run = test::run_with_presence(test::text_of(method_of("ef21"), "float32"), {.min_clients = 8}, {});
+  EXPECT_THAT(run.error, HasSubstr("--min-clients: is 8, and the run has 7 clients"));
+}
+
 TEST(Presence, TheOrderOfArrivalDoesNotMatter) {
   const std::string text = with_rounds(test::text_of(method_of("ef14_momentum"), "float32"), 4);
   const RunResult simulated = test::run_simulated(text);
@@ -207,8 +238,12 @@ TEST(Presence, RoundsEndInTimeThoughPeersAreKilled) {
   EXPECT_TRUE(run.counts.refused.empty()) << run.counts.refused.begin()->first;
   std::uint64_t clients = 0, refused = 0;
   for (const RoundRow& row : run.result.rows) clients += row.clients, refused += row.refused;
+  const double growth = static_cast<double>(run.heap_bytes_at_end - run.heap_bytes_at_fifth) / (0.8 * rounds);
+  if (rounds >= 500) {
+    EXPECT_LT(growth, 1024) << "bytes a round, of the server and all peers";
+  }
   std::cout << rounds << " rounds, " << clients << " of " << 7 * rounds << " clients asked, " << refused << " absent, longest round "
-            << run.longest_round_s << " s, late " << run.counts.late << std::endl;
+            << run.longest_round_s << " s, late " << run.counts.late << ", heap +" << growth << " bytes a round" << std::endl;
 }
 
 }  // namespace
