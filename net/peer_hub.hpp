@@ -26,13 +26,15 @@ namespace fl::net {
 
 struct HubOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                                 // 0 = any free port
-  std::shared_ptr<Transport> transport{};                 // null = plain TCP
-  std::chrono::milliseconds handshake_limit{10'000};      // for what precedes a peer's first frame
-  std::chrono::milliseconds hello_limit{10'000};          // for that frame
-  std::chrono::milliseconds heartbeat_every{5'000};       // without another frame
-  std::chrono::milliseconds silence_limit{20'000};        // without a byte of a peer: the connection is closed
-  std::chrono::milliseconds farewell_limit{2'000};        // for a peer that is told goodbye to read it
+  std::uint16_t port = 0;                             // 0 = any free port
+  std::shared_ptr<Transport> transport{};             // null = plain TCP
+  std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
+  std::chrono::milliseconds hello_limit{10'000};      // for that frame
+  std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
+  std::chrono::milliseconds silence_limit{20'000};    // without a byte of a peer: the connection is closed
+  std::chrono::milliseconds farewell_limit{2'000};    // for a peer that is told goodbye to read it
+  std::chrono::seconds keeps_rounds{
+      600};  // for a peer that has left; after that, only a peer with the last round's state can take its place
   std::size_t most_outbox_bytes = std::size_t{64} << 20;  // that wait for one peer, beside one frame
 };
 

@@ -93,6 +93,13 @@ void Roster::leave(Session& session, const std::string& why) {
   if (!session.was_ready || (session.closed == 0 && session.rounds.empty() && !session.is_banned())) forget(session);
 }
 
+void Roster::forget_rounds_of_left(Clock::time_point before) {
+  for (auto& [id, session] : sessions_) {
+    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
+  }
+}
+
 Session* Roster::find(HostId id) {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : &found->second;

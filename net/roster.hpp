@@ -74,6 +74,9 @@ class Roster {
   // Notes that the session's connection has ended. Forgets a session that has no part in the run yet.
   void leave(Session& session, const std::string& why);
 
+  // Forgets the frames that are kept for peers that have left before a time, so that they do not take memory for ever.
+  void forget_rounds_of_left(Clock::time_point before);
+
   // Returns the session, or null.
   [[nodiscard]] Session* find(HostId id);
   // Returns the session that hosts a client, even if its peer has left; null = none.
