@@ -79,8 +79,10 @@ class FL_API PeerHub {
  public:
   // Starts to listen. Throws Error if the address cannot be used.
   explicit PeerHub(const HubOptions& options);
-  // Closes the session of every peer.
+  // Closes the session of every peer, and tells it the farewell.
   ~PeerHub();
+  // Sets what peers are told at the end: why not all is done, or "" (the default) if it is.
+  void set_farewell(const std::string& reason);
   PeerHub(const PeerHub&) = delete;
   PeerHub& operator=(const PeerHub&) = delete;
 
@@ -112,8 +114,8 @@ class FL_API PeerHub {
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
   // Returns the last closed round of each client [N].
   [[nodiscard]] std::vector<std::uint32_t> closed_rounds() const;
-  // Returns whether every connected peer has acknowledged all rounds that are closed.
-  [[nodiscard]] bool all_acknowledged() const;
+  // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
+  [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
 
   // Sets the expected frames (ExpectedAnswers::expect); all others are refused from now on.
   void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);

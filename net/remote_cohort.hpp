@@ -95,6 +95,7 @@ class RemoteCohort final : public CohortRunner<T> {
   // Returns why a frame is no list of norms, or "".
   [[nodiscard]] std::string read_norms(const Frame& frame, std::size_t position);
   void collect_memories();
+  void wait_for_acknowledgements();
   [[nodiscard]] std::string read_memory(const Frame& frame, std::vector<T>& memory) const;
 
   PeerHub& hub_;

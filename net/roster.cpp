@@ -130,10 +130,10 @@ void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> coh
   }
 }
 
-bool Roster::all_acknowledged() const {
-  return std::ranges::all_of(sessions_, [](const auto& one) {
+bool Roster::all_acknowledged(bool also_away) const {
+  return std::ranges::all_of(sessions_, [also_away](const auto& one) {
     const Session& session = one.second;
-    return !session.is_here() || session.rounds.empty() || !session.rounds.front().is_closed;
+    return (!also_away && !session.is_here()) || session.rounds.empty() || !session.rounds.front().is_closed;
   });
 }
 

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/emulate_option.hpp"
+#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "net/join_session.hpp"
@@ -19,10 +21,10 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, data, emulate, state_memory, state_folder;
+  std::string server, clients, certs, identity, data, emulate, state, state_memory, state_folder;
   std::vector<std::string> plugins;
   int threads = 1;
-  double patience_s = 10;
+  double patience_s = 60;
   bool quiet = false;
   int insecure = 0, verbose = 0;
 };
@@ -36,6 +38,8 @@ int join(const JoinArguments& arguments) {
   const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
   const auto transport =
       arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
+  std::optional<FolderLock> lock;
+  if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
   catch_signals();
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
@@ -44,7 +48,8 @@ int join(const JoinArguments& arguments) {
                                              .threads = arguments.threads,
                                              .paging = paging_of(arguments.state_memory, arguments.state_folder)},
                                  .patience_s = arguments.patience_s,
-                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first)};
+                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first),
+                                 .state = arguments.state};
   const net::JoinResult result = net::join_server(
       options, {.say = [](const std::string& text) { spdlog::info("{}", text); }, .goes_on = [] { return caught_signal() == 0; }});
   if (result.was_stopped) return exit_code_of(caught_signal());
@@ -69,9 +74,12 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));
+  command->add_option(
+      "--state", arguments->state,
+      "folder of the clients' state, from which another `fedbits join` goes on (default: a private one, removed at the end)");
   add_state_memory_option(*command, arguments->state_memory);
-  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the temporary folder)");
-  command->add_option("--patience", arguments->patience_s, "seconds for which the server is tried")->check(CLI::Range(0.0, 1e6));
+  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the folder of --state)");
+  command->add_option("--patience", arguments->patience_s, "seconds for which a server that is gone is tried")->check(CLI::Range(0.0, 1e6));
   command->add_flag("-q,--quiet", arguments->quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits join 127.0.0.1:7000 --clients 0-4 --insecure");

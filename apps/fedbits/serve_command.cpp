@@ -31,11 +31,21 @@ namespace {
 struct ServeArguments {
   std::string file, listen = "127.0.0.1:0", certs, out, data, emulate;
   std::vector<std::string> settings, plugins;
+  CheckpointArguments checkpoints;
   int threads = 0;
   net::Presence presence;
   bool again = false, quiet = false;
   int insecure = 0, verbose = 0;
 };
+
+// Of a run. The clients' state is with the peers, so it is small.
+CheckpointPlan checkpoint_of(const std::string& hash, const std::string& out, const CheckpointArguments& arguments) {
+  return {.file = checkpoint_folder(out) / (hash + ".checkpoint"),
+          .every_rounds = arguments.rounds,
+          .every_seconds = 60 * arguments.minutes,
+          .resume = arguments.resume,
+          .pages = {}};
+}
 
 void tell_news(net::PeerHub& hub) {
   for (const std::string& line : hub.news()) spdlog::warn("{}", line);
@@ -48,17 +58,45 @@ void tell_counts(const net::WireCounts& counts) {
   for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
 }
 
-RunRecord serve_cell(const Cell& cell, CellRunner& runner, const std::vector<PluginUse>& plugins, RunStore& store, net::PeerHub& hub) {
+RunRecord serve_cell(const Cell& cell, CellRunner& runner, const CheckpointPlan& checkpoint, const std::vector<PluginUse>& plugins,
+                     RunStore& store, net::PeerHub& hub) {
   const auto show = [&hub](const RoundRow& row) {
     tell_news(hub);
     spdlog::debug("round {}", row.round);
     return caught_signal() == 0;
   };
-  RunResult result = runner.run(cell, show);
+  RunResult result = runner.run(cell, show, checkpoint);
   describe_machine(result.record, Device::cpu);
   result.record.plugins = plugins;
   store.append(result.record, result.rows);
+  if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
   return result.record;
+}
+
+// Plays all cells that the store does not have. Returns whether all of them are done.
+bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments, const std::string& out,
+                 const std::vector<Plugin>& plugins, CellRunner& runner, RunStore& store, net::PeerHub& hub) {
+  bool all_done = true;
+  for (const Cell& cell : cells) {
+    const std::string hash = to_hex(cell.hash);
+    const CheckpointPlan checkpoint = checkpoint_of(hash, out, arguments.checkpoints);
+    try {
+      const bool is_stored = !arguments.again && has_everything(store, hash, {});
+      if (is_stored) remove_checkpoint(checkpoint);  // left by a process that was killed before it removed the file
+      const RunRecord record =
+          is_stored ? store.record(hash) : serve_cell(cell, runner, checkpoint, plugins_used(cell.scenario, plugins), store, hub);
+      tell_news(hub);
+      if (!arguments.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
+      all_done = all_done && record.status == RunStatus::done;
+    } catch (const net::Interrupted&) {
+      break;
+    } catch (const std::exception& error) {
+      hub.set_farewell(std::string("its run has ended with an error: ") + error.what());
+      throw;
+    }
+    if (caught_signal() != 0) break;
+  }
+  return all_done;
 }
 
 int serve(const ServeArguments& arguments) {
@@ -75,31 +113,22 @@ int serve(const ServeArguments& arguments) {
   catch_signals();
   const auto goes_on = [] { return caught_signal() == 0; };
 
-  RunStore store = RunStore::open(arguments.out.empty() ? default_folder(cells).string() : arguments.out, RunStore::Mode::create);
+  const std::string out = arguments.out.empty() ? default_folder(cells).string() : arguments.out;
+  RunStore store = RunStore::open(out, RunStore::Mode::create);
   store.probe_writable();
+  if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, out);
   net::PeerHub hub(
       {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   net::RemoteSource clients(hub, goes_on, arguments.presence);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
-  bool all_done = true;
-  for (const Cell& cell : cells) {
-    const std::string hash = to_hex(cell.hash);
-    try {
-      const RunRecord record = !arguments.again && has_everything(store, hash, {})
-                                   ? store.record(hash)
-                                   : serve_cell(cell, runner, plugins_used(cell.scenario, plugins), store, hub);
-      tell_news(hub);
-      if (!arguments.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
-      all_done = all_done && record.status == RunStatus::done;
-    } catch (const net::Interrupted&) {
-      break;
-    }
-    if (!goes_on()) break;
-  }
+  const bool all_done = serve_cells(cells, arguments, out, plugins, runner, store, hub);
   tell_counts(hub.counts());
-  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  if (caught_signal() != 0) {
+    hub.set_farewell("it is stopped; `fedbits serve --resume` and `fedbits join --state` go on from its last checkpoint");
+    return exit_code_of(caught_signal());
+  }
   return all_done ? 0 : 1;
 }
 
@@ -137,7 +166,13 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
   add_presence_options(*command, arguments->presence);
-  command->add_flag("--again", arguments->again, "repeat runs that are stored");
+  command->add_flag("--resume", arguments->checkpoints.resume,
+                    "continue: finished runs are kept, begun ones continue from their checkpoints");
+  command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");
+  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every N rounds");
+  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every N minutes; 0 = never")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
   command->add_flag("-q,--quiet", arguments->quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits serve scenarios/library/quickstart.toml --listen 127.0.0.1:7000 --insecure");
