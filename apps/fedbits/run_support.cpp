@@ -51,7 +51,7 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 void choose_log_level(bool quiet, int verbose) {
-  spdlog::set_default_logger(spdlog::stderr_color_st("fedbits"));
+  spdlog::set_default_logger(spdlog::stderr_color_mt("fedbits"));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l%$: %*");
   spdlog::set_formatter(std::move(formatter));
