@@ -1,5 +1,6 @@
-# Server and clients as processes (net/): Boost.Asio carries frames, Protocol Buffers say what their headers mean.
+# Server and clients as processes (net/): Boost.Asio carries frames, OpenSSL protects them, Protocol Buffers say what their headers mean.
 find_package(Boost 1.81 REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
 find_package(Protobuf REQUIRED)
 
 set(wire ${CMAKE_BINARY_DIR}/wire)
@@ -12,8 +13,10 @@ target_include_directories(wire SYSTEM PUBLIC ${wire})
 target_link_libraries(wire PUBLIC protobuf::libprotobuf-lite)
 
 fedbits_part(net)
-target_link_libraries(net PUBLIC wire)
+target_link_libraries(net PUBLIC wire OpenSSL::SSL OpenSSL::Crypto)
 target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
+# g++ 12 does not see that a coroutine of Asio allocates its frame with the operator that belongs to its operator delete.
+target_compile_options(net PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
 set(FL_NET_PARTS net wire)

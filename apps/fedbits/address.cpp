@@ -1,10 +1,21 @@
 #include "apps/fedbits/address.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <charconv>
 
 #include "fl_core/config/key_error.hpp"
 
 namespace fl {
+
+namespace {
+
+bool is_loopback(const std::string& host) {
+  boost::system::error_code error;
+  const boost::asio::ip::address address = boost::asio::ip::make_address(host, error);
+  return error ? host == "localhost" : address.is_loopback();
+}
+
+}  // namespace
 
 Address parse_address(const std::string& option, const std::string& text) {
   const std::size_t colon = text.rfind(':');
@@ -19,11 +30,18 @@ Address parse_address(const std::string& option, const std::string& text) {
   return address;
 }
 
-void require_loopback(const Address& address, bool insecure) {
-  if (!insecure)
-    throw key_error("--insecure", "connections are plain TCP in this version: say --insecure to use them, on this machine alone");
-  if (address.host != "127.0.0.1" && address.host != "::1" && address.host != "localhost")
-    throw key_error("--insecure", "plain TCP is for this machine alone: 127.0.0.1, ::1 or localhost, not '" + address.host + "'");
+void require_protection(const Address& address, const std::string& certs, int insecure) {
+  if (!certs.empty() && insecure > 0)
+    throw key_error("--insecure", "contradicts --certs: connections are either plain TCP or protected by TLS");
+  if (!certs.empty() || insecure > 1) return;
+  if (insecure == 0)
+    throw key_error(
+        "--certs",
+        "names the folder of certificates that protects connections (fedbits certs init creates one); plain TCP on this machine "
+        "needs --insecure instead");
+  if (!is_loopback(address.host))
+    throw key_error("--insecure", "plain TCP is for this machine alone (127.0.0.1, ::1 or localhost), not for '" + address.host +
+                                      "': --certs protects connections to other machines; --insecure twice uses plain TCP all the same");
 }
 
 }  // namespace fl

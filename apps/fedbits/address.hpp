@@ -1,4 +1,4 @@
-// Parses HOST:PORT on the command line.
+// Addresses and the protection of connections on the command line.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct Address {
 // Returns the parts of HOST:PORT, or of [HOST]:PORT for a host with colons. Throws ConfigError about `option`.
 [[nodiscard]] Address parse_address(const std::string& option, const std::string& text);
 
-// Throws ConfigError unless --insecure allows plain connections and the address is on this machine.
-void require_loopback(const Address& address, bool insecure);
+// Throws ConfigError unless --certs protects connections, or --insecure allows plain ones: once for addresses of this machine, twice for
+// all.
+void require_protection(const Address& address, const std::string& certs, int insecure);
 
 }  // namespace fl

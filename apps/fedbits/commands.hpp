@@ -29,6 +29,7 @@ void add_data_command(CLI::App& app, const Guard& guard);
 void add_check_command(CLI::App& app, const Guard& guard);
 void add_serve_command(CLI::App& app, const Guard& guard);
 void add_join_command(CLI::App& app, const Guard& guard);
+void add_certs_command(CLI::App& app, const Guard& guard);
 void add_completion_command(CLI::App& app, const Guard& guard);  // describes only the commands added before
 
 // Returns pairs of a role's name for users and its name in the registry, for the lists of `fedbits list`.

@@ -8,7 +8,9 @@
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "net/join_session.hpp"
+#include "net/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
 
 namespace fl {
@@ -16,27 +18,32 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, data, state_memory, state_folder;
+  std::string server, clients, certs, identity, data, state_memory, state_folder;
   std::vector<std::string> plugins;
   int threads = 1;
   double patience_s = 10;
-  bool insecure = false, quiet = false;
-  int verbose = 0;
+  bool quiet = false;
+  int insecure = 0, verbose = 0;
 };
 
 int join(const JoinArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const Address address = parse_address("HOST:PORT", arguments.server);
-  require_loopback(address, arguments.insecure);
+  require_protection(address, arguments.certs, arguments.insecure);
+  if (!arguments.identity.empty() && arguments.certs.empty()) throw key_error("--identity", "names a certificate in the folder of --certs");
+  const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
+  const auto transport =
+      arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
   catch_signals();
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
-                                 .clients = net::parse_client_ranges(arguments.clients),
+                                 .clients = clients,
                                  .machine = {.data = arguments.data,
                                              .threads = arguments.threads,
                                              .paging = paging_of(arguments.state_memory, arguments.state_folder)},
-                                 .patience_s = arguments.patience_s};
+                                 .patience_s = arguments.patience_s,
+                                 .transport = transport};
   const net::JoinResult result = net::join_server(
       options, {.say = [](const std::string& text) { spdlog::info("{}", text); }, .goes_on = [] { return caught_signal() == 0; }});
   if (result.was_stopped) return exit_code_of(caught_signal());
@@ -53,7 +60,10 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   CLI::App* command = app.add_subcommand("join", "host clients of a run that `fedbits serve` plays");
   command->add_option("server", arguments->server, "HOST:PORT")->required();
   command->add_option("--clients", arguments->clients, "ids that this process hosts: 0-4,7")->required();
-  command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody on the network can read and change");
+  command->add_option("--certs", arguments->certs, "folder with ca.pem and this peer's certificate and key: TLS 1.3");
+  command->add_option("--identity", arguments->identity,
+                      "name of the certificate (default: the one for these clients and the fewest others)");
+  command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: to other machines, too");
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));

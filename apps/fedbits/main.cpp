@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
 #ifdef FL_WITH_NET
   fl::add_serve_command(app, run);
   fl::add_join_command(app, run);
+  fl::add_certs_command(app, run);
 #endif
   fl::add_completion_command(app, run);
   fl::name_values(app);

@@ -15,6 +15,7 @@
 #include "fl_core/state/checksum.hpp"
 #include "net/peer_hub.hpp"
 #include "net/remote_clients.hpp"
+#include "net/tls_transport.hpp"
 #include "scenarios/file/sweep.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "scenarios/results/run_store.hpp"
@@ -25,11 +26,11 @@ namespace fl {
 namespace {
 
 struct ServeArguments {
-  std::string file, listen = "127.0.0.1:0", out, data;
+  std::string file, listen = "127.0.0.1:0", certs, out, data;
   std::vector<std::string> settings, plugins;
   int threads = 0;
-  bool insecure = false, again = false, quiet = false;
-  int verbose = 0;
+  bool again = false, quiet = false;
+  int insecure = 0, verbose = 0;
 };
 
 void tell_news(net::PeerHub& hub) {
@@ -63,14 +64,15 @@ int serve(const ServeArguments& arguments) {
   for (const Cell& cell : cells)
     if (cell.needs_tuning()) throw ConfigError("serve plays runs as they are: tune the study with `fedbits sweep` first");
   const Address address = parse_address("--listen", arguments.listen);
-  require_loopback(address, arguments.insecure);
+  require_protection(address, arguments.certs, arguments.insecure);
+  const auto transport = arguments.certs.empty() ? net::plain_transport() : net::tls_server_transport(arguments.certs);
   const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   catch_signals();
   const auto goes_on = [] { return caught_signal() == 0; };
 
   RunStore store = RunStore::open(arguments.out.empty() ? default_folder(cells).string() : arguments.out, RunStore::Mode::create);
   store.probe_writable();
-  net::PeerHub hub({.host = address.host, .port = address.port});
+  net::PeerHub hub({.host = address.host, .port = address.port, .transport = transport});
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   net::RemoteSource clients(hub, goes_on);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
@@ -101,7 +103,9 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   CLI::App* command = app.add_subcommand("serve", "play a scenario with clients in other processes, which `fedbits join`");
   command->add_option("scenario", arguments->file, "scenario file")->required();
   command->add_option("--listen", arguments->listen, "HOST:PORT; port 0 = any that is free")->capture_default_str();
-  command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody on the network can read and change");
+  command->add_option("--certs", arguments->certs,
+                      "folder of certificates (fedbits certs init): TLS 1.3, and each peer proves its clients");
+  command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: for other machines, too");
   command->add_option("--out", arguments->out, "folder of the results (default: fedbits-out/NAME)");
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");

@@ -45,7 +45,13 @@ const std::map<std::string, std::string>& names() {
                                                            {"save-model", "FOLDER"},
                                                            {"model-format", "FORMAT"},
                                                            {"save-samples", "FOLDER"},
-                                                           {"split-file", "FILE"}};
+                                                           {"split-file", "FILE"},
+                                                           {"certs", "FOLDER"},
+                                                           {"identity", "NAME"},
+                                                           {"clients", "IDS"},
+                                                           {"per-peer", "N"},
+                                                           {"days", "N"},
+                                                           {"server", "NAME"}};
   return table;
 }
 

@@ -13,12 +13,12 @@
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/cuda/memory.hpp"
 #include "scenarios/file/part_facts.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/card.hpp"
-#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
@@ -313,7 +313,7 @@ TEST_F(GpuOwnMemory, IsNotEnoughForWhatTheHostWalks) {
               AllOf(HasSubstr("concurrentManagedAccess"), HasSubstr("feedback.up.kind = \"econtrol\": the host computes every new error"),
                     HasSubstr("--device cpu")));
   EXPECT_THAT(refusal_of(grid_text(regression, "ef21'\nmomentum = 0.5\ninit = 'compressed", "kind = 'top_k'\nratio = 0.1", "float32"), gpu),
-              HasSubstr("feedback.up.kind = \"ef21\": the host mixes every gradient"));
+              HasSubstr("feedback.up.kind = \"ef21\": the host adds every gradient"));
   MachineOptions materialises = gpu;
   materialises.materialise = true;
   EXPECT_THAT(refusal_of(stays, materialises), HasSubstr("--materialise: the host encodes"));

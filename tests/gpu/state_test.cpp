@@ -10,12 +10,12 @@
 #include "fl_core/memory/cuda/memory.hpp"
 #include "fl_core/state/client_state.hpp"
 #include "fl_core/state/state_pager.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/every_method.hpp"
 #include "tests/support/run_text.hpp"
 #include "tests/support/sanitized.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/card.hpp"
-#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {

@@ -12,12 +12,12 @@
 #include "clients/device_evaluation.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/workspace.hpp"
+#include "tests/gpu/gpu_there.hpp"
 #include "tests/support/run_scenario.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/support/test_data.hpp"
 #if defined(FL_CUDA_EMULATOR)
 #include "tests/emulator/block.hpp"
-#include "tests/gpu/gpu_there.hpp"
 #endif
 
 namespace fl {
