@@ -7,9 +7,12 @@
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/event_log.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/serve_watch.hpp"
+#include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -31,33 +34,81 @@ struct ServeArguments {
   int threads = 0;
   bool again = false, quiet = false;
   int insecure = 0, verbose = 0;
+  std::string status;
+  LogForm log = LogForm::sentences;
 };
 
-void tell_news(net::PeerHub& hub) {
-  for (const std::string& line : hub.news()) spdlog::warn("{}", line);
+// Prints the news of peers as sentences. As events they are told by the watch.
+void tell_news(net::PeerHub& hub, const EventLog& log) {
+  for (const std::string& line : hub.news())
+    if (log.form() == LogForm::sentences) spdlog::warn("{}", line);
 }
 
-void tell_counts(const net::WireCounts& counts) {
-  spdlog::info("sockets: {} bytes in ({} frames, {} bytes of payload), {} bytes out ({} frames, {} bytes of payload)", counts.bytes_in,
-               counts.frames_in, counts.payload_bytes_in, counts.bytes_out, counts.frames_out, counts.payload_bytes_out);
-  for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
+std::string text_of(const std::string& direction, std::uint64_t bytes, std::uint64_t frames, std::uint64_t payload) {
+  return std::to_string(bytes) + " bytes " + direction + " (" + std::to_string(frames) + " frames, " + std::to_string(payload) +
+         " bytes of payload)";
 }
 
-RunRecord serve_cell(const Cell& cell, CellRunner& runner, const std::vector<PluginUse>& plugins, RunStore& store, net::PeerHub& hub) {
-  const auto show = [&hub](const RoundRow& row) {
-    tell_news(hub);
-    spdlog::debug("round {}", row.round);
+void tell_counts(const net::WireCounts& counts, const EventLog& log) {
+  log.info("sockets",
+           {{"bytes_in", counts.bytes_in},
+            {"frames_in", counts.frames_in},
+            {"payload_bytes_in", counts.payload_bytes_in},
+            {"bytes_out", counts.bytes_out},
+            {"frames_out", counts.frames_out},
+            {"payload_bytes_out", counts.payload_bytes_out}},
+           "sockets: " + text_of("in", counts.bytes_in, counts.frames_in, counts.payload_bytes_in) + ", " +
+               text_of("out", counts.bytes_out, counts.frames_out, counts.payload_bytes_out));
+  if (log.form() == LogForm::sentences)
+    for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
+}
+
+// What runs are played with.
+struct ServeRoom {
+  const std::vector<Plugin>& plugins;
+  CellRunner& runner;
+  RunStore& store;
+  net::PeerHub& hub;
+  const EventLog& log;
+  ServeWatch& watch;
+};
+
+RunRecord serve_cell(const Cell& cell, const ServeRoom& room) {
+  const auto show = [&](const RoundRow& row) {
+    tell_news(room.hub, room.log);
+    room.watch.add(cell, row);
     return caught_signal() == 0;
   };
-  RunResult result = runner.run(cell, show);
+  RunResult result = room.runner.run(cell, show);
   describe_machine(result.record, Device::cpu);
-  result.record.plugins = plugins;
-  store.append(result.record, result.rows);
+  result.record.plugins = plugins_used(cell.scenario, room.plugins);
+  room.store.append(result.record, result.rows);
   return result.record;
 }
 
+// Plays the cells whose results are not stored. Returns whether all runs are done.
+bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments, const ServeRoom& room) {
+  bool all_done = true;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string hash = to_hex(cells[i].hash);
+    const bool is_stored = !arguments.again && has_everything(room.store, hash, {});
+    try {
+      if (!is_stored) room.watch.begin(cells[i], i + 1, cells.size());
+      const RunRecord record = is_stored ? room.store.record(hash) : serve_cell(cells[i], room);
+      room.watch.end(record, is_stored);
+      tell_news(room.hub, room.log);
+      if (!arguments.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
+      all_done = all_done && record.status == RunStatus::done;
+    } catch (const net::Interrupted&) {
+      break;
+    }
+    if (caught_signal() != 0) break;
+  }
+  return all_done;
+}
+
 int serve(const ServeArguments& arguments) {
-  choose_log_level(arguments.quiet, arguments.verbose);
+  const EventLog log(arguments.log, arguments.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
   const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
@@ -74,24 +125,19 @@ int serve(const ServeArguments& arguments) {
   store.probe_writable();
   net::PeerHub hub({.host = address.host, .port = address.port, .transport = transport});
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
+  log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
+  ServeWatch watch(hub, cells, arguments.status, log);
   net::RemoteSource clients(hub, goes_on);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
   bool all_done = true;
-  for (const Cell& cell : cells) {
-    const std::string hash = to_hex(cell.hash);
-    try {
-      const RunRecord record = !arguments.again && has_everything(store, hash, {})
-                                   ? store.record(hash)
-                                   : serve_cell(cell, runner, plugins_used(cell.scenario, plugins), store, hub);
-      tell_news(hub);
-      if (!arguments.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
-      all_done = all_done && record.status == RunStatus::done;
-    } catch (const net::Interrupted&) {
-      break;
-    }
-    if (!goes_on()) break;
+  try {
+    all_done = serve_cells(cells, arguments, {plugins, runner, store, hub, log, watch});
+  } catch (const std::exception& error) {
+    watch.close("failed", error.what());
+    throw;
   }
-  tell_counts(hub.counts());
+  tell_counts(hub.counts(), log);
+  watch.close(caught_signal() != 0 ? "interrupted" : all_done ? "done" : "failed", all_done ? "" : "some runs have no result");
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   return all_done ? 0 : 1;
 }
@@ -112,6 +158,8 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
+  add_status_option(*command, arguments->status);
+  add_log_option(*command, arguments->log);
   command->add_flag("-q,--quiet", arguments->quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits serve scenarios/library/quickstart.toml --listen 127.0.0.1:7000 --insecure");

@@ -41,8 +41,10 @@ void PeerNews::tell(const std::vector<net::PeerFacts>& peers, const net::WireCou
     if (times > before) log_.warn("refused", {{"reason", net::shortened(reason)}, {"times", times}, {"more", times - before}});
   }
   // The hub remembers the last peers that have left; of those before them nothing is told any more.
-  std::erase_if(left_, [&](net::PeerId id) { return std::ranges::none_of(peers, [id](const net::PeerFacts& peer) { return peer.id == id; }); });
-  std::erase_if(joined_, [&](net::PeerId id) { return std::ranges::none_of(peers, [id](const net::PeerFacts& peer) { return peer.id == id; }); });
+  std::erase_if(left_,
+                [&](net::PeerId id) { return std::ranges::none_of(peers, [id](const net::PeerFacts& peer) { return peer.id == id; }); });
+  std::erase_if(joined_,
+                [&](net::PeerId id) { return std::ranges::none_of(peers, [id](const net::PeerFacts& peer) { return peer.id == id; }); });
 }
 
 ServeWatch::ServeWatch(net::PeerHub& hub, const std::vector<Cell>& cells, const std::string& address, const EventLog& log)

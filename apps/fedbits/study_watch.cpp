@@ -11,7 +11,8 @@
 namespace fl {
 
 void add_status_option(CLI::App& command, std::string& address) {
-  command.add_option("--status", address, "[HOST:]PORT: show the state to browsers at / and to Prometheus at /metrics while it runs; port 0 = any");
+  command.add_option("--status", address,
+                     "[HOST:]PORT: show the state to browsers at / and to Prometheus at /metrics while it runs; port 0 = any");
 }
 
 Address status_address(const std::string& text) {
@@ -33,7 +34,10 @@ int watched(StudyWatch& watch, const std::function<int()>& command) {
   try {
     const int code = command();
     const bool is_interrupted = caught_signal() != 0;
-    watch.close(is_interrupted ? "interrupted" : code == 0 ? "done" : "failed", code == 0 || is_interrupted ? "" : "some runs have no result");
+    watch.close(is_interrupted ? "interrupted"
+                : code == 0    ? "done"
+                               : "failed",
+                code == 0 || is_interrupted ? "" : "some runs have no result");
     return code;
   } catch (const std::exception& error) {
     watch.close("failed", error.what());

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/study_watch.hpp"
+#include "apps/fedbits/terminal.hpp"
 #include "net/status_process.hpp"
 #include "net/study_status.hpp"
 
@@ -33,9 +35,10 @@ class StudyShow final : public StudyWatch {
   }
 
   void stage(const std::string& text) override { process_.tell(event::stage(text)); }
-  void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers, const std::string& folder,
-                   const std::function<RunStatus(const Cell&)>& status) override {
-    net::StudyShown study{.command = command_, .name = cells.empty() ? "" : cells.front().scenario.name, .folder = folder, .workers = workers};
+  void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
+                   const std::string& folder, const std::function<RunStatus(const Cell&)>& status) override {
+    net::StudyShown study{
+        .command = command_, .name = cells.empty() ? "" : cells.front().scenario.name, .folder = folder, .workers = workers};
     std::vector<bool> is_pending(cells.size(), false);
     for (const std::size_t cell : pending) is_pending[cell] = true;
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -46,10 +49,18 @@ class StudyShow final : public StudyWatch {
     process_.tell(event::begun(study));
   }
   void began(std::size_t cell, std::uint64_t worker) override { process_.tell(event::began(cell, worker)); }
+  // Rounds may be short, so a run is told of at most ten times a second.
   void reached(std::size_t cell, std::uint64_t round, double train_loss, double test_accuracy) override {
+    const double now = steady_seconds();
+    const auto [told, is_first] = told_s_.try_emplace(cell, now);
+    if (!is_first && now - told->second < kEvery_s) return;
+    told->second = now;
     process_.tell(event::reached(cell, round, train_loss, test_accuracy));
   }
-  void ended(std::size_t cell, const RunRecord& record) override { process_.tell(event::ended(cell, record)); }
+  void ended(std::size_t cell, const RunRecord& record) override {
+    told_s_.erase(cell);
+    process_.tell(event::ended(cell, record));
+  }
   void tick() override {
     if (process_.flush() || has_warned_) return;
     has_warned_ = true;
@@ -58,8 +69,11 @@ class StudyShow final : public StudyWatch {
   void close(const std::string& outcome, const std::string& message) override { process_.tell(event::closed({outcome, message})); }
 
  private:
+  static constexpr double kEvery_s = 0.1;
+
   std::string command_;
   net::StatusProcess process_;
+  std::map<std::size_t, double> told_s_;  // by cell: when its rounds were told last
   bool has_warned_ = false;
 };
 
