@@ -121,8 +121,8 @@ struct StatusServer::Impl {
     boost::system::error_code error;
     stream.expires_after(limit);
     co_await http::async_read_header(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
-    if (error == http::error::end_of_stream || error == beast::error::timeout || error.category() == asio::error::get_system_category())
-      co_return false;
+    const bool is_wrong = error && error.category() == make_error_code(http::error::bad_method).category();
+    if (error == http::error::end_of_stream || (error && !is_wrong)) co_return false;  // the client is gone or too slow
     Answer answer = error ? answer_to_bad(error) : answer_to(parser);
     const bool is_head = !error && parser.get().method() == http::verb::head;
     const bool is_busy = 2 * connections > options.most_connections;

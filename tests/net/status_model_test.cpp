@@ -88,7 +88,9 @@ TEST(ServeStatus, CountsRoundsAndEstimatesTheTimeWithoutTheWaitForPeers) {
 
 TEST(ServeStatus, ShowsPeersRefusalsAndTheEnd) {
   net::ServeStatus status = begun_status();
-  net::WireCounts counts{.bytes_in = 10, .bytes_out = 20};
+  net::WireCounts counts;
+  counts.bytes_in = 10;
+  counts.bytes_out = 20;
   const std::string reason(500, 'x');
   counts.refused = {{reason + "a", 2}, {reason + "b", 3}, {"odd \"one\"\n", 1}};
   status.see({{.id = 1, .address = "127.0.0.1:5", .clients = "0-4", .is_ready = true, .last_round = 3},

@@ -39,7 +39,11 @@ net::ServeStatus served() {
     row.test_accuracy = 1 - 0.5 * std::exp(-0.1 * static_cast<double>(round));
     status.add(row, 10 + static_cast<double>(round));
   }
-  net::WireCounts counts{.bytes_in = 1234567, .bytes_out = 7654321, .frames_in = 1200, .frames_out = 130};
+  net::WireCounts counts;
+  counts.bytes_in = 1234567;
+  counts.bytes_out = 7654321;
+  counts.frames_in = 1200;
+  counts.frames_out = 130;
   counts.refused = {{"the answer was there already", 2}};
   status.see(
       {{.id = 1, .address = "127.0.0.1:40001", .clients = "0-9", .is_ready = true, .last_round = 60},
@@ -196,9 +200,9 @@ TEST_F(StatusPage, ShowsASweep) {
         " }, 500); }, 50);");
   const test::Seen seen = open("--dump-dom");
   EXPECT_THAT(seen.dom, HasSubstr("70 of 120 runs have ended, 4 are running."));
-  EXPECT_EQ(test::count_of(seen.dom, "<use href=\"#shape-d\" class=\"d\""), 68u);
-  EXPECT_EQ(test::count_of(seen.dom, "<use href=\"#shape-f\" class=\"f\""), 1u);
-  EXPECT_EQ(test::count_of(seen.dom, "<use href=\"#shape-p\" class=\"p\""), 46u);
+  EXPECT_EQ(test::count_of(seen.dom, "href=\"#shape-d\" class=\"d\""), 68u);
+  EXPECT_EQ(test::count_of(seen.dom, "href=\"#shape-f\" class=\"f\""), 1u);
+  EXPECT_EQ(test::count_of(seen.dom, "href=\"#shape-p\" class=\"p\""), 46u);
   EXPECT_THAT(seen.dom, HasSubstr("compressors 120/120  alpha=0.1  top-1%: pending"));
   EXPECT_THAT(seen.dom, HasSubstr("out of memory: &lt;b&gt;fewer workers&lt;/b&gt;"));
   EXPECT_EQ(test::count_of(seen.dom, "class=\"state-pending\">pending</td>"), 46u);

@@ -47,7 +47,7 @@ class LiveChart {
     this.figure = element("figure", {}, element("figcaption", {}, element("h3", {}, title), element("p", {}, description)), keys, this.plot, this.readout,
       element("div", {class: "tools"}, this.details));
     CHARTS.push(this);
-    new ResizeObserver(() => this.draw()).observe(this.plot);
+    new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.plot);
   }
 
   update(rounds, values) {

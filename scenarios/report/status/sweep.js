@@ -33,7 +33,7 @@ class SquareGrid {
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => this.choose(-1));
     this.svg.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.lay()).observe(this.plot);
+    new ResizeObserver(() => requestAnimationFrame(() => this.lay())).observe(this.plot);
   }
 
   update(status) {
@@ -124,16 +124,16 @@ async function loadTitles(take) {
 
 class SweepPage {
   constructor(main) {
-    this.figures = new Figures(["Runs ended", "Running now", "Without a result", "Bits up", "Bits down", "Time left"]);
+    this.figures = new Figures(["Runs ended", "Running now", "Failed or diverged", "Bits up", "Bits down", "Time left"]);
     this.whole = progressBar("Runs that have ended");
     this.whole.classList.add("whole");
     this.grid = new SquareGrid();
     this.workers = new LiveTable([{title: "worker", number: true}, {title: "run"}, {title: "round"}, {title: "training loss", number: true}, {title: "test accuracy", number: true}], "Workers");
     const columns = [{title: "run"}, {title: "status"}, {title: "rounds", number: true}, {title: "training loss", number: true}, {title: "test accuracy", number: true}, {title: "time", number: true}];
     this.ended = new LiveTable(columns, "Runs that ended last");
-    this.problems = new LiveTable([...columns.slice(0, 3), {title: "reason"}], "Runs without a result");
+    this.problems = new LiveTable([...columns.slice(0, 3), {title: "reason"}], "Runs that failed or diverged");
     this.endedPart = part("Runs that ended last", "The newest is at the top.", this.ended.node);
-    this.problemsPart = part("Runs without a result", "", this.problems.node);
+    this.problemsPart = part("Runs that failed or diverged", "", this.problems.node);
     main.append(part("This study", "", this.figures.node, this.whole), part("Runs", "", this.grid.node), part("Workers", "", this.workers.node), this.problemsPart, this.endedPart);
   }
 
@@ -141,7 +141,7 @@ class SweepPage {
     const {counts} = status, bad = counts.diverged + counts.failed + counts.interrupted, over = counts.done + bad;
     this.figures.set("Runs ended", String(over), `of ${status.cells}`);
     this.figures.set("Running now", String(counts.running), `on ${plural(status.workers.length, "worker")}`);
-    this.figures.set("Without a result", String(bad));
+    this.figures.set("Failed or diverged", String(bad));
     this.figures.set("Bits up", bits(status.bits_up));
     this.figures.set("Bits down", bits(status.bits_down));
     this.figures.set("Time left", duration(status.seconds_left), `after ${duration(status.seconds)}`);
