@@ -17,8 +17,6 @@ target_link_libraries(net PUBLIC wire OpenSSL::SSL OpenSSL::Crypto)
 target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
-# GCC 12 reports a mismatch between operators new and delete in coroutines of Boost.Asio that there is not.
-target_compile_options(net PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
-# g++ 12 does not see that a coroutine of Asio allocates its frame with the operator that belongs to its operator delete.
-target_compile_options(net PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+fedbits_coroutines(net)
+fedbits_watch_threads(net)
 set(FL_NET_PARTS net wire)

@@ -1,23 +1,33 @@
 #include "net/frame.hpp"
 
+#include <google/protobuf/io/coded_stream.h>
+
 namespace fl::net {
 
-FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, std::uint64_t most_payload) {
+namespace {
+
+constexpr int kMostDepth = 4;  // a header, its kind, a range of clients, and one more
+
+}  // namespace
+
+FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, const FrameLimits& limits) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < kPrefixBytes; ++i) word |= static_cast<std::uint64_t>(prefix[i]) << (8 * i);
   const FrameSizes sizes{static_cast<std::size_t>(word & 0xffffffu), static_cast<std::size_t>(word >> 24)};
-  if (sizes.header > kMostHeaderBytes)
-    throw ProtocolError("a header announces " + std::to_string(sizes.header) + " bytes; at most " + std::to_string(kMostHeaderBytes) +
-                        " are accepted");
-  if (sizes.payload > most_payload)
-    throw ProtocolError("a frame announces " + std::to_string(sizes.payload) + " bytes; at most " + std::to_string(most_payload) +
+  if (sizes.header > limits.header)
+    throw ProtocolError("a header announces " + std::to_string(sizes.header) + " bytes; at most " + std::to_string(limits.header) +
+                        " are accepted here");
+  if (sizes.payload > limits.payload)
+    throw ProtocolError("a frame announces " + std::to_string(sizes.payload) + " bytes; at most " + std::to_string(limits.payload) +
                         " are accepted here");
   return sizes;
 }
 
 wire::Header parse_header(std::span<const std::byte> bytes) {
   wire::Header header;
-  if (!header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) throw ProtocolError("a header cannot be read");
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  in.SetRecursionLimit(kMostDepth);
+  if (!header.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage()) throw ProtocolError("a header cannot be read");
   if (header.kind_case() == wire::Header::KIND_NOT_SET) throw ProtocolError("a header is of no known kind");
   return header;
 }

@@ -78,7 +78,8 @@ Json json_of(const WireCounts& counts) {
           {"payload_bytes_in", counts.payload_bytes_in},
           {"payload_bytes_out", counts.payload_bytes_out},
           {"frames_in", counts.frames_in},
-          {"frames_out", counts.frames_out}};
+          {"frames_out", counts.frames_out},
+          {"late", counts.late}};
 }
 
 void write_wire(const WireCounts& counts, MetricsText& metrics) {
@@ -91,6 +92,7 @@ void write_wire(const WireCounts& counts, MetricsText& metrics) {
   pair("fedbits_socket_payload_bytes_total", "Bytes of payloads of frames, which are part of the bytes on sockets.",
        counts.payload_bytes_in, counts.payload_bytes_out);
   pair("fedbits_socket_frames_total", "Frames on the sockets of peers.", counts.frames_in, counts.frames_out);
+  metrics.single("fedbits_late_answers_total", Type::counter, "Answers of peers that came after their round.", counts.late);
   metrics.family("fedbits_refused_frames_total", Type::counter, "Frames and messages of peers that were refused, by reason.");
   std::map<std::string, std::uint64_t> refused;
   for (const auto& [reason, times] : counts.refused) refused[MetricsText::plain(shortened(reason))] += times;

@@ -7,6 +7,7 @@
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
@@ -20,7 +21,7 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, data, state_memory, state_folder;
+  std::string server, clients, certs, identity, data, emulate, state_memory, state_folder;
   std::vector<std::string> plugins;
   int threads = 1;
   double patience_s = 10;
@@ -75,7 +76,7 @@ int join(const JoinArguments& arguments) {
                                              .threads = arguments.threads,
                                              .paging = paging_of(arguments.state_memory, arguments.state_folder)},
                                  .patience_s = arguments.patience_s,
-                                 .transport = transport};
+                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first)};
   const net::JoinResult result = net::join_server(options, events_of(log));
   log.info("ended", {{"runs", result.runs}, {"rounds", result.rounds}, {"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}});
   if (result.was_stopped) return exit_code_of(caught_signal());
@@ -96,6 +97,7 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   command->add_option("--identity", arguments->identity,
                       "name of the certificate (default: the one for these clients and the fewest others)");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: to other machines, too");
+  add_emulate_option(*command, arguments->emulate);
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));

@@ -7,15 +7,18 @@
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
+#include "apps/fedbits/open_files.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "apps/fedbits/serve_watch.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "net/emulated_transport.hpp"
 #include "net/peer_hub.hpp"
 #include "net/remote_clients.hpp"
 #include "net/tls_transport.hpp"
@@ -29,9 +32,10 @@ namespace fl {
 namespace {
 
 struct ServeArguments {
-  std::string file, listen = "127.0.0.1:0", certs, out, data;
+  std::string file, listen = "127.0.0.1:0", certs, out, data, emulate;
   std::vector<std::string> settings, plugins;
   int threads = 0;
+  net::Presence presence;
   bool again = false, quiet = false;
   int insecure = 0, verbose = 0;
   std::string status;
@@ -56,11 +60,13 @@ void tell_counts(const net::WireCounts& counts, const EventLog& log) {
             {"payload_bytes_in", counts.payload_bytes_in},
             {"bytes_out", counts.bytes_out},
             {"frames_out", counts.frames_out},
-            {"payload_bytes_out", counts.payload_bytes_out}},
+            {"payload_bytes_out", counts.payload_bytes_out},
+            {"late", counts.late}},
            "sockets: " + text_of("in", counts.bytes_in, counts.frames_in, counts.payload_bytes_in) + ", " +
                text_of("out", counts.bytes_out, counts.frames_out, counts.payload_bytes_out));
-  if (log.form() == LogForm::sentences)
-    for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
+  if (log.form() != LogForm::sentences) return;
+  if (counts.late > 0) spdlog::warn("{} answers came after their round", counts.late);
+  for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
 }
 
 // What runs are played with.
@@ -123,11 +129,13 @@ int serve(const ServeArguments& arguments) {
 
   RunStore store = RunStore::open(arguments.out.empty() ? default_folder(cells).string() : arguments.out, RunStore::Mode::create);
   store.probe_writable();
-  net::PeerHub hub({.host = address.host, .port = address.port, .transport = transport});
+  net::PeerHub hub(
+      {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
+  spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
   ServeWatch watch(hub, cells, arguments.status, log);
-  net::RemoteSource clients(hub, goes_on);
+  net::RemoteSource clients(hub, goes_on, arguments.presence);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
   bool all_done = true;
   try {
@@ -142,6 +150,23 @@ int serve(const ServeArguments& arguments) {
   return all_done ? 0 : 1;
 }
 
+void add_presence_options(CLI::App& command, net::Presence& presence) {
+  command.add_option("--min-clients", presence.min_clients,
+                     "begin when this number of clients is hosted (default: all); those that nobody hosts are absent from a round");
+  command
+      .add_option("--deadline", presence.deadline_s,
+                  "seconds of a round: a client that has not answered then is absent from it (default: none)")
+      ->check(CLI::Range(0.001, 1e6));
+  command.add_option("--patience", presence.patience_s, "seconds to wait for a peer that has left, before the run ends")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--over-select", presence.over_select,
+                  "ask this multiple of a round's clients, and go on when the round has its number of messages")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& app, const Guard& guard) {
@@ -152,11 +177,13 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--certs", arguments->certs,
                       "folder of certificates (fedbits certs init): TLS 1.3, and each peer proves its clients");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: for other machines, too");
+  add_emulate_option(*command, arguments->emulate);
   command->add_option("--out", arguments->out, "folder of the results (default: fedbits-out/NAME)");
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
+  add_presence_options(*command, arguments->presence);
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
   add_status_option(*command, arguments->status);
   add_log_option(*command, arguments->log);

@@ -46,6 +46,7 @@ const std::map<std::string, std::string>& names() {
                                                            {"model-format", "FORMAT"},
                                                            {"save-samples", "FOLDER"},
                                                            {"split-file", "FILE"},
+                                                           {"emulate", "CONDITIONS"},
                                                            {"certs", "FOLDER"},
                                                            {"identity", "NAME"},
                                                            {"clients", "IDS"},
