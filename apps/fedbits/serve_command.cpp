@@ -38,8 +38,11 @@ struct ServeArguments {
   net::Presence presence;
   bool again = false, quiet = false;
   int insecure = 0, verbose = 0;
-  std::string status;
-  LogForm log = LogForm::sentences;
+  // What is told while runs are played: the address of --status, and the form of events.
+  struct Told {
+    std::string status;
+    LogForm log = LogForm::sentences;
+  } told;
 };
 
 // Prints the news of peers as sentences. As events they are told by the watch.
@@ -114,7 +117,7 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
 }
 
 int serve(const ServeArguments& arguments) {
-  const EventLog log(arguments.log, arguments.quiet, arguments.verbose);
+  const EventLog log(arguments.told.log, arguments.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
   const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
@@ -134,7 +137,7 @@ int serve(const ServeArguments& arguments) {
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
   log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
-  ServeWatch watch(hub, cells, arguments.status, log);
+  ServeWatch watch(hub, cells, arguments.told.status, log);
   net::RemoteSource clients(hub, goes_on, arguments.presence);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
   bool all_done = true;
@@ -185,8 +188,8 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
   add_presence_options(*command, arguments->presence);
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
-  add_status_option(*command, arguments->status);
-  add_log_option(*command, arguments->log);
+  add_status_option(*command, arguments->told.status);
+  add_log_option(*command, arguments->told.log);
   command->add_flag("-q,--quiet", arguments->quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits serve scenarios/library/quickstart.toml --listen 127.0.0.1:7000 --insecure");

@@ -28,7 +28,6 @@ class PeerNews {
 
  private:
   const EventLog& log_;
-  net::PeerId newest_departed_ = net::kNobody;
   std::set<net::PeerId> joined_, left_;
   std::map<std::string, std::uint64_t> refused_;
 };
