@@ -80,7 +80,7 @@ class StatusCommands : public test::BinaryTest {
 
 // A server with two peers, at whose status 200 connections look at once while others ask all the time.
 TEST_F(StatusCommands, AServerIsWatchedAndItsResultsStay) {
-  write_long(300, 1);
+  write_long(150, 1);
   Process server(folder_of("server"), {"serve", scenario(), "--listen", "127.0.0.1:0", "--insecure", "--status", "0", "--log", "json",
                                        "--out", (folder_ / "served").string()});
   const auto said = [&] { return read("server/stdout.txt"); };
@@ -112,7 +112,7 @@ TEST_F(StatusCommands, AServerIsWatchedAndItsResultsStay) {
   EXPECT_GT(most_round, 0u);
   EXPECT_EQ(last["phase"], "ended") << "a page that is open hears of the end";
   EXPECT_EQ(last["outcome"], "done");
-  EXPECT_EQ(last["run"]["round"], 300);
+  EXPECT_EQ(last["run"]["round"], 150);
   EXPECT_EQ(last["run"]["clients"], 4);
 
   ASSERT_EQ(fedbits({"run", "small.toml", "--out", "simulated"}).code, 0);
@@ -122,7 +122,7 @@ TEST_F(StatusCommands, AServerIsWatchedAndItsResultsStay) {
   for (const char* name : {"listening", "status_listening", "run_begun", "peer_joined", "run_ended", "sockets", "ended"})
     EXPECT_NE(find_event(events, name), nullptr) << name;
   EXPECT_EQ((*find_event(events, "run_ended"))["status"], "done");
-  EXPECT_EQ((*find_event(events, "run_ended"))["rounds"], 300);
+  EXPECT_EQ((*find_event(events, "run_ended"))["rounds"], 150);
   EXPECT_EQ(find_event(events, "round"), nullptr) << "rounds are at the level debug";
   EXPECT_THAT(outcome.err, Not(HasSubstr("token")));
   const std::vector<Json> of_peer = events_in(read("one/stderr.txt"));
@@ -154,7 +154,7 @@ TEST_F(StatusCommands, RoundsAndPeersThatLeaveAreLogged) {
 }
 
 TEST_F(StatusCommands, ASweepIsWatchedAndItsResultsStay) {
-  write_long(2000, 6);
+  write_long(1000, 6);
   Process sweep(folder_of("watched"), {"sweep", scenario(), "--jobs", "2", "--status", "0", "--out", (folder_ / "out").string()});
   ASSERT_TRUE(sweep.wait_until([&] { return port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:") != 0; }));
   const std::uint16_t port = port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:");
@@ -187,7 +187,7 @@ TEST_F(StatusCommands, ASweepIsWatchedAndItsResultsStay) {
 
 // The process that shows the status is killed or stopped: the sweep goes on, and says so if it is gone.
 TEST_F(StatusCommands, ASweepOutlivesTheProcessThatShowsIt) {
-  write_long(1500, 4);
+  write_long(1000, 4);
   for (const int signal : {SIGKILL, SIGSTOP}) {
     Process sweep(folder_of("watched"),
                   {"sweep", scenario(), "--jobs", "2", "--status", "0", "--again", "--out", (folder_ / "out").string()});
@@ -204,7 +204,7 @@ TEST_F(StatusCommands, ASweepOutlivesTheProcessThatShowsIt) {
 }
 
 TEST_F(StatusCommands, RunHasAStatusToo) {
-  write_long(3000, 2);
+  write_long(1500, 2);
   Process run(folder_of("watched"), {"run", scenario(), "--threads", "1", "--status", "127.0.0.1:0", "--out", (folder_ / "out").string()});
   ASSERT_TRUE(run.wait_until([&] { return port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:") != 0; }));
   const std::uint16_t port = port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:");
