@@ -116,12 +116,13 @@ ServeStatus::ServeStatus(std::string scenario, std::uint64_t runs, std::uint64_t
 
 void ServeStatus::begin(const RunShown& run, double now_s) { playing_ = {.run = run, .is_open = true, .row_s = now_s}; }
 
-// The time until the first row is the wait for peers, which says nothing of the time that rounds take.
+// The first round waits for peers, which says nothing of the time that rounds take.
 void ServeStatus::add(const RoundRow& row, double now_s) {
-  if (playing_.rows++ > 0) {
-    ++totals_.rounds_played;
-    totals_.played_s += now_s - playing_.row_s;
+  if (playing_.rows++ > 1) {
+    ++totals_.rounds_timed;
+    totals_.timed_s += now_s - playing_.row_s;
   }
+  totals_.rounds_closed += row.round > 0 ? 1 : 0;
   playing_.row_s = now_s;
   playing_.round = row.round;
   playing_.cohort = row.clients;
@@ -158,15 +159,15 @@ void ServeStatus::close(const StatusEnd& end, double now_s) {
 
 const char* ServeStatus::phase() const {
   if (!end_.outcome.empty()) return "ended";
-  return playing_.is_open && playing_.rows > 0 ? "playing" : "waiting";
+  return playing_.is_open && playing_.round > 0 ? "playing" : "waiting";
 }
 
 // Returns NaN if it is unknown.
 double ServeStatus::seconds_left() const {
   if (!end_.outcome.empty()) return 0;
-  if (totals_.rounds_played == 0) return kNotMeasured;
+  if (totals_.rounds_timed == 0) return kNotMeasured;
   const std::uint64_t done = totals_.rounds_ended + (playing_.is_open ? playing_.round : 0);
-  const double each = totals_.played_s / static_cast<double>(totals_.rounds_played);
+  const double each = totals_.timed_s / static_cast<double>(totals_.rounds_timed);
   return each * static_cast<double>(totals_.rounds - std::min(done, totals_.rounds));
 }
 
@@ -227,7 +228,7 @@ std::string ServeStatus::metrics(double now_s) const {
   }
   metrics.single("fedbits_run_round", Type::gauge, "Last round that has closed in the run that is played.", playing_.round);
   metrics.single("fedbits_run_rounds", Type::gauge, "Rounds of the run that is played.", playing_.run.rounds);
-  metrics.single("fedbits_rounds_total", Type::counter, "Rounds that have closed, in all runs of this process.", totals_.rounds_played);
+  metrics.single("fedbits_rounds_total", Type::counter, "Rounds that have closed, in all runs of this process.", totals_.rounds_closed);
   metrics.single("fedbits_run_clients", Type::gauge, "Clients of the run that is played.", playing_.run.clients);
   metrics.single("fedbits_clients_hosted", Type::gauge, "Clients that peers host which are ready.", hosted_by(peers_));
   metrics.family("fedbits_peers", Type::gauge, "Peers that are connected, by state.");

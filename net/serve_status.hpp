@@ -54,9 +54,9 @@ class FL_API ServeStatus {
   // Totals over all runs.
   struct Totals {
     std::uint64_t runs = 0, rounds = 0;  // of the scenario
-    std::uint64_t ended = 0, rounds_ended = 0, rounds_played = 0;
+    std::uint64_t ended = 0, rounds_ended = 0, rounds_closed = 0, rounds_timed = 0;
     std::uint64_t bits_up = 0, bits_down = 0;
-    double played_s = 0;  // for rounds_played
+    double timed_s = 0;  // for rounds_timed
     std::map<std::string, std::uint64_t> ended_as{};
   };
   [[nodiscard]] double seconds_left() const;

@@ -138,7 +138,7 @@ TEST_F(StatusCommands, RoundsAndPeersThatLeaveAreLogged) {
   const std::string address = "127.0.0.1:" + std::to_string(port_behind(read("server/stdout.txt"), "listening at 127.0.0.1:"));
   {
     Process peer(folder_of("peer"), {"join", address, "--clients", "0-3", "--insecure", "-q"});
-    ASSERT_TRUE(server.wait_until([&] { return read("server/stderr.txt").find("\"event\":\"round\"") != std::string::npos; }));
+    ASSERT_TRUE(server.wait_until([&] { return read("server/stderr.txt").find("\"round\":3,") != std::string::npos; }));
   }  // killed
   ASSERT_TRUE(server.wait_until([&] { return read("server/stderr.txt").find("peer_left") != std::string::npos; }));
   server.signal(SIGINT);

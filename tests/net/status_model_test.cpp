@@ -68,7 +68,8 @@ TEST(ServeStatus, CountsRoundsAndEstimatesTheTimeWithoutTheWaitForPeers) {
   net::ServeStatus status = begun_status();
   EXPECT_STREQ(status.phase(), "waiting");
   EXPECT_TRUE(Json::parse(status.json(150))["seconds_left"].is_null());
-  status.add(shown_row(0, 2), 200);  // 100 s of waiting
+  status.add(shown_row(0, 2), 102);
+  EXPECT_STREQ(status.phase(), "waiting");
   for (std::uint64_t round = 1; round <= 10; ++round)
     status.add(shown_row(round, round % 2 == 0 ? 1.0 / static_cast<double>(round) : kNotMeasured),
                200.0 + 2.0 * static_cast<double>(round));
