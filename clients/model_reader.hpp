@@ -9,6 +9,7 @@
 #include "compressors/exchange.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/message/down_message.hpp"
+#include "fl_core/state/archive.hpp"
 
 namespace fl {
 
@@ -25,6 +26,12 @@ class ModelReader {
   [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
   // Returns the round that was read last; 0 = none.
   [[nodiscard]] std::uint32_t round() const { return round_; }
+  // Writes or reads w and its round.
+  void persist(Archive& archive) {
+    archive.section("model");
+    archive.value(round_);
+    archive.array(reference_.span());
+  }
 
  private:
   [[nodiscard]] std::string read_whole(std::span<const std::byte> bytes, const Scope& scope);

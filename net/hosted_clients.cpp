@@ -106,6 +106,17 @@ class Hosted final : public HostedClients {
     return frames;
   }
 
+  void persist(Archive& archive) override {
+    archive.section("hosted clients");
+    archive.value(order_.round);
+    reader_->persist(archive);
+    shared_.persist(archive);
+    side_->clients().persist(archive);
+    if (archive.is_reading()) side_->require_nothing_after(order_.round);
+  }
+  [[nodiscard]] std::string page_file() override { return side_->page_file(); }
+  void commit_checkpoint() override { side_->commit_checkpoint(); }
+
  private:
   [[nodiscard]] RoundView<T> view() const { return {run_, order_, reader_->reference()}; }
 

@@ -113,6 +113,8 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
     is_wrong = true;
   } catch (const boost::system::system_error& error) {
     if (error.code() != asio::error::eof) why = error.code().message();
+  } catch (const std::bad_alloc&) {
+    why = "there is no memory for its frame";
   }
   const std::lock_guard lock(core_.mutex);
   if (is_wrong && !peer->is_ending()) {
@@ -160,6 +162,7 @@ asio::awaitable<void> HubConnections::watch() {
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     const std::lock_guard lock(core_.mutex);
+    core_.roster().forget_rounds_of_left(Clock::now() - options_.keeps_rounds);
     const auto peers = core_.peers();
     for (const auto& [id, peer] : peers) check(*peer, Clock::now());
   }

@@ -147,7 +147,7 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   Session* session = session_of(peer);
   if (session == nullptr) throw ProtocolError("it is ready before its hello");
   if (session->is_ready) throw ProtocolError("it is ready twice");
-  if (offer_.scenario == nullptr || ready.run() != offer_.run) throw ProtocolError("it is ready for another run");
+  if (offer_.scenario == nullptr || ready.run() != offer_.run) return;  // of the last run; its answer to this one follows
   if (ready.split() != offer_.split)
     throw ProtocolError("its data are split in another way (hash " + std::to_string(ready.split()) + ", the server's " +
                         std::to_string(offer_.split) + ")");
@@ -156,7 +156,11 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
                         std::to_string(session->closed) + ": that state is lost");
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
-  session->acknowledge(ready.closed_round());
+  // Memories that the server waits for are asked for again, by the end of their round.
+  const std::vector<Expected> missing = answers_.unanswered(false);
+  const bool owes_memory = std::ranges::any_of(
+      missing, [&](const Expected& one) { return one.kind == Expected::Kind::memory && roster_.host_of(one.client) == session; });
+  session->acknowledge(owes_memory ? std::min(ready.closed_round(), answers_.round() - 1) : ready.closed_round());
   send_again(peer, *session);
   note_change();
 }

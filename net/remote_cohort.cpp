@@ -305,6 +305,7 @@ template <class T>
 void RemoteCohort<T>::collect_memories() {
   const Answers answers = hub_.collect(wait_until_stage(num_stages() - 1), goes_on_);
   received_.memories.resize(answers.frames.size());
+  this->lost_memories_.assign(answers.frames.size(), 1);
   for (std::size_t i = 0; i < answers.frames.size(); ++i) {
     received_.memories[i].clear();
     if (answers.arrived[i] == 0 || open_.is_absent[i] != 0) continue;  // of an absent client, it may arrive or not
@@ -315,6 +316,7 @@ void RemoteCohort<T>::collect_memories() {
       hub_.refuse(open_.cohort[i], open_.round, why);
       continue;
     }
+    this->lost_memories_[i] = 0;
     (rule_.replaces() ? traffic_.up_bytes : traffic_.measured_bytes) += frame.payload.size();
   }
 }
@@ -333,16 +335,27 @@ std::string RemoteCohort<T>::read_memory(const Frame& frame, std::vector<T>& mem
   return is_finite ? "" : "its memory is not finite";
 }
 
+// Waits until peers have the state of the last round on their disks. Where no client may be absent, that includes peers that have left:
+// with a checkpoint of a round that they do not have, a server that is killed could not go on with them.
+template <class T>
+void RemoteCohort<T>::wait_for_acknowledgements() {
+  const bool also_away = !presence_.tolerates_absence();
+  const double limit_s = presence_.deadline_s > 0 ? presence_.deadline_s : presence_.patience_s;
+  const auto begun = Clock::now();
+  for (;;) {
+    const std::uint64_t seen = hub_.num_changes();
+    const double waited_s = std::chrono::duration<double>(Clock::now() - begun).count();
+    constexpr double kStopping = 2;  // seconds for a run that is asked to stop
+    if (hub_.all_acknowledged(also_away) || waited_s > (goes_on_() ? limit_s : std::min(limit_s, kStopping))) return;
+    hub_.wait_for_change(seen, [] { return true; });
+  }
+}
+
 // The peers' state of this round is on their disks before the server writes its own, as far as they are there.
 template <class T>
 void RemoteCohort<T>::persist(Archive& archive) {
   if (!archive.is_reading() && has_begun_) {
-    const double limit_s = presence_.deadline_s > 0 ? presence_.deadline_s : presence_.patience_s;
-    const auto begun = Clock::now();
-    while (!hub_.all_acknowledged() && std::chrono::duration<double>(Clock::now() - begun).count() < limit_s) {
-      const std::uint64_t seen = hub_.num_changes();
-      if (!hub_.all_acknowledged()) hub_.wait_for_change(seen, [] { return true; });
-    }
+    wait_for_acknowledgements();
     closed_ = hub_.closed_rounds();
   }
   closed_.resize(request_.run.num_clients, 0);

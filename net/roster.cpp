@@ -93,6 +93,13 @@ void Roster::leave(Session& session, const std::string& why) {
   if (!session.was_ready || (session.closed == 0 && session.rounds.empty() && !session.is_banned())) forget(session);
 }
 
+void Roster::forget_rounds_of_left(Clock::time_point before) {
+  for (auto& [id, session] : sessions_) {
+    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
+  }
+}
+
 Session* Roster::find(HostId id) {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : &found->second;
@@ -123,10 +130,10 @@ void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> coh
   }
 }
 
-bool Roster::all_acknowledged() const {
-  return std::ranges::all_of(sessions_, [](const auto& one) {
+bool Roster::all_acknowledged(bool also_away) const {
+  return std::ranges::all_of(sessions_, [also_away](const auto& one) {
     const Session& session = one.second;
-    return !session.is_here() || session.rounds.empty() || !session.rounds.front().is_closed;
+    return (!also_away && !session.is_here()) || session.rounds.empty() || !session.rounds.front().is_closed;
   });
 }
 

@@ -74,6 +74,9 @@ class Roster {
   // Notes that the session's connection has ended. Forgets a session that has no part in the run yet.
   void leave(Session& session, const std::string& why);
 
+  // Forgets the frames that are kept for peers that have left before a time, so that they do not take memory for ever.
+  void forget_rounds_of_left(Clock::time_point before);
+
   // Returns the session, or null.
   [[nodiscard]] Session* find(HostId id);
   // Returns the session that hosts a client, even if its peer has left; null = none.
@@ -85,8 +88,8 @@ class Roster {
   // Opens a round for a session, and closes the round of all of them.
   static void open_round(Session& session, std::uint32_t round);
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
-  // Returns whether every connected peer has acknowledged all rounds that are closed.
-  [[nodiscard]] bool all_acknowledged() const;
+  // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
+  [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }
 
  private:

@@ -284,6 +284,29 @@ void Downlink<T>::keep_message(std::uint32_t round, std::span<const T> model) {
   }
 }
 
+// Writes or reads the differences that clients who missed rounds are still sent.
+template <class T>
+void Downlink<T>::persist_messages(Archive& archive) {
+  struct Difference {
+    std::uint32_t round = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Difference> kept;
+  for (const auto& [round, bytes] : writing_.differences) kept.push_back({round, *bytes});
+  archive.section("missed messages");
+  archive.list_of(kept, [&archive](Difference& one) {
+    archive.value(one.round);
+    archive.list(one.bytes);
+  });
+  if (!archive.is_reading()) return;
+  writing_.differences.clear();
+  for (Difference& one : kept) {
+    if (one.round > last_round() || (!writing_.differences.empty() && one.round <= writing_.differences.back().first))
+      throw ArchiveError("in 'missed messages': a message is of round " + std::to_string(one.round) + ", which does not fit");
+    writing_.differences.emplace_back(one.round, std::make_shared<const std::vector<std::byte>>(std::move(one.bytes)));
+  }
+}
+
 template class Downlink<float>;
 template class Downlink<double>;
 

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
+#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -21,13 +23,16 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, data, emulate, state_memory, state_folder;
+  std::string server, clients, certs, identity, data, emulate, state, state_memory, state_folder;
   std::vector<std::string> plugins;
   int threads = 1;
-  double patience_s = 10;
-  bool quiet = false;
+  double patience_s = 60;
   int insecure = 0, verbose = 0;
-  LogForm log = LogForm::sentences;
+  // What is told of the session, and the form of events.
+  struct Told {
+    bool quiet = false;
+    LogForm log = LogForm::sentences;
+  } told;
 };
 
 void write_event(const EventLog& log, const net::JoinEvent& event) {
@@ -60,7 +65,7 @@ net::JoinEvents events_of(const EventLog& log) {
 }
 
 int join(const JoinArguments& arguments) {
-  const EventLog log(arguments.log, arguments.quiet, arguments.verbose);
+  const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const Address address = parse_address("HOST:PORT", arguments.server);
   require_protection(address, arguments.certs, arguments.insecure);
@@ -68,6 +73,8 @@ int join(const JoinArguments& arguments) {
   const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
   const auto transport =
       arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
+  std::optional<FolderLock> lock;
+  if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
   catch_signals();
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
@@ -76,11 +83,12 @@ int join(const JoinArguments& arguments) {
                                              .threads = arguments.threads,
                                              .paging = paging_of(arguments.state_memory, arguments.state_folder)},
                                  .patience_s = arguments.patience_s,
-                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first)};
+                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first),
+                                 .state = arguments.state};
   const net::JoinResult result = net::join_server(options, events_of(log));
   log.info("ended", {{"runs", result.runs}, {"rounds", result.rounds}, {"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}});
   if (result.was_stopped) return exit_code_of(caught_signal());
-  if (!arguments.quiet)
+  if (!arguments.told.quiet)
     std::cout << result.runs << (result.runs == 1 ? " run, " : " runs, ") << result.rounds << " rounds, " << result.bytes_in
               << " bytes in, " << result.bytes_out << " bytes out" << std::endl;
   return 0;
@@ -101,11 +109,14 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));
+  command->add_option(
+      "--state", arguments->state,
+      "folder of the clients' state, from which another `fedbits join` goes on (default: a private one, removed at the end)");
   add_state_memory_option(*command, arguments->state_memory);
-  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the temporary folder)");
-  command->add_option("--patience", arguments->patience_s, "seconds for which the server is tried")->check(CLI::Range(0.0, 1e6));
-  add_log_option(*command, arguments->log);
-  command->add_flag("-q,--quiet", arguments->quiet, "errors only");
+  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the folder of --state)");
+  command->add_option("--patience", arguments->patience_s, "seconds for which a server that is gone is tried")->check(CLI::Range(0.0, 1e6));
+  add_log_option(*command, arguments->told.log);
+  command->add_flag("-q,--quiet", arguments->told.quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits join 127.0.0.1:7000 --clients 0-4 --insecure");
   command->callback([arguments, guard] { guard([&] { return join(*arguments); }); });

@@ -34,16 +34,27 @@ namespace {
 struct ServeArguments {
   std::string file, listen = "127.0.0.1:0", certs, out, data, emulate;
   std::vector<std::string> settings, plugins;
+  CheckpointArguments checkpoints;
   int threads = 0;
   net::Presence presence;
-  bool again = false, quiet = false;
+  bool again = false;
   int insecure = 0, verbose = 0;
   // What is told while runs are played: the address of --status, and the form of events.
   struct Told {
+    bool quiet = false;
     std::string status;
     LogForm log = LogForm::sentences;
   } told;
 };
+
+// Of a run. The clients' state is with the peers, so it is small.
+CheckpointPlan checkpoint_of(const std::string& hash, const std::string& out, const CheckpointArguments& arguments) {
+  return {.file = checkpoint_folder(out) / (hash + ".checkpoint"),
+          .every_rounds = arguments.rounds,
+          .every_seconds = 60 * arguments.minutes,
+          .resume = arguments.resume,
+          .pages = {}};
+}
 
 // Prints the news of peers as sentences. As events they are told by the watch.
 void tell_news(net::PeerHub& hub, const EventLog& log) {
@@ -80,18 +91,20 @@ struct ServeRoom {
   net::PeerHub& hub;
   const EventLog& log;
   ServeWatch& watch;
+  const std::string& out;
 };
 
-RunRecord serve_cell(const Cell& cell, const ServeRoom& room) {
+RunRecord serve_cell(const Cell& cell, const CheckpointPlan& checkpoint, const ServeRoom& room) {
   const auto show = [&](const RoundRow& row) {
     tell_news(room.hub, room.log);
     room.watch.add(cell, row);
     return caught_signal() == 0;
   };
-  RunResult result = room.runner.run(cell, show);
+  RunResult result = room.runner.run(cell, show, checkpoint);
   describe_machine(result.record, Device::cpu);
   result.record.plugins = plugins_used(cell.scenario, room.plugins);
   room.store.append(result.record, result.rows);
+  if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
   return result.record;
 }
 
@@ -100,16 +113,21 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
   bool all_done = true;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string hash = to_hex(cells[i].hash);
-    const bool is_stored = !arguments.again && has_everything(room.store, hash, {});
+    const CheckpointPlan checkpoint = checkpoint_of(hash, room.out, arguments.checkpoints);
     try {
+      const bool is_stored = !arguments.again && has_everything(room.store, hash, {});
+      if (is_stored) remove_checkpoint(checkpoint);  // left by a process that was killed before it removed the file
       if (!is_stored) room.watch.begin(cells[i], i + 1, cells.size());
-      const RunRecord record = is_stored ? room.store.record(hash) : serve_cell(cells[i], room);
+      const RunRecord record = is_stored ? room.store.record(hash) : serve_cell(cells[i], checkpoint, room);
       room.watch.end(record, is_stored);
       tell_news(room.hub, room.log);
-      if (!arguments.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
+      if (!arguments.told.quiet) std::cout << closing_line(record, arguments.verbose > 0 ? Hashes::shown : Hashes::hidden) << std::endl;
       all_done = all_done && record.status == RunStatus::done;
     } catch (const net::Interrupted&) {
       break;
+    } catch (const std::exception& error) {
+      room.hub.set_farewell(std::string("its run has ended with an error: ") + error.what());
+      throw;
     }
     if (caught_signal() != 0) break;
   }
@@ -117,7 +135,7 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
 }
 
 int serve(const ServeArguments& arguments) {
-  const EventLog log(arguments.told.log, arguments.quiet, arguments.verbose);
+  const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
   const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
@@ -130,8 +148,10 @@ int serve(const ServeArguments& arguments) {
   catch_signals();
   const auto goes_on = [] { return caught_signal() == 0; };
 
-  RunStore store = RunStore::open(arguments.out.empty() ? default_folder(cells).string() : arguments.out, RunStore::Mode::create);
+  const std::string out = arguments.out.empty() ? default_folder(cells).string() : arguments.out;
+  RunStore store = RunStore::open(out, RunStore::Mode::create);
   store.probe_writable();
+  if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, out);
   net::PeerHub hub(
       {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
@@ -142,14 +162,17 @@ int serve(const ServeArguments& arguments) {
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
   bool all_done = true;
   try {
-    all_done = serve_cells(cells, arguments, {plugins, runner, store, hub, log, watch});
+    all_done = serve_cells(cells, arguments, {plugins, runner, store, hub, log, watch, out});
   } catch (const std::exception& error) {
     watch.close("failed", error.what());
     throw;
   }
   tell_counts(hub.counts(), log);
   watch.close(caught_signal() != 0 ? "interrupted" : all_done ? "done" : "failed", all_done ? "" : "some runs have no result");
-  if (caught_signal() != 0) return exit_code_of(caught_signal());
+  if (caught_signal() != 0) {
+    hub.set_farewell("it is stopped; `fedbits serve --resume` and `fedbits join --state` go on from its last checkpoint");
+    return exit_code_of(caught_signal());
+  }
   return all_done ? 0 : 1;
 }
 
@@ -187,10 +210,16 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
   add_presence_options(*command, arguments->presence);
-  command->add_flag("--again", arguments->again, "repeat runs that are stored");
+  command->add_flag("--resume", arguments->checkpoints.resume,
+                    "continue: finished runs are kept, begun ones continue from their checkpoints");
+  command->add_flag("--again", arguments->again, "repeat runs that are stored")->excludes("--resume");
+  command->add_option("--checkpoint-rounds", arguments->checkpoints.rounds, "write a checkpoint every N rounds");
+  command->add_option("--checkpoint-minutes", arguments->checkpoints.minutes, "write a checkpoint every N minutes; 0 = never")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
   add_status_option(*command, arguments->told.status);
   add_log_option(*command, arguments->told.log);
-  command->add_flag("-q,--quiet", arguments->quiet, "errors only");
+  command->add_flag("-q,--quiet", arguments->told.quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits serve scenarios/library/quickstart.toml --listen 127.0.0.1:7000 --insecure");
   command->callback([arguments, guard] { guard([&] { return serve(*arguments); }); });

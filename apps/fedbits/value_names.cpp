@@ -40,6 +40,7 @@ const std::map<std::string, std::string>& names() {
                                                            {"window", "SHARE"},
                                                            {"split-csv", "FILE"},
                                                            {"from", "URL"},
+                                                           {"state", "FOLDER"},
                                                            {"state-memory", "SIZE"},
                                                            {"state-folder", "FOLDER"},
                                                            {"save-model", "FOLDER"},
