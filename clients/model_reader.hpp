@@ -16,8 +16,9 @@ namespace fl {
 template <class T>
 class ModelReader {
  public:
-  // `channel` is the downlink's (name "down"), for models of P entries.
-  ModelReader(ExchangeChannel<T> channel, std::size_t P);
+  // `channel` is the downlink's (name "down"), for models of P entries. With `local_statistics` nobody sends running statistics, and their
+  // entries of w remain 0.
+  ModelReader(ExchangeChannel<T> channel, std::size_t P, bool local_statistics = false);
 
   // Moves w to its value in `round`. The message may contain rounds whose w has already been read: these are skipped. Returns why the bytes
   // are not such a message, or "".
@@ -34,11 +35,13 @@ class ModelReader {
   }
 
  private:
-  [[nodiscard]] std::string read_whole(std::span<const std::byte> bytes, const Scope& scope);
+  [[nodiscard]] std::string read_dense(std::span<const std::byte> bytes);
+  [[nodiscard]] std::string read_changes(std::span<const std::byte> bytes);
+  [[nodiscard]] std::string decode_vector(std::span<const std::byte> bytes, const Scope& scope);
   [[nodiscard]] std::string read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference);
 
   ExchangeChannel<T> channel_;
-  Scope whole_;  // the model as one vector
+  bool reads_statistics_;
   Buffer<T> reference_;
   Payload<T> message_;
   std::uint32_t round_ = 0;

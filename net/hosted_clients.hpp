@@ -36,6 +36,8 @@ class HostedClients {
   [[nodiscard]] virtual std::vector<OutgoingFrame> exchange() = 0;
   // Receives the mean of a phase. Returns whether all means that the next phase needs have arrived.
   [[nodiscard]] virtual bool learn_mean(const Frame& frame) = 0;
+  // Returns the sums of the rows of those clients that a measure asks for.
+  [[nodiscard]] virtual std::vector<OutgoingFrame> measure(const Frame& frame) = 0;
   // Closes the round: client state changes only now. Returns the requested error memories.
   [[nodiscard]] virtual std::vector<OutgoingFrame> close(const Frame& frame) = 0;
 

@@ -82,6 +82,10 @@ void HubCore::take(Peer& peer, Frame frame) {
       const wire::Norms& norms = frame.header.norms();
       return take_answer(peer, {Expected::Kind::norms, norms.round(), 0, norms.client()}, std::move(frame));
     }
+    case wire::Header::kPartialSums: {
+      const wire::PartialSums& sums = frame.header.partial_sums();
+      return take_answer(peer, {Expected::Kind::sums, sums.round(), sums.order(), sums.client()}, std::move(frame));
+    }
     case wire::Header::kMemory: {
       const wire::Memory& memory = frame.header.memory();
       return take_answer(peer, {Expected::Kind::memory, memory.round(), 0, memory.client()}, std::move(frame));
@@ -174,6 +178,15 @@ void HubCore::send_again(Peer& peer, Session& session) {
     for (std::size_t i = 0; i < round.frames.size(); ++i)
       put(peer, round.is_closed && i == 0 ? as_replay(round.frames[i]) : round.frames[i]);
   }
+  if (!session.order) return;
+  session.num_repeated += num_clients(session.clients);
+  put(peer, *session.order);
+}
+
+void HubCore::order(Session& session, OutgoingFrame frame) {
+  session.order = frame;
+  if (!session.is_here()) return;
+  if (const auto found = peers_.find(session.peer); found != peers_.end()) put(*found->second, std::move(frame));
 }
 
 void HubCore::put(Peer& peer, OutgoingFrame frame) {

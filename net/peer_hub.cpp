@@ -114,6 +114,11 @@ void PeerHub::send(HostId host, OutgoingFrame frame) {
   if (Session* session = impl_->core.roster().find(host); session != nullptr) impl_->core.send(*session, std::move(frame));
 }
 
+void PeerHub::order(HostId host, OutgoingFrame frame) {
+  const std::lock_guard lock(impl_->core.mutex);
+  if (Session* session = impl_->core.roster().find(host); session != nullptr) impl_->core.order(*session, std::move(frame));
+}
+
 void PeerHub::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
   const std::lock_guard lock(impl_->core.mutex);
   impl_->core.roster().close_round(round, cohort, hosts);

@@ -134,6 +134,7 @@ std::vector<OutgoingFrame> PeerRun::take(Frame frame) {
   const Stopwatch stopwatch;
   if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
   if (frame.header.has_close()) return close(std::move(frame));
+  if (frame.header.has_measure_order()) return clients_->measure(frame);
   std::vector<OutgoingFrame> answers;
   if (frame.header.has_open())
     answers = open(std::move(frame));

@@ -36,6 +36,7 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
     if (session.peer == kNobody) gone.push_back(id);
     session.is_ready = session.was_ready = false;
     session.rounds.clear();
+    session.order.reset();
     session.closed = last_closed(session.clients);
     session.last_round = 0;
     session.num_repeated = 0;
@@ -118,6 +119,7 @@ std::vector<std::uint32_t> Roster::missing() const {
 
 void Roster::open_round(Session& session, std::uint32_t round) {
   session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
+  session.order.reset();
 }
 
 void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,9 +44,10 @@ struct Session {
   bool was_ready = false;
   Clock::time_point left_at{};  // where no peer is connected
   std::string why_left;
-  std::deque<PlayedRound> rounds;  // not acknowledged, ascending
-  std::uint32_t closed = 0;        // the last closed round with clients of the session
-  std::uint32_t last_round = 0;    // of the last answer that was accepted
+  std::deque<PlayedRound> rounds;        // not acknowledged, ascending
+  std::optional<OutgoingFrame> order{};  // of sums for a measure, the last since the last round
+  std::uint32_t closed = 0;              // the last closed round with clients of the session
+  std::uint32_t last_round = 0;          // of the last answer that was accepted
   std::uint64_t refusals = 0;
   std::uint64_t num_owed = 0;      // answers that were not there in time; they still arrive
   std::uint64_t num_repeated = 0;  // answers that arrive once more, because their round was sent again

@@ -239,14 +239,33 @@ DownMessage Downlink<T>::write_since(std::uint32_t last) {
   return missed;
 }
 
+// Returns the entries of w that a dense model has: all of them but statistics that stay with the clients.
+template <class T>
+std::vector<T> Downlink<T>::sent_of(std::span<const T> w) const {
+  if (kept_statistics_ == 0) return {w.begin(), w.end()};
+  std::vector<T> sent;
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    sent.insert(sent.end(), w.begin() + static_cast<std::ptrdiff_t>(begin), w.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  for (const Segment& statistic : channel_.scope.statistics) {
+    add(statistic.begin);
+    begin = statistic.end;
+  }
+  add(w.size());
+  return sent;
+}
+
 template <class T>
 DownMessage Downlink<T>::write_dense_model() const {
+  const std::vector<T> sent = sent_of(reference());
+  const Scope scope = whole_model(sent.size());
   Payload<T> payload;
-  payload.clear(reference().size());
-  payload.num_sent = reference().size();
-  payload.value.resize_discard(reference().size());
-  std::ranges::copy(reference(), payload.value.begin());
-  const codec::Channel<T> channel{&payload, &change_scope()};
+  payload.clear(sent.size());
+  payload.num_sent = sent.size();
+  payload.value.resize_discard(sent.size());
+  std::ranges::copy(sent, payload.value.begin());
+  const codec::Channel<T> channel{&payload, &scope};
   std::vector<std::byte> bytes;
   codec::encode<T>(std::span(&channel, 1), bytes);
   return {.form = DownForm::dense, .since = 0, .parts = {std::make_shared<const std::vector<std::byte>>(std::move(bytes))}, .rounds = {}};

@@ -95,6 +95,7 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] WireValue change_values() const;
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
   [[nodiscard]] DownMessage write_since(std::uint32_t last);
+  [[nodiscard]] std::vector<T> sent_of(std::span<const T> w) const;
   [[nodiscard]] DownMessage write_dense_model() const;
   [[nodiscard]] DownMessage write_model();
   [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> bytes_of_message(std::span<const T> model) const;

@@ -25,8 +25,6 @@ const std::map<std::string, std::string>& names() {
                                                            {"out", "FOLDER"},
                                                            {"json", "FILE"},
                                                            {"log-json", "FILE"},
-                                                           {"log", "FORM"},
-                                                           {"status", "ADDRESS"},
                                                            {"rounds", "FILE"},
                                                            {"runs", "FILE"},
                                                            {"output", "FILE"},
