@@ -144,11 +144,16 @@ asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer) {
       boost::system::error_code cancelled;
       co_await peer->wake().async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
     }
-  } catch (const boost::system::system_error&) {  // the reader hears of it too
+  } catch (const boost::system::system_error&) {  // the connection has ended
+  }
+  {
+    // finish() takes bytes from the socket, so what the reader may still read counts for nothing.
+    const std::lock_guard lock(core_.mutex);
+    core_.leave(*peer, "the connection ended");
+    peer->end();
   }
   co_await peer->connection().finish();
   const std::lock_guard lock(core_.mutex);
-  core_.leave(*peer, "the connection ended");
   core_.remove(*peer);
 }
 

@@ -25,6 +25,8 @@ const std::map<std::string, std::string>& names() {
                                                            {"out", "FOLDER"},
                                                            {"json", "FILE"},
                                                            {"log-json", "FILE"},
+                                                           {"log", "FORM"},
+                                                           {"status", "ADDRESS"},
                                                            {"rounds", "FILE"},
                                                            {"runs", "FILE"},
                                                            {"output", "FILE"},

@@ -53,6 +53,7 @@ TEST(Presence, APeerThatConnectsAgainInAnyPhaseChangesNothing) {
     const RunResult simulated = test::run_simulated(text);
     for (const auto kind : {Header::kOpen, Header::kMean, Header::kClose})
       for (const Fault fault : {Fault::cut_before, Fault::cut_between, Fault::cut_after}) {
+        if (kind == Header::kMean && text.find("powersgd") == std::string::npos) continue;  // the others have one phase
         SCOPED_TRACE(testing::Message() << "kind " << kind << ", fault " << static_cast<int>(fault) << "\n" << text);
         const test::PresenceRun run = test::run_with_presence(
             text, {}, {{"0-1"}, {"2,5", once_per_round(kind, {1, 3, 4, 6}, fault)}, {"3-4,6", once_per_round(kind, {3}, fault)}});
@@ -196,9 +197,9 @@ TEST(Presence, ARunCannotBeginWithMoreClientsThanThereAre) {
 }
 
 TEST(Presence, TheOrderOfArrivalDoesNotMatter) {
-  const std::string text = with_rounds(test::text_of(method_of("ef14_momentum"), "float32"), 4);
+  const std::string text = with_rounds(test::text_of(method_of("ef14_momentum"), "float32"), 10);
   const RunResult simulated = test::run_simulated(text);
-  for (unsigned order = 0; order < 100; ++order) {
+  for (unsigned order = 0; order < 10; ++order) {  // of ten rounds each
     std::vector<test::PeerPlan> peers;
     for (unsigned client = 0; client < 7; ++client)
       peers.push_back({std::to_string(client), [random = std::minstd_rand(order * 7 + client + 1)](const Header&) mutable {
