@@ -178,13 +178,14 @@ void HubCore::send_again(Peer& peer, Session& session) {
     for (std::size_t i = 0; i < round.frames.size(); ++i)
       put(peer, round.is_closed && i == 0 ? as_replay(round.frames[i]) : round.frames[i]);
   }
-  if (!session.order) return;
+  const OutgoingFrame* order = roster_.order_of(session);
+  if (order == nullptr) return;
   session.num_repeated += num_clients(session.clients);
-  put(peer, *session.order);
+  put(peer, *order);
 }
 
 void HubCore::order(Session& session, OutgoingFrame frame) {
-  session.order = frame;
+  roster_.keep_order(session, frame);
   if (!session.is_here()) return;
   if (const auto found = peers_.find(session.peer); found != peers_.end()) put(*found->second, std::move(frame));
 }

@@ -110,7 +110,7 @@ class FL_API PeerHub {
   void open_round(std::uint32_t round, std::span<const HostId> hosts);
   // Sends a frame of the last round that was opened. May be called while the peer is away.
   void send(HostId host, OutgoingFrame frame);
-  // Sends an order of sums between two rounds. A peer that is away is sent the last one when it connects again, until a round opens.
+  // Sends an order of sums between two rounds. A peer that is away is sent the last one when it connects again, until a round closes.
   void order(HostId host, OutgoingFrame frame);
   // Notes that the round is closed for its cohort and its sessions. Call it before their Close is sent.
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);

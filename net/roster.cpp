@@ -31,12 +31,12 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
   closed_.assign(closed.begin(), closed.end());
   closed_.resize(num_clients, 0);
   num_hosted_ = 0;
+  orders_.clear();
   std::vector<HostId> gone;
   for (auto& [id, session] : sessions_) {
     if (session.peer == kNobody) gone.push_back(id);
     session.is_ready = session.was_ready = false;
     session.rounds.clear();
-    session.order.reset();
     session.closed = last_closed(session.clients);
     session.last_round = 0;
     session.num_repeated = 0;
@@ -119,10 +119,10 @@ std::vector<std::uint32_t> Roster::missing() const {
 
 void Roster::open_round(Session& session, std::uint32_t round) {
   session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
-  session.order.reset();
 }
 
 void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
+  orders_.clear();
   for (const std::uint32_t client : cohort) closed_[client] = round;
   for (const HostId id : hosts) {
     Session* session = find(id);

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,10 +43,9 @@ struct Session {
   bool was_ready = false;
   Clock::time_point left_at{};  // where no peer is connected
   std::string why_left;
-  std::deque<PlayedRound> rounds;        // not acknowledged, ascending
-  std::optional<OutgoingFrame> order{};  // of sums for a measure, the last since the last round
-  std::uint32_t closed = 0;              // the last closed round with clients of the session
-  std::uint32_t last_round = 0;          // of the last answer that was accepted
+  std::deque<PlayedRound> rounds;  // not acknowledged, ascending
+  std::uint32_t closed = 0;        // the last closed round with clients of the session
+  std::uint32_t last_round = 0;    // of the last answer that was accepted
   std::uint64_t refusals = 0;
   std::uint64_t num_owed = 0;      // answers that were not there in time; they still arrive
   std::uint64_t num_repeated = 0;  // answers that arrive once more, because their round was sent again
@@ -93,6 +91,12 @@ class Roster {
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }
+  // Keeps the last order of sums that a session is sent, until a round closes. order_of() returns null if there is none.
+  void keep_order(const Session& session, OutgoingFrame frame) { orders_[session.id] = std::move(frame); }
+  [[nodiscard]] const OutgoingFrame* order_of(const Session& session) const {
+    const auto found = orders_.find(session.id);
+    return found == orders_.end() ? nullptr : &found->second;
+  }
 
  private:
   [[nodiscard]] Session* overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared);
@@ -107,6 +111,7 @@ class Roster {
   std::map<std::uint32_t, std::pair<std::uint32_t, HostId>> by_last_;  // {first, host} by last client; ranges do not overlap
   std::vector<HostId> host_of_;                                        // [N] of sessions that were ready
   std::vector<std::uint32_t> closed_;                                  // [N] last closed round with the client
+  std::map<HostId, OutgoingFrame> orders_;                             // of sums, since the last round
   std::size_t num_hosted_ = 0;                                         // clients of peers that are here
 };
 

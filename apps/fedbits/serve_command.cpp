@@ -33,8 +33,14 @@ namespace fl {
 
 namespace {
 
+// What the server reads: a folder of data sets, or a file without training rows.
+struct DataArguments {
+  std::string folder, server_file;
+};
+
 struct ServeArguments {
-  std::string file, listen = "127.0.0.1:0", certs, out, data, server_data, emulate;
+  std::string file, listen = "127.0.0.1:0", certs, out, emulate;
+  DataArguments data;
   std::vector<std::string> settings, plugins;
   CheckpointArguments checkpoints;
   int threads = 0;
@@ -139,9 +145,9 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
 int serve(const ServeArguments& arguments) {
   const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
-  const DataCatalog catalog(arguments.data);
+  const DataCatalog catalog(arguments.data.folder);
   std::optional<ServerData> server_data;
-  if (!arguments.server_data.empty()) server_data = ServerData::read(arguments.server_data);
+  if (!arguments.data.server_file.empty()) server_data = ServerData::read(arguments.data.server_file);
   const std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, server_data ? nullptr : &catalog);
   for (const Cell& cell : cells)
     if (cell.needs_tuning()) throw ConfigError("serve plays runs as they are: tune the study with `fedbits sweep` first");
@@ -163,7 +169,7 @@ int serve(const ServeArguments& arguments) {
   log.info("listening", {{"address", address.host + ":" + std::to_string(hub.port())}});
   ServeWatch watch(hub, cells, arguments.told.status, log);
   net::RemoteSource clients(hub, goes_on, arguments.presence);
-  CellRunner runner(DataCatalog(arguments.data),
+  CellRunner runner(DataCatalog(arguments.data.folder),
                     {.threads = threads, .source = &clients, .server_data = server_data ? &*server_data : nullptr});
   bool all_done = true;
   try {
@@ -210,8 +216,8 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: for other machines, too");
   add_emulate_option(*command, arguments->emulate);
   command->add_option("--out", arguments->out, "folder of the results (default: fedbits-out/NAME)");
-  command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
-  command->add_option("--server-data", arguments->server_data,
+  command->add_option("--data", arguments->data.folder, "folder of data sets (default: $FEDBITS_DATA)");
+  command->add_option("--server-data", arguments->data.server_file,
                       "file of `fedbits plan --server-data` to read instead of data sets: the clients alone have training rows");
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
