@@ -21,7 +21,10 @@ bool Identity::may_host(const std::vector<ClientRange>& wanted) const {
 }
 
 asio::awaitable<void> Connection::read(asio::mutable_buffer buffer) {
-  while (buffer.size() > 0) buffer += co_await read_some(buffer);
+  while (buffer.size() > 0) {
+    buffer += co_await read_some(buffer);
+    last_read_ = std::chrono::steady_clock::now();
+  }
 }
 
 namespace {

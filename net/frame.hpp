@@ -58,6 +58,7 @@ struct FrameLimits {
 struct Frame {
   wire::Header header;
   Bytes payload;
+  std::size_t header_bytes = 0;  // that arrived
 };
 
 // A frame ready to be sent: prefix and header, and the payload in one or more pieces that several frames may share.

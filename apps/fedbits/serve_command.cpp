@@ -32,6 +32,7 @@ struct ServeArguments {
   std::string file, listen = "127.0.0.1:0", certs, out, data, emulate;
   std::vector<std::string> settings, plugins;
   int threads = 0;
+  net::Presence presence;
   bool again = false, quiet = false;
   int insecure = 0, verbose = 0;
 };
@@ -43,6 +44,7 @@ void tell_news(net::PeerHub& hub) {
 void tell_counts(const net::WireCounts& counts) {
   spdlog::info("sockets: {} bytes in ({} frames, {} bytes of payload), {} bytes out ({} frames, {} bytes of payload)", counts.bytes_in,
                counts.frames_in, counts.payload_bytes_in, counts.bytes_out, counts.frames_out, counts.payload_bytes_out);
+  if (counts.late > 0) spdlog::warn("{} answers came after their round", counts.late);
   for (const auto& [reason, times] : counts.refused) spdlog::warn("refused {} times: {}", times, reason);
 }
 
@@ -79,7 +81,7 @@ int serve(const ServeArguments& arguments) {
       {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());
   std::cout << "listening at " << address.host << ':' << hub.port() << std::endl;
-  net::RemoteSource clients(hub, goes_on);
+  net::RemoteSource clients(hub, goes_on, arguments.presence);
   CellRunner runner(DataCatalog(arguments.data), {.threads = threads, .source = &clients});
   bool all_done = true;
   for (const Cell& cell : cells) {
@@ -101,6 +103,23 @@ int serve(const ServeArguments& arguments) {
   return all_done ? 0 : 1;
 }
 
+void add_presence_options(CLI::App& command, net::Presence& presence) {
+  command.add_option("--min-clients", presence.min_clients,
+                     "begin when this number of clients is hosted (default: all); those that nobody hosts are absent from a round");
+  command
+      .add_option("--deadline", presence.deadline_s,
+                  "seconds of a round: a client that has not answered then is absent from it (default: none)")
+      ->check(CLI::Range(0.001, 1e6));
+  command.add_option("--patience", presence.patience_s, "seconds to wait for a peer that has left, before the run ends")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--over-select", presence.over_select,
+                  "ask this multiple of a round's clients, and go on when the round has its number of messages")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& app, const Guard& guard) {
@@ -117,6 +136,7 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
+  add_presence_options(*command, arguments->presence);
   command->add_flag("--again", arguments->again, "repeat runs that are stored");
   command->add_flag("-q,--quiet", arguments->quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");

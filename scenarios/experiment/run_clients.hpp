@@ -20,6 +20,7 @@ namespace fl {
 // Largest and likely number of clients in a round.
 struct CohortSizes {
   std::size_t most = 0, likely = 0;
+  std::size_t enough = 0;  // messages after which a round goes on without the others; 0 = all
 };
 
 template <class T>
@@ -59,6 +60,8 @@ struct ClientRequest {
 class ClientSource {
  public:
   virtual ~ClientSource() = default;
+  // Returns the number of clients to ask in a round, as a multiple of those whose messages are awaited.
+  [[nodiscard]] virtual double over_selection() const { return 1; }
   [[nodiscard]] virtual std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) = 0;
   [[nodiscard]] virtual std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) = 0;
 };
