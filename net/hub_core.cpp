@@ -147,7 +147,7 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   Session* session = session_of(peer);
   if (session == nullptr) throw ProtocolError("it is ready before its hello");
   if (session->is_ready) throw ProtocolError("it is ready twice");
-  if (offer_.scenario == nullptr || ready.run() != offer_.run) throw ProtocolError("it is ready for another run");
+  if (offer_.scenario == nullptr || ready.run() != offer_.run) return;  // of the last run; its answer to this one follows
   if (ready.split() != offer_.split)
     throw ProtocolError("its data are split in another way (hash " + std::to_string(ready.split()) + ", the server's " +
                         std::to_string(offer_.split) + ")");

@@ -305,6 +305,7 @@ template <class T>
 void RemoteCohort<T>::collect_memories() {
   const Answers answers = hub_.collect(wait_until_stage(num_stages() - 1), goes_on_);
   received_.memories.resize(answers.frames.size());
+  this->lost_memories_.assign(answers.frames.size(), 1);
   for (std::size_t i = 0; i < answers.frames.size(); ++i) {
     received_.memories[i].clear();
     if (answers.arrived[i] == 0 || open_.is_absent[i] != 0) continue;  // of an absent client, it may arrive or not
@@ -315,6 +316,7 @@ void RemoteCohort<T>::collect_memories() {
       hub_.refuse(open_.cohort[i], open_.round, why);
       continue;
     }
+    this->lost_memories_[i] = 0;
     (rule_.replaces() ? traffic_.up_bytes : traffic_.measured_bytes) += frame.payload.size();
   }
 }

@@ -32,7 +32,6 @@ class RemoteCohort final : public CohortRunner<T> {
   void learn_mean(std::size_t channel, int phase, std::span<const T> mean) override;
   void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override;
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t position) override { return received_.memories[position]; }
-  [[nodiscard]] bool has_error_memory(std::uint32_t position) const override { return !received_.memories[position].empty(); }
   // Writes or reads what the server knows of its clients. Their state is with their peers, which have it on disk when this returns.
   void persist(Archive& archive) override;
   // Tells peers from now on that a checkpoint of the last round is on disk.

@@ -74,9 +74,12 @@ class CohortRunner {
   // Returns the error memory [P] that the client at this position sends after the round has closed, if the absence rule requires it.
   [[nodiscard]] virtual std::span<const T> error_memory(std::uint32_t position) = 0;
   // Returns whether that memory has arrived in time.
-  [[nodiscard]] virtual bool has_error_memory(std::uint32_t position) const { return (void)position, true; }
+  [[nodiscard]] bool has_error_memory(std::uint32_t position) const { return lost_memories_.empty() || lost_memories_[position] == 0; }
   // Writes or reads the clients' state between rounds.
   virtual void persist(Archive& archive) = 0;
+
+ protected:
+  std::vector<std::uint8_t> lost_memories_;  // [M] 1 = the client's error memory of the last round did not arrive in time; empty = none
 };
 
 }  // namespace fl

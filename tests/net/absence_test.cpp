@@ -30,7 +30,7 @@ class LossyLink final : public CohortRunner<T> {
  public:
   LossyLink(CohortRunner<T>& clients, Loss loss) : clients_(clients), loss_(std::move(loss)) {}
   void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) override {
-    is_lost_.assign(round.order.cohort.size(), 0);
+    this->lost_memories_.assign(round.order.cohort.size(), 0);
     clients_.open_round(round, {.replacement = opening.replacement});
   }
   void skip_round(std::uint32_t round) override { clients_.skip_round(round); }
@@ -40,7 +40,7 @@ class LossyLink final : public CohortRunner<T> {
     for (std::size_t i = 0; i < messages_.size(); ++i) {
       if (!loss_.takes(round.order.round, phase, messages_[i].client)) continue;
       messages_[i] = {.client = messages_[i].client, .refused = true, .is_absent = true, .encoded = {}};
-      is_lost_[i] = 1;
+      this->lost_memories_[i] = 1;
     }
     return messages_;
   }
@@ -49,14 +49,12 @@ class LossyLink final : public CohortRunner<T> {
   void learn_mean(std::size_t c, int phase, std::span<const T> mean) override { clients_.learn_mean(c, phase, mean); }
   void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) override { clients_.close_round(round, delivered); }
   [[nodiscard]] std::span<const T> error_memory(std::uint32_t i) override { return clients_.error_memory(i); }
-  [[nodiscard]] bool has_error_memory(std::uint32_t i) const override { return is_lost_[i] == 0; }
   void persist(Archive& archive) override { clients_.persist(archive); }
 
  private:
   CohortRunner<T>& clients_;
   Loss loss_;
   std::vector<ClientMessage<T>> messages_;
-  std::vector<std::uint8_t> is_lost_;
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <chrono>
@@ -152,6 +153,7 @@ class FaultyPeer {
 
 struct PresenceRun : NetworkRun {
   double longest_round_s = 0;
+  std::int64_t heap_bytes_at_fifth = 0, heap_bytes_at_end = 0;  // in use after a fifth of the rounds, and after all
 };
 
 // A peer of a run: its clients, and its faults.
@@ -186,11 +188,15 @@ inline PresenceRun run_with_presence(const std::string& text, const net::Presenc
         hub, [] { return true; }, presence);
     try {
       CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients});
+      const auto rounds = static_cast<std::uint64_t>(cell_of(text).scenario.rounds);
       auto last = std::chrono::steady_clock::now();
       run.result = runner.run(cell_of(text), [&](const RoundRow& row) {
         const auto now = std::chrono::steady_clock::now();
         if (row.round > 1) run.longest_round_s = std::max(run.longest_round_s, std::chrono::duration<double>(now - last).count());
         last = now;
+        const auto heap = static_cast<std::int64_t>(mallinfo2().uordblks + mallinfo2().hblkhd);
+        if (5 * row.round <= rounds) run.heap_bytes_at_fifth = heap;
+        run.heap_bytes_at_end = heap;
         return true;
       });
     } catch (const std::exception& error) {
