@@ -15,7 +15,7 @@ namespace fl::net {
 
 // One frame that the server expects.
 struct Expected {
-  enum class Kind { update, norms, memory } kind = Kind::update;
+  enum class Kind { update, norms, memory, sums } kind = Kind::update;
   std::uint32_t round = 0, phase = 0, client = 0;
   friend auto operator<=>(const Expected&, const Expected&) = default;
 };

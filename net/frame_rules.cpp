@@ -20,9 +20,9 @@ void check_hello(const wire::Hello& hello) {
                         std::to_string(kTokenBytes));
 }
 
-// Updates and memories alone have payloads.
+// Updates, memories and sums alone have payloads.
 void check_payload(const wire::Header& header, std::size_t payload_bytes) {
-  if (payload_bytes > 0 && !header.has_update() && !header.has_memory())
+  if (payload_bytes > 0 && !header.has_update() && !header.has_memory() && !header.has_partial_sums())
     throw ProtocolError("a frame has a payload of " + std::to_string(payload_bytes) + " bytes, and its kind has none");
 }
 
@@ -38,6 +38,7 @@ void check_frame_of_peer(const wire::Header& header, std::size_t payload_bytes) 
     case wire::Header::kReady:
     case wire::Header::kUpdate:
     case wire::Header::kMemory:
+    case wire::Header::kPartialSums:
     case wire::Header::kClosed:
     case wire::Header::kHeartbeat: break;
     default: throw ProtocolError("a frame that only a server sends");

@@ -113,6 +113,8 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
     is_wrong = true;
   } catch (const boost::system::system_error& error) {
     if (error.code() != asio::error::eof) why = error.code().message();
+  } catch (const std::bad_alloc&) {
+    why = "there is no memory for its frame";
   }
   const std::lock_guard lock(core_.mutex);
   if (is_wrong && !peer->is_ending()) {
@@ -142,11 +144,16 @@ asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer) {
       boost::system::error_code cancelled;
       co_await peer->wake().async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
     }
-  } catch (const boost::system::system_error&) {  // the reader hears of it too
+  } catch (const boost::system::system_error&) {  // the connection has ended
+  }
+  {
+    // finish() takes bytes from the socket, so what the reader may still read counts for nothing.
+    const std::lock_guard lock(core_.mutex);
+    core_.leave(*peer, "the connection ended");
+    peer->end();
   }
   co_await peer->connection().finish();
   const std::lock_guard lock(core_.mutex);
-  core_.leave(*peer, "the connection ended");
   core_.remove(*peer);
 }
 
@@ -160,6 +167,7 @@ asio::awaitable<void> HubConnections::watch() {
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     const std::lock_guard lock(core_.mutex);
+    core_.roster().forget_rounds_of_left(Clock::now() - options_.keeps_rounds);
     const auto peers = core_.peers();
     for (const auto& [id, peer] : peers) check(*peer, Clock::now());
   }

@@ -82,6 +82,10 @@ void HubCore::take(Peer& peer, Frame frame) {
       const wire::Norms& norms = frame.header.norms();
       return take_answer(peer, {Expected::Kind::norms, norms.round(), 0, norms.client()}, std::move(frame));
     }
+    case wire::Header::kPartialSums: {
+      const wire::PartialSums& sums = frame.header.partial_sums();
+      return take_answer(peer, {Expected::Kind::sums, sums.round(), sums.order(), sums.client()}, std::move(frame));
+    }
     case wire::Header::kMemory: {
       const wire::Memory& memory = frame.header.memory();
       return take_answer(peer, {Expected::Kind::memory, memory.round(), 0, memory.client()}, std::move(frame));
@@ -156,7 +160,11 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
                         std::to_string(session->closed) + ": that state is lost");
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
-  session->acknowledge(ready.closed_round());
+  // Memories that the server waits for are asked for again, by the end of their round.
+  const std::vector<Expected> missing = answers_.unanswered(false);
+  const bool owes_memory = std::ranges::any_of(
+      missing, [&](const Expected& one) { return one.kind == Expected::Kind::memory && roster_.host_of(one.client) == session; });
+  session->acknowledge(owes_memory ? std::min(ready.closed_round(), answers_.round() - 1) : ready.closed_round());
   send_again(peer, *session);
   note_change();
 }
@@ -170,6 +178,15 @@ void HubCore::send_again(Peer& peer, Session& session) {
     for (std::size_t i = 0; i < round.frames.size(); ++i)
       put(peer, round.is_closed && i == 0 ? as_replay(round.frames[i]) : round.frames[i]);
   }
+  if (!session.order) return;
+  session.num_repeated += num_clients(session.clients);
+  put(peer, *session.order);
+}
+
+void HubCore::order(Session& session, OutgoingFrame frame) {
+  session.order = frame;
+  if (!session.is_here()) return;
+  if (const auto found = peers_.find(session.peer); found != peers_.end()) put(*found->second, std::move(frame));
 }
 
 void HubCore::put(Peer& peer, OutgoingFrame frame) {

@@ -55,6 +55,8 @@ class HubCore {
   [[nodiscard]] ExpectedAnswers& answers() { return answers_; }
   // Adds a frame to the open round of a session, and sends it if the peer is there.
   void send(Session& session, OutgoingFrame frame);
+  // Sends a frame between two rounds. A peer that connects again is sent the last one of them once more, until a round opens.
+  void order(Session& session, OutgoingFrame frame);
   // Tells a client's peer that its message is refused.
   void refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why);
   // Returns the clients that are waited for, and whose peer has left and is not back after `patience_s`.

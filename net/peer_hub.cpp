@@ -37,6 +37,7 @@ struct PeerHub::Impl {
 
   HubCore core;
   HubConnections connections;
+  std::string farewell;
 };
 
 PeerHub::PeerHub(const HubOptions& options) : impl_(std::make_unique<Impl>(options)) { impl_->connections.run(); }
@@ -46,11 +47,13 @@ PeerHub::~PeerHub() {
   impl_->connections.stop_listening();
   std::unique_lock lock(core.mutex);
   for (const auto& [id, peer] : core.peers()) {
-    peer->put(goodbye_frame("", false));
+    peer->put(goodbye_frame(impl_->farewell, !impl_->farewell.empty()));
     peer->end();
   }
   core.changed.wait_for(lock, std::chrono::seconds(2), [&core] { return core.peers().empty(); });
 }
+
+void PeerHub::set_farewell(const std::string& reason) { impl_->farewell = reason; }
 
 std::uint16_t PeerHub::port() const { return impl_->connections.port(); }
 
@@ -111,6 +114,11 @@ void PeerHub::send(HostId host, OutgoingFrame frame) {
   if (Session* session = impl_->core.roster().find(host); session != nullptr) impl_->core.send(*session, std::move(frame));
 }
 
+void PeerHub::order(HostId host, OutgoingFrame frame) {
+  const std::lock_guard lock(impl_->core.mutex);
+  if (Session* session = impl_->core.roster().find(host); session != nullptr) impl_->core.order(*session, std::move(frame));
+}
+
 void PeerHub::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
   const std::lock_guard lock(impl_->core.mutex);
   impl_->core.roster().close_round(round, cohort, hosts);
@@ -122,9 +130,9 @@ std::vector<std::uint32_t> PeerHub::closed_rounds() const {
   return {rounds.begin(), rounds.end()};
 }
 
-bool PeerHub::all_acknowledged() const {
+bool PeerHub::all_acknowledged(bool also_away) const {
   const std::lock_guard lock(impl_->core.mutex);
-  return impl_->core.roster().all_acknowledged();
+  return impl_->core.roster().all_acknowledged(also_away);
 }
 
 void PeerHub::expect(std::vector<Expected> frames, std::span<const std::uint8_t> required, std::size_t enough) {

@@ -26,13 +26,15 @@ namespace fl::net {
 
 struct HubOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                                 // 0 = any free port
-  std::shared_ptr<Transport> transport{};                 // null = plain TCP
-  std::chrono::milliseconds handshake_limit{10'000};      // for what precedes a peer's first frame
-  std::chrono::milliseconds hello_limit{10'000};          // for that frame
-  std::chrono::milliseconds heartbeat_every{5'000};       // without another frame
-  std::chrono::milliseconds silence_limit{20'000};        // without a byte of a peer: the connection is closed
-  std::chrono::milliseconds farewell_limit{2'000};        // for a peer that is told goodbye to read it
+  std::uint16_t port = 0;                             // 0 = any free port
+  std::shared_ptr<Transport> transport{};             // null = plain TCP
+  std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
+  std::chrono::milliseconds hello_limit{10'000};      // for that frame
+  std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
+  std::chrono::milliseconds silence_limit{20'000};    // without a byte of a peer: the connection is closed
+  std::chrono::milliseconds farewell_limit{2'000};    // for a peer that is told goodbye to read it
+  std::chrono::seconds keeps_rounds{
+      600};  // for a peer that has left; after that, only a peer with the last round's state can take its place
   std::size_t most_outbox_bytes = std::size_t{64} << 20;  // that wait for one peer, beside one frame
 };
 
@@ -77,8 +79,10 @@ class FL_API PeerHub {
  public:
   // Starts to listen. Throws Error if the address cannot be used.
   explicit PeerHub(const HubOptions& options);
-  // Closes the session of every peer.
+  // Closes the session of every peer, and tells it the farewell.
   ~PeerHub();
+  // Sets what peers are told at the end: why not all is done, or "" (the default) if it is.
+  void set_farewell(const std::string& reason);
   PeerHub(const PeerHub&) = delete;
   PeerHub& operator=(const PeerHub&) = delete;
 
@@ -106,12 +110,14 @@ class FL_API PeerHub {
   void open_round(std::uint32_t round, std::span<const HostId> hosts);
   // Sends a frame of the last round that was opened. May be called while the peer is away.
   void send(HostId host, OutgoingFrame frame);
+  // Sends an order of sums between two rounds. A peer that is away is sent the last one when it connects again, until a round opens.
+  void order(HostId host, OutgoingFrame frame);
   // Notes that the round is closed for its cohort and its sessions. Call it before their Close is sent.
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
   // Returns the last closed round of each client [N].
   [[nodiscard]] std::vector<std::uint32_t> closed_rounds() const;
-  // Returns whether every connected peer has acknowledged all rounds that are closed.
-  [[nodiscard]] bool all_acknowledged() const;
+  // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
+  [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
 
   // Sets the expected frames (ExpectedAnswers::expect); all others are refused from now on.
   void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);

@@ -7,12 +7,13 @@ namespace fl::net {
 template <class T>
 RemoteClients<T>::RemoteClients(PeerHub& hub, const ClientRequest<T>& request, const Presence& presence,
                                 const std::function<bool()>& goes_on, Traffic& traffic)
-    : hub_(hub), cohort_(hub, request, presence, goes_on, traffic) {
+    : hub_(hub),
+      cohort_(hub, request, presence, goes_on, traffic),
+      sums_(
+          hub, request, presence, goes_on, [this] { return cohort_.begin(); }, traffic) {
   if (presence.min_clients > request.run.num_clients)
     throw key_error("--min-clients", "is " + std::to_string(presence.min_clients) + ", and the run has " +
                                          std::to_string(request.run.num_clients) + " clients: state a smaller number");
-  if (request.run.local_statistics)
-    throw key_error("server.statistics", "statistics that stay with the clients cannot be measured over a network");
   if (request.measures.ever_needs(&MeasureCost::updates))
     throw key_error("evaluate", "a measure needs the clients' vectors before compression, which nobody sends over a network: leave it out");
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "net/measured_sums.hpp"
 #include "net/peer_hub.hpp"
 #include "net/remote_cohort.hpp"
 #include "net/traffic.hpp"
@@ -22,6 +23,7 @@ class RemoteClients final : public RunClients<T> {
 
   [[nodiscard]] CohortRunner<T>& clients() override { return cohort_; }
   [[nodiscard]] ClientProbe<T>& probe() override { return cohort_.probe(); }
+  [[nodiscard]] ClientSums<T>& sums() override { return sums_; }
   void prepare(std::span<const double>) override {}  // each peer computes the optimum itself
   void record_into(SampleRecorder*) override {}
   [[nodiscard]] std::string page_file() override { return {}; }
@@ -31,6 +33,7 @@ class RemoteClients final : public RunClients<T> {
  private:
   PeerHub& hub_;
   RemoteCohort<T> cohort_;
+  MeasuredSums<T> sums_;
 };
 
 extern template class RemoteClients<float>;

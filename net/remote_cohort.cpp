@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
+#include "fl_core/ops/scaled_sums.hpp"
+#include "net/measured_sums.hpp"
 #include "net/opening_writer.hpp"
 #include "net/raw_values.hpp"
 
@@ -45,6 +48,12 @@ RemoteCohort<T>::RemoteCohort(PeerHub& hub, const ClientRequest<T>& request, con
 }
 
 // ---- who is there
+
+template <class T>
+std::uint32_t RemoteCohort<T>::begin() {
+  if (!has_begun_) begin_run();
+  return open_.round;
+}
 
 template <class T>
 void RemoteCohort<T>::begin_run() {
@@ -143,8 +152,9 @@ void RemoteCohort<T>::find_hosts() {
 template <class T>
 void RemoteCohort<T>::expect_phase(int phase) {
   std::vector<Expected> frames = each(Kind::update, open_.round, phase, open_.cohort);
-  if (open_.is_measured && phase == request_.method.exchange.num_phases() - 1)
-    for (const Expected& norms : each(Kind::norms, open_.round, 0, open_.cohort)) frames.push_back(norms);
+  const auto add = [&](Kind kind) { std::ranges::copy(each(kind, open_.round, 0, open_.cohort), std::back_inserter(frames)); };
+  if (open_.is_measured && phase == request_.method.exchange.num_phases() - 1) add(Kind::norms);
+  if (asks_for_moves(phase)) add(Kind::sums);
   std::vector<std::uint8_t> required;
   for (std::size_t i = 0; i < frames.size(); ++i) required.push_back(open_.is_absent[i % open_.cohort.size()] != 0 ? 0 : 1);
   const bool chooses = phase == 0 && request_.cohort.enough > 0;
@@ -165,21 +175,25 @@ void RemoteCohort<T>::skip_round(std::uint32_t round) {
 template <class T>
 std::span<const ClientMessage<T>> RemoteCohort<T>::exchange(const RoundView<T>&, int phase) {
   if (open_.awaited_phase != phase) expect_phase(phase);
-  take_messages(hub_.collect(wait_until_stage(phase + 1), goes_on_));
+  take_messages(hub_.collect(wait_until_stage(phase + 1), goes_on_), phase);
   return received_.messages;
 }
 
 // A client's message counts in no phase after the first one in which it is absent or refused.
 template <class T>
-void RemoteCohort<T>::take_messages(Answers answers) {
+void RemoteCohort<T>::take_messages(Answers answers, int phase) {
   const std::size_t M = open_.cohort.size();
-  const bool has_norms = answers.frames.size() > M;
+  const bool has_moves = asks_for_moves(phase);
+  const bool has_norms = answers.frames.size() > (has_moves ? 2 * M : M);
+  const std::size_t groups = 1 + (has_norms ? 1 : 0) + (has_moves ? 1 : 0);
   received_.frames = std::move(answers.frames);
   received_.messages.assign(M, {});
   if (has_norms) received_.norms.assign(M, {});
   if (has_norms) received_.operator_errors.assign(M, {});
+  if (has_moves) received_.moves.assign(M, std::vector<double>(num_statistics(request_.run.statistics)));
   for (std::size_t i = 0; i < M; ++i) {
-    const bool has_arrived = answers.arrived[i] != 0 && (!has_norms || answers.arrived[M + i] != 0);
+    bool has_arrived = true;
+    for (std::size_t g = 0; g < groups; ++g) has_arrived = has_arrived && answers.arrived[g * M + i] != 0;
     if (!has_arrived) open_.is_out[i] = open_.is_absent[i] = 1;
     ClientMessage<T>& message = received_.messages[i];
     traffic_.up_bytes += received_.frames[i].payload.size();
@@ -188,12 +202,27 @@ void RemoteCohort<T>::take_messages(Answers answers) {
       if (why.empty() && has_norms) why = read_norms(received_.frames[M + i], i);
       if (!why.empty()) refuse(static_cast<std::uint32_t>(i), why);
       if (message.refused) open_.is_out[i] = 1;
+      if (has_moves && open_.is_out[i] == 0) read_move((groups - 1) * M, i);
     } else {
       move_to_refused(i);
     }
     if (open_.is_out[i] != 0)
       message = {.client = open_.cohort[i], .is_counted = false, .refused = true, .is_absent = open_.is_absent[i] != 0, .encoded = {}};
   }
+}
+
+template <class T>
+bool RemoteCohort<T>::asks_for_moves(int phase) const {
+  return request_.run.local_statistics && phase == request_.method.exchange.num_phases() - 1;
+}
+
+// Reads the move of a client's statistics from the frames behind `first`. A move that is refused counts as none.
+template <class T>
+void RemoteCohort<T>::read_move(std::size_t first, std::size_t position) {
+  const Frame& frame = received_.frames[first + position];
+  traffic_.measured_bytes += frame.payload.size();
+  if (const std::string why = net::read_statistics_move(frame, received_.moves[position]); !why.empty())
+    hub_.refuse(open_.cohort[position], open_.round, why);
 }
 
 template <class T>
@@ -216,7 +245,7 @@ double RemoteCohort<T>::most_work(std::uint32_t client) const {
   const double momentum = descent ? descent->momentum : 0;
   double steps = static_cast<double>(kMostLocalSteps);
   if (work != nullptr) steps = static_cast<double>(work->epochs > 0 ? work->epochs : work->steps);
-  if (work != nullptr && work->epochs > 0) steps *= static_cast<double>(request_.problem.shards()[client].size());
+  if (work != nullptr && work->epochs > 0) steps *= static_cast<double>(request_.problem.num_rows_of(client));
   constexpr double kRounding = 1e-9;
   return steps / (1 - momentum) * (1 + kRounding);
 }
@@ -335,16 +364,27 @@ std::string RemoteCohort<T>::read_memory(const Frame& frame, std::vector<T>& mem
   return is_finite ? "" : "its memory is not finite";
 }
 
+// Waits until peers have the state of the last round on their disks. Where no client may be absent, that includes peers that have left:
+// with a checkpoint of a round that they do not have, a server that is killed could not go on with them.
+template <class T>
+void RemoteCohort<T>::wait_for_acknowledgements() {
+  const bool also_away = !presence_.tolerates_absence();
+  const double limit_s = presence_.deadline_s > 0 ? presence_.deadline_s : presence_.patience_s;
+  const auto begun = Clock::now();
+  for (;;) {
+    const std::uint64_t seen = hub_.num_changes();
+    const double waited_s = std::chrono::duration<double>(Clock::now() - begun).count();
+    constexpr double kStopping = 2;  // seconds for a run that is asked to stop
+    if (hub_.all_acknowledged(also_away) || waited_s > (goes_on_() ? limit_s : std::min(limit_s, kStopping))) return;
+    hub_.wait_for_change(seen, [] { return true; });
+  }
+}
+
 // The peers' state of this round is on their disks before the server writes its own, as far as they are there.
 template <class T>
 void RemoteCohort<T>::persist(Archive& archive) {
   if (!archive.is_reading() && has_begun_) {
-    const double limit_s = presence_.deadline_s > 0 ? presence_.deadline_s : presence_.patience_s;
-    const auto begun = Clock::now();
-    while (!hub_.all_acknowledged() && std::chrono::duration<double>(Clock::now() - begun).count() < limit_s) {
-      const std::uint64_t seen = hub_.num_changes();
-      if (!hub_.all_acknowledged()) hub_.wait_for_change(seen, [] { return true; });
-    }
+    wait_for_acknowledgements();
     closed_ = hub_.closed_rounds();
   }
   closed_.resize(request_.run.num_clients, 0);
@@ -365,6 +405,18 @@ template <class T>
 std::vector<double> RemoteCohort<T>::Probe::error_memory_sum(std::uint32_t round, std::span<const double> replacement) {
   if (cohort_.mirror_ == nullptr) return std::vector<double>(cohort_.request_.run.P, std::numeric_limits<double>::quiet_NaN());
   return cohort_.mirror_->value(round, replacement);
+}
+
+template <class T>
+void RemoteCohort<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
+  for (std::size_t i = 0; i < cohort_.open_.cohort.size(); ++i)
+    if (delivered[i] != 0)
+      add_scaled<double>(cohort_.request_.run.weights[cohort_.open_.cohort[i]], std::span<const double>(cohort_.received_.moves[i]), mean);
+}
+
+template <class T>
+void RemoteCohort<T>::Probe::read_statistics_move(std::uint32_t position, std::span<double> move) {
+  std::ranges::copy(cohort_.received_.moves[position], move.begin());
 }
 
 template class RemoteCohort<float>;

@@ -37,6 +37,9 @@ class RemoteCohort final : public CohortRunner<T> {
   // Tells peers from now on that a checkpoint of the last round is on disk.
   void note_checkpoint() { open_.saved_round = open_.round; }
 
+  // Offers the run to the peers if no round has done so, and returns the round that was played last; 0 = none yet.
+  [[nodiscard]] std::uint32_t begin();
+
   // What measures ask of these clients.
   [[nodiscard]] ClientProbe<T>& probe() { return probe_; }
 
@@ -49,7 +52,8 @@ class RemoteCohort final : public CohortRunner<T> {
     [[nodiscard]] std::span<const ClientMeasures> measures() const override { return cohort_.received_.norms; }
     [[nodiscard]] std::span<const OperatorError> operator_errors() const override { return cohort_.received_.operator_errors; }
     [[nodiscard]] std::vector<double> error_memory_sum(std::uint32_t round, std::span<const double> replacement) override;
-    void add_statistics_moves(std::span<const std::uint8_t>, std::span<double>) override {}
+    void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+    void read_statistics_move(std::uint32_t position, std::span<double> move) override;
     void put_own_statistics(std::uint32_t, T*) override {}
 
    private:
@@ -72,11 +76,12 @@ class RemoteCohort final : public CohortRunner<T> {
   };
   // What its clients have sent, by position.
   struct Received {
-    std::vector<Frame> frames;  // of the phase; behind them, those of norms
+    std::vector<Frame> frames;  // of the phase; behind them, those of norms and of moves
     std::vector<ClientMessage<T>> messages;
     std::vector<ClientMeasures> norms;
     std::vector<OperatorError> operator_errors;
-    std::vector<std::vector<T>> memories;  // [M,P] after the round; empty = it did not arrive in time
+    std::vector<std::vector<double>> moves;  // [M,S] of the statistics that stay with the clients
+    std::vector<std::vector<T>> memories;    // [M,P] after the round; empty = it did not arrive in time
   };
 
   void begin_run();
@@ -84,10 +89,12 @@ class RemoteCohort final : public CohortRunner<T> {
   [[nodiscard]] std::string why_nobody(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) const;
   void find_hosts();
   [[nodiscard]] int num_stages() const { return 1 + request_.method.exchange.num_phases() + (asks_for_memory() ? 1 : 0); }
+  [[nodiscard]] bool asks_for_moves(int phase) const;
+  void read_move(std::size_t first, std::size_t position);
   [[nodiscard]] bool asks_for_memory() const { return rule_.replaces() || mirror_ != nullptr; }
   [[nodiscard]] PeerHub::Wait wait_until_stage(int stage) const;
   void expect_phase(int phase);
-  void take_messages(Answers answers);
+  void take_messages(Answers answers, int phase);
   void move_to_refused(std::size_t position);
   [[nodiscard]] double most_work(std::uint32_t client) const;
   // Returns why a frame is no message, or "".
@@ -95,6 +102,7 @@ class RemoteCohort final : public CohortRunner<T> {
   // Returns why a frame is no list of norms, or "".
   [[nodiscard]] std::string read_norms(const Frame& frame, std::size_t position);
   void collect_memories();
+  void wait_for_acknowledgements();
   [[nodiscard]] std::string read_memory(const Frame& frame, std::vector<T>& memory) const;
 
   PeerHub& hub_;

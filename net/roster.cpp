@@ -36,6 +36,7 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
     if (session.peer == kNobody) gone.push_back(id);
     session.is_ready = session.was_ready = false;
     session.rounds.clear();
+    session.order.reset();
     session.closed = last_closed(session.clients);
     session.last_round = 0;
     session.num_repeated = 0;
@@ -93,6 +94,13 @@ void Roster::leave(Session& session, const std::string& why) {
   if (!session.was_ready || (session.closed == 0 && session.rounds.empty() && !session.is_banned())) forget(session);
 }
 
+void Roster::forget_rounds_of_left(Clock::time_point before) {
+  for (auto& [id, session] : sessions_) {
+    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
+  }
+}
+
 Session* Roster::find(HostId id) {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : &found->second;
@@ -111,6 +119,7 @@ std::vector<std::uint32_t> Roster::missing() const {
 
 void Roster::open_round(Session& session, std::uint32_t round) {
   session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
+  session.order.reset();
 }
 
 void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
@@ -123,10 +132,10 @@ void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> coh
   }
 }
 
-bool Roster::all_acknowledged() const {
-  return std::ranges::all_of(sessions_, [](const auto& one) {
+bool Roster::all_acknowledged(bool also_away) const {
+  return std::ranges::all_of(sessions_, [also_away](const auto& one) {
     const Session& session = one.second;
-    return !session.is_here() || session.rounds.empty() || !session.rounds.front().is_closed;
+    return (!also_away && !session.is_here()) || session.rounds.empty() || !session.rounds.front().is_closed;
   });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,9 +44,10 @@ struct Session {
   bool was_ready = false;
   Clock::time_point left_at{};  // where no peer is connected
   std::string why_left;
-  std::deque<PlayedRound> rounds;  // not acknowledged, ascending
-  std::uint32_t closed = 0;        // the last closed round with clients of the session
-  std::uint32_t last_round = 0;    // of the last answer that was accepted
+  std::deque<PlayedRound> rounds;        // not acknowledged, ascending
+  std::optional<OutgoingFrame> order{};  // of sums for a measure, the last since the last round
+  std::uint32_t closed = 0;              // the last closed round with clients of the session
+  std::uint32_t last_round = 0;          // of the last answer that was accepted
   std::uint64_t refusals = 0;
   std::uint64_t num_owed = 0;      // answers that were not there in time; they still arrive
   std::uint64_t num_repeated = 0;  // answers that arrive once more, because their round was sent again
@@ -74,6 +76,9 @@ class Roster {
   // Notes that the session's connection has ended. Forgets a session that has no part in the run yet.
   void leave(Session& session, const std::string& why);
 
+  // Forgets the frames that are kept for peers that have left before a time, so that they do not take memory for ever.
+  void forget_rounds_of_left(Clock::time_point before);
+
   // Returns the session, or null.
   [[nodiscard]] Session* find(HostId id);
   // Returns the session that hosts a client, even if its peer has left; null = none.
@@ -85,8 +90,8 @@ class Roster {
   // Opens a round for a session, and closes the round of all of them.
   static void open_round(Session& session, std::uint32_t round);
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
-  // Returns whether every connected peer has acknowledged all rounds that are closed.
-  [[nodiscard]] bool all_acknowledged() const;
+  // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
+  [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }
 
  private:

@@ -50,6 +50,7 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   if (machine_.source != nullptr) {
     sides_.clients =
         machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *sides_.shared, measuring_.set, cohort, pool_});
+    if (!problem_.has_rows()) measuring_.evaluator.ask(sides_.clients->sums());
   } else {
     std::unique_ptr<ClientSide<T>> simulated = simulate_clients(cohort);
     sides_.simulated = simulated.get();
@@ -246,7 +247,7 @@ std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   if (row.clients > 0 && row.refused == row.clients && sides_.server.round->absent() == 0)
     return "no client of the cohort sent a finite update" + where;
   if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;
-  if (evaluated && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
+  if (evaluated && measuring_.evaluator.knows_loss() && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
   return {};
 }
 

@@ -53,6 +53,7 @@ TEST(Presence, APeerThatConnectsAgainInAnyPhaseChangesNothing) {
     const RunResult simulated = test::run_simulated(text);
     for (const auto kind : {Header::kOpen, Header::kMean, Header::kClose})
       for (const Fault fault : {Fault::cut_before, Fault::cut_between, Fault::cut_after}) {
+        if (kind == Header::kMean && text.find("powersgd") == std::string::npos) continue;  // the others have one phase
         SCOPED_TRACE(testing::Message() << "kind " << kind << ", fault " << static_cast<int>(fault) << "\n" << text);
         const test::PresenceRun run = test::run_with_presence(
             text, {}, {{"0-1"}, {"2,5", once_per_round(kind, {1, 3, 4, 6}, fault)}, {"3-4,6", once_per_round(kind, {3}, fault)}});
@@ -196,9 +197,9 @@ TEST(Presence, ARunCannotBeginWithMoreClientsThanThereAre) {
 }
 
 TEST(Presence, TheOrderOfArrivalDoesNotMatter) {
-  const std::string text = with_rounds(test::text_of(method_of("ef14_momentum"), "float32"), 4);
+  const std::string text = with_rounds(test::text_of(method_of("ef14_momentum"), "float32"), 10);
   const RunResult simulated = test::run_simulated(text);
-  for (unsigned order = 0; order < 100; ++order) {
+  for (unsigned order = 0; order < 10; ++order) {  // of ten rounds each
     std::vector<test::PeerPlan> peers;
     for (unsigned client = 0; client < 7; ++client)
       peers.push_back({std::to_string(client), [random = std::minstd_rand(order * 7 + client + 1)](const Header&) mutable {
@@ -211,7 +212,8 @@ TEST(Presence, TheOrderOfArrivalDoesNotMatter) {
   }
 }
 
-// The rounds: FEDBITS_KILLS, or 50.
+// Each peer loses its connection in 30% of the rounds, at a random place. Two come back at once, the third one only after the deadline.
+// The number of rounds is FEDBITS_KILLS, or 50.
 TEST(Presence, RoundsEndInTimeThoughPeersAreKilled) {
   const char* wanted = std::getenv("FEDBITS_KILLS");
   const int rounds = wanted != nullptr ? std::stoi(wanted) : 50;
@@ -219,7 +221,8 @@ TEST(Presence, RoundsEndInTimeThoughPeersAreKilled) {
   std::vector<test::PeerPlan> peers;
   for (const unsigned peer : {1U, 2U, 3U}) {
     const std::string clients = peer == 1 ? "0-1" : peer == 2 ? "2,5" : "3-4,6";
-    peers.push_back({clients, [random = std::minstd_rand(peer), round = 0U, cut_at = 0U](const Header& header) mutable {
+    peers.push_back({clients,
+                     [random = std::minstd_rand(peer), round = 0U, cut_at = 0U](const Header& header) mutable {
                        if (header.has_open() && header.open().round() != round) {
                          round = header.open().round();
                          cut_at = random() % 10 < 3 ? 1 + static_cast<unsigned>(random() % 6) : 0;
@@ -228,14 +231,16 @@ TEST(Presence, RoundsEndInTimeThoughPeersAreKilled) {
                        const unsigned how = cut_at % 3;
                        cut_at = 0;
                        return how == 0 ? Fault::cut_before : how == 1 ? Fault::cut_between : Fault::cut_after;
-                     }});
+                     },
+                     peer == 3 ? 150ms : 1ms});
   }
-  const double deadline_s = 0.5;
+  const double deadline_s = 0.1;
   const test::PresenceRun run = test::run_with_presence(text, {.deadline_s = deadline_s}, peers);
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(run.result.rows.size(), static_cast<std::size_t>(rounds) + 1);
   EXPECT_LT(run.longest_round_s, deadline_s + 1);
   EXPECT_TRUE(run.counts.refused.empty()) << run.counts.refused.begin()->first;
+  for (const std::string& goodbye : run.peer_errors) EXPECT_EQ(goodbye, "");
   std::uint64_t clients = 0, refused = 0;
   for (const RoundRow& row : run.result.rows) clients += row.clients, refused += row.refused;
   const double growth = static_cast<double>(run.heap_bytes_at_end - run.heap_bytes_at_fifth) / (0.8 * rounds);

@@ -323,45 +323,52 @@ TEST(Sessions, ATokenTakesTheClientsBackAndClosesTheOldConnection) {
   EXPECT_THAT(thief.read_goodbye(), HasSubstr("client 0 is hosted by another peer already"));
 }
 
-// A round with the clients 0-3 closes, and then their peer leaves.
+// Two rounds with the clients 0-3 close, and their peer leaves after it has acknowledged the first one. Returns its token.
+std::string play_two_rounds(net::PeerHub& hub) {
+  hub.begin_run(offer_of(7));
+  RawPeer first(hub.port());
+  first.say_hello("0-3");
+  const std::string token = first.read()->header.assignment().token();
+  first.send(ready_with(0));
+  wait_for([&hub] { return hub.num_hosted() == 4; });
+  const std::vector<std::uint32_t> cohort{0, 1};
+  const std::vector<net::HostId> hosts(1, hub.hosts_of(cohort)[0]);
+  for (const std::uint32_t round : {5U, 8U}) {
+    hub.open_round(round, hosts);
+    net::wire::Header open, close;
+    open.mutable_open()->set_round(round);
+    close.mutable_close()->set_round(round);
+    hub.send(hosts[0], net::make_frame(open));
+    hub.close_round(round, cohort, hosts);
+    hub.send(hosts[0], net::make_frame(close));
+  }
+  net::wire::Header closed;
+  closed.mutable_closed()->set_round(5);
+  const std::uint64_t seen = hub.num_changes();
+  first.send(closed);
+  wait_for([&] { return hub.num_changes() != seen; });
+  first.kill();
+  wait_for([&hub] { return hub.num_hosted() == 0; });
+  return token;
+}
+
+net::wire::Header hello_with(const std::string& token) {
+  net::wire::Header hello = RawPeer::hello("0-3");
+  hello.mutable_hello()->set_token(token);
+  return hello;
+}
+
 TEST(Sessions, APeerWithAnotherStateIsNotTakenBackAndOneWithTheLastRoundIsSentItAgain) {
   net::PeerHub hub({});
-  hub.begin_run(offer_of(7));
-  std::string token;
-  {
-    RawPeer first(hub.port());
-    first.say_hello("0-3");
-    token = first.read()->header.assignment().token();
-    first.send(ready_with(0));
-    wait_for([&hub] { return hub.num_hosted() == 4; });
-    const std::vector<std::uint32_t> cohort{0, 1};
-    const std::vector<net::HostId> hosts(1, hub.hosts_of(cohort)[0]);
-    for (const std::uint32_t round : {5U, 8U}) {
-      hub.open_round(round, hosts);
-      net::wire::Header open, close;
-      open.mutable_open()->set_round(round);
-      close.mutable_close()->set_round(round);
-      hub.send(hosts[0], net::make_frame(open));
-      hub.close_round(round, cohort, hosts);
-      hub.send(hosts[0], net::make_frame(close));
-    }
-    net::wire::Header closed;
-    closed.mutable_closed()->set_round(5);
-    first.send(closed);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    first.kill();
-  }
-  wait_for([&hub] { return hub.num_hosted() == 0; });
+  const std::string token = play_two_rounds(hub);
   RawPeer restarted(hub.port());  // as a new process, which has lost the token and the state
   restarted.say_hello("0-3");
   EXPECT_EQ(restarted.read()->header.assignment().closed_round(), 8U);
   restarted.send(ready_with(0));
   EXPECT_THAT(restarted.read_goodbye(), HasSubstr("have the state of round 0, and their last one is round 8"));
 
-  net::wire::Header hello = RawPeer::hello("0-3");
-  hello.mutable_hello()->set_token(token);
   RawPeer back(hub.port());
-  back.send(hello);
+  back.send(hello_with(token));
   EXPECT_EQ(back.read()->header.assignment().closed_round(), 8U);
   back.send(ready_with(5));
   const std::optional<net::Frame> open = back.read(), close = back.read();
@@ -370,6 +377,17 @@ TEST(Sessions, APeerWithAnotherStateIsNotTakenBackAndOneWithTheLastRoundIsSentIt
   EXPECT_TRUE(open->header.open().is_replay());
   EXPECT_EQ(close->header.close().round(), 8U);
   EXPECT_EQ(hub.num_hosted(), 4U);
+}
+
+TEST(Sessions, FramesAreNotKeptForEverForAPeerThatHasLeft) {
+  net::PeerHub hub({.keeps_rounds = std::chrono::seconds(0)});
+  const std::string token = play_two_rounds(hub);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // two looks at all connections
+  RawPeer back(hub.port());
+  back.send(hello_with(token));
+  EXPECT_EQ(back.read()->header.assignment().closed_round(), 8U);
+  back.send(ready_with(5));
+  EXPECT_THAT(back.read_goodbye(), HasSubstr("that state is lost"));
 }
 
 }  // namespace
