@@ -31,7 +31,7 @@ rounds = {rounds}
 name = "mushrooms"
 test_fraction = 0.2
 [partition]
-kind = "iid"
+kind = "shuffled"
 clients = {clients}
 [model]
 kind = "logistic_regression"

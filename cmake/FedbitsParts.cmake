@@ -108,6 +108,8 @@ function(fedbits_link_parts target)
   set(parts ${FL_PARTS} ${FL_CUDA_PARTS})
   if(FL_CUDA_COUNT_BYTES)  # inline functions that both halves have are to be those whose accesses are counted
     set(parts ${FL_CUDA_PARTS} ${FL_PARTS})
+  elseif(FL_TSAN)  # so are those that are watched
+    list(PREPEND parts net)
   endif()
   target_link_libraries(${target} PRIVATE ${parts} fedbits_flags fedbits_third_party)
 endfunction()

@@ -1,12 +1,30 @@
 #include "net/frame.hpp"
 
-#include <google/protobuf/io/coded_stream.h>
+#include <optional>
 
 namespace fl::net {
 
 namespace {
 
-constexpr int kMostDepth = 4;  // a header, its kind, a range of clients, and one more
+// Reads a number of Protocol Buffers and removes its bytes; nothing if it does not end.
+std::optional<std::uint64_t> take_varint(std::span<const std::byte>& bytes) {
+  std::uint64_t number = 0;
+  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+    const auto byte = std::to_integer<std::uint64_t>(bytes.front());
+    bytes = bytes.subspan(1);
+    number |= (byte & 127) << shift;
+    if (byte < 128) return number;
+  }
+  return std::nullopt;
+}
+
+// Returns whether the bytes are one field that holds a message, as every header is: there is nothing else in it to be merged or kept.
+bool is_one_message(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t kMessage = 2;  // type of a field with a length
+  const std::optional<std::uint64_t> key = take_varint(bytes);
+  const std::optional<std::uint64_t> size = take_varint(bytes);
+  return key && size && (*key & 7) == kMessage && *size == bytes.size();
+}
 
 }  // namespace
 
@@ -25,9 +43,9 @@ FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, const Fr
 
 wire::Header parse_header(std::span<const std::byte> bytes) {
   wire::Header header;
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
-  in.SetRecursionLimit(kMostDepth);
-  if (!header.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage()) throw ProtocolError("a header cannot be read");
+  // An array, because a reader of a stream does not know its end, and takes memory for the announced length of a text.
+  if (!is_one_message(bytes) || !header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw ProtocolError("a header cannot be read");
   if (header.kind_case() == wire::Header::KIND_NOT_SET) throw ProtocolError("a header is of no known kind");
   return header;
 }

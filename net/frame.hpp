@@ -50,8 +50,8 @@ struct FrameLimits {
 // Returns the sizes announced by a frame's first bytes. Throws ProtocolError if one of them exceeds its limit.
 [[nodiscard]] FL_API FrameSizes read_prefix(std::span<const std::byte, kPrefixBytes> prefix, const FrameLimits& limits);
 
-// Returns the header. Throws ProtocolError for invalid bytes, for messages that are nested deeper than the protocol's, and for an unknown
-// kind.
+// Returns the header. Memory is bounded by a multiple of its bytes, whatever lengths they announce. Throws ProtocolError for bytes that are
+// not one valid message, and for an unknown kind.
 [[nodiscard]] FL_API wire::Header parse_header(std::span<const std::byte> bytes);
 
 // A received frame.

@@ -76,22 +76,37 @@ TEST(FrameLimits, APeerThatIsNotReadySendsSmallHeadersAndNoPayload) {
   EXPECT_THAT(error_of_reading(announcement(2, 1001), ready), HasSubstr("a frame announces 1001 bytes; at most 1000"));
 }
 
-// Groups of an unknown field within each other, which a reader without a limit follows.
+// Groups of an unknown field within each other. A group of field 20 begins with the bytes 163 and 1, and ends with 164 and 1.
+net::Bytes nested_groups(std::size_t depth) {
+  net::Bytes nested;
+  for (std::size_t i = 0; i < depth; ++i) nested.insert(nested.end(), {std::byte{0xa3}, std::byte{1}});
+  for (std::size_t i = 0; i < depth; ++i) nested.insert(nested.end(), {std::byte{0xa4}, std::byte{1}});
+  return nested;
+}
+
 TEST(FrameLimits, NestedHeadersAreRefused) {
-  // A group of field 20 begins with the bytes 163 and 1, and ends with 164 and 1.
-  for (const std::size_t depth : {std::size_t{5}, std::size_t{50}, std::size_t{2000}}) {
-    net::Bytes nested;
-    for (std::size_t i = 0; i < depth; ++i) nested.insert(nested.end(), {std::byte{0xa3}, std::byte{1}});
-    for (std::size_t i = 0; i < depth; ++i) nested.insert(nested.end(), {std::byte{0xa4}, std::byte{1}});
-    net::wire::Header header;
-    header.mutable_heartbeat();
-    const net::Bytes tail = header_bytes(header);
-    nested.insert(nested.end(), tail.begin(), tail.end());
-    EXPECT_THROW(static_cast<void>(net::parse_header(nested)), net::ProtocolError) << depth;
-  }
   net::wire::Header header;
+  header.mutable_heartbeat();
+  for (const std::size_t depth : {std::size_t{1}, std::size_t{50}}) {
+    net::Bytes bytes = nested_groups(depth);
+    const net::Bytes tail = header_bytes(header);
+    bytes.insert(bytes.end(), tail.begin(), tail.end());
+    EXPECT_THROW(static_cast<void>(net::parse_header(bytes)), net::ProtocolError) << "a field beside the message, " << depth << " deep";
+  }
+  net::Bytes inside = nested_groups(10'000);                                                         // 40,000 bytes
+  inside.insert(inside.begin(), {std::byte{0x7a}, std::byte{0xc0}, std::byte{0xb8}, std::byte{2}});  // of a heartbeat
+  EXPECT_THROW(static_cast<void>(net::parse_header(inside)), net::ProtocolError);
   header.mutable_hello()->add_clients()->set_last(3);
   EXPECT_EQ(net::parse_header(header_bytes(header)).hello().clients(0).last(), 3U);
+}
+
+// A text that announces 40 MB, of which nothing follows.
+TEST(FrameLimits, AnAnnouncedTextTakesNoMemory) {
+  const net::Bytes text{std::byte{0x0a}, std::byte{0x80}, std::byte{0xb4}, std::byte{0x89}, std::byte{0x13}};  // field 1 of a goodbye
+  net::Bytes bytes{std::byte{0x5a}, static_cast<std::byte>(text.size())};
+  bytes.insert(bytes.end(), text.begin(), text.end());
+  const std::int64_t held = test::most_held([&] { EXPECT_THROW(static_cast<void>(net::parse_header(bytes)), net::ProtocolError); });
+  EXPECT_LE(held, 1 << 16);
 }
 
 std::string refusal_of(const net::wire::Header& header, std::size_t payload = 0) {

@@ -32,9 +32,12 @@ grep -q 'descends' wrong.txt || fail "$(cat wrong.txt)"
 ! "$binary" join "127.0.0.1:$port" --clients 15-25 --insecure 2>wrong.txt || fail "clients that the run does not have"
 grep -q 'the run has clients 0-19, not 15-25' wrong.txt || fail "$(cat wrong.txt)"
 
+! "$binary" join "127.0.0.1:$port" --clients 0-9 --insecure --emulate 'latncy=5ms' 2>wrong.txt || fail "a condition that does not exist"
+grep -q "did you mean 'latency'" wrong.txt || fail "$(cat wrong.txt)"
+
 run "${lines[1]/:7000/:$port}" "" >one.log 2>&1 &
 one=$!
-run "${lines[2]/:7000/:$port}" "" >two.log 2>&1 &
+run "${lines[2]/:7000/:$port}" "--emulate 'bandwidth=100M latency=1ms jitter=1ms'" >two.log 2>&1 &
 two=$!
 wait $one || { cat one.log; fail "the first peer"; }
 wait $two || { cat two.log; fail "the second peer"; }
