@@ -57,10 +57,12 @@ void write_event(const EventLog& log, const net::JoinEvent& event) {
 net::JoinEvents events_of(const EventLog& log) {
   net::JoinEvents events;
   events.goes_on = [] { return caught_signal() == 0; };
-  if (log.form() == LogForm::sentences)
+  if (log.form() == LogForm::sentences) {
     events.say = [](const std::string& text) { spdlog::info("{}", text); };
-  else
+  } else {
+    events.say = [&log](const std::string& text) { log.debug("message", {{"message", text}}); };
     events.tell = [&log](const net::JoinEvent& event) { write_event(log, event); };
+  }
   return events;
 }
 
