@@ -69,15 +69,22 @@ void ClientHost<T>::persist(Archive& archive) {
 
 template <class T>
 void ClientHost<T>::Probe::add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) {
-  std::vector<T> before(mean.size());
-  std::vector<double> moves(mean.size());
+  std::vector<double> move(mean.size());
   for (std::uint32_t i = 0; i < host_.cohort_.size(); ++i) {
     if (delivered[i] == 0) continue;
-    const std::span<const T> now = host_.runner_.statistics(i);
-    read_own_statistics<T>(host_.state_, host_.shared_, host_.cohort_[i], host_.state_.stored(kOwnStatistics, i, 1).row(0), before.data());
-    std::ranges::transform(now, before, moves.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
-    add_scaled<double>(host_.run_.weights[host_.cohort_[i]], std::span(moves).first(now.size()), mean);
+    read_statistics_move(i, move);
+    add_scaled<double>(host_.run_.weights[host_.cohort_[i]], std::span<const double>(move), mean);
   }
+}
+
+template <class T>
+void ClientHost<T>::Probe::read_statistics_move(std::uint32_t position, std::span<double> move) {
+  const std::span<const T> now = host_.runner_.statistics(position);
+  std::vector<T> before(move.size());
+  std::ranges::fill(move, 0.0);
+  read_own_statistics<T>(host_.state_, host_.shared_, host_.cohort_[position], host_.state_.stored(kOwnStatistics, position, 1).row(0),
+                         before.data());
+  std::ranges::transform(now, before, move.begin(), [](T a, T b) { return static_cast<double>(a) - static_cast<double>(b); });
 }
 
 template <class T>

@@ -53,6 +53,7 @@ class ClientHost final : public CohortRunner<T> {
       return host_.memory_sum_.value(round, replacement);
     }
     void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) override;
+    void read_statistics_move(std::uint32_t position, std::span<double> move) override;
     void put_own_statistics(std::uint32_t client, T* x) override;
 
    private:

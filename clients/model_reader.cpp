@@ -10,11 +10,17 @@
 
 namespace fl {
 
+namespace {
+
+Scope one_segment(std::size_t length) {
+  return {.kind = ScopeKind::model, .segments = {{.begin = 0, .end = length, .rows = length, .cols = 1}}, .excluded = {}, .P = length};
+}
+
+}  // namespace
+
 template <class T>
-ModelReader<T>::ModelReader(ExchangeChannel<T> channel, std::size_t P)
-    : channel_(std::move(channel)),
-      whole_{.kind = ScopeKind::model, .segments = {{.begin = 0, .end = P, .rows = P, .cols = 1}}, .excluded = {}, .P = P},
-      reference_(P) {}
+ModelReader<T>::ModelReader(ExchangeChannel<T> channel, std::size_t P, bool local_statistics)
+    : channel_(std::move(channel)), reads_statistics_(!local_statistics), reference_(P) {}
 
 template <class T>
 std::string ModelReader<T>::read(std::uint32_t round, const DownMessage& message) {
@@ -25,7 +31,9 @@ std::string ModelReader<T>::read(std::uint32_t round, const DownMessage& message
   for (std::size_t i = 0; i < message.parts.size() && error.empty(); ++i) {
     const std::span<const std::byte> bytes(*message.parts[i]);
     if (!is_difference)
-      error = message.form == DownForm::message ? read_part(round, bytes, false) : read_whole(bytes, whole_);
+      error = message.form == DownForm::message   ? read_part(round, bytes, false)
+              : message.form == DownForm::changes ? read_changes(bytes)
+                                                  : read_dense(bytes);
     else if (message.rounds[i] > round_)
       error = read_part(message.rounds[i], bytes, true);
   }
@@ -33,15 +41,46 @@ std::string ModelReader<T>::read(std::uint32_t round, const DownMessage& message
   return error;
 }
 
-// A dense model, or a list of new values.
+// Decodes a vector of one segment into message_.
 template <class T>
-std::string ModelReader<T>::read_whole(std::span<const std::byte> bytes, const Scope& scope) {
+std::string ModelReader<T>::decode_vector(std::span<const std::byte> bytes, const Scope& scope) {
   const Scope* scopes[] = {&scope};
   const std::size_t lengths[] = {scope.P};
   Payload<T>* targets[] = {&message_};
   const Result<std::uint64_t> read = codec::decode<T>(bytes, scopes, lengths, targets);
   if (!read.ok()) return read.error().reason;
-  if (message_.silent) return "a model that says nothing";
+  return message_.silent ? "a model that says nothing" : "";
+}
+
+// Reads w, or its weights alone where statistics stay with the clients.
+template <class T>
+std::string ModelReader<T>::read_dense(std::span<const std::byte> bytes) {
+  const std::vector<Segment> left_out = reads_statistics_ ? std::vector<Segment>{} : channel_.scope.statistics;
+  std::size_t length = reference_.size();
+  for (const Segment& statistic : left_out) length -= statistic.size();
+  const Scope scope = one_segment(length);
+  if (std::string error = decode_vector(bytes, scope); !error.empty()) return error;
+  std::vector<T> sent(length);
+  write_dense(message_, scope, sent.data());
+  const T* from = sent.data();
+  std::size_t begin = 0;
+  const auto take = [&](std::size_t end) {
+    std::copy_n(from, end - begin, reference_.data() + begin);
+    from += end - begin;
+  };
+  for (const Segment& statistic : left_out) {
+    take(statistic.begin);
+    begin = statistic.end;
+  }
+  take(reference_.size());
+  return {};
+}
+
+// Reads a list of new values.
+template <class T>
+std::string ModelReader<T>::read_changes(std::span<const std::byte> bytes) {
+  const Scope scope = one_segment(reference_.size());
+  if (std::string error = decode_vector(bytes, scope); !error.empty()) return error;
   if (message_.positions == Positions::all)
     write_dense(message_, scope, reference_.data());
   else
@@ -58,7 +97,7 @@ std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::
   Conversation<T> conversation(*channel_.compressor, channel_.scope, channel_.random_key, {});
   conversation.open(round);
   const MessageLevels known[] = {conversation.known_levels()};
-  std::vector<T> statistics(num_statistics(channel_.scope));
+  std::vector<T> statistics(reads_statistics_ ? num_statistics(channel_.scope) : 0);
   const Result<std::uint64_t> read = codec::decode<T>(bytes, scopes, lengths, targets, known, std::span<T>(statistics));
   if (!read.ok()) return read.error().reason;
   const std::uint32_t server = 0;
@@ -68,7 +107,7 @@ std::string ModelReader<T>::read_part(std::uint32_t round, std::span<const std::
   else
     write_dense(message_, channel_.scope, reference_.data());
   const T* from = statistics.data();
-  for (const Segment& statistic : channel_.scope.statistics) {
+  for (const Segment& statistic : reads_statistics_ ? channel_.scope.statistics : std::vector<Segment>()) {
     std::copy_n(from, statistic.end - statistic.begin, reference_.data() + statistic.begin);
     from += statistic.end - statistic.begin;
   }

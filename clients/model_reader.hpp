@@ -9,14 +9,16 @@
 #include "compressors/exchange.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/message/down_message.hpp"
+#include "fl_core/state/archive.hpp"
 
 namespace fl {
 
 template <class T>
 class ModelReader {
  public:
-  // `channel` is the downlink's (name "down"), for models of P entries.
-  ModelReader(ExchangeChannel<T> channel, std::size_t P);
+  // `channel` is the downlink's (name "down"), for models of P entries. With `local_statistics` nobody sends running statistics, and their
+  // entries of w remain 0.
+  ModelReader(ExchangeChannel<T> channel, std::size_t P, bool local_statistics = false);
 
   // Moves w to its value in `round`. The message may contain rounds whose w has already been read: these are skipped. Returns why the bytes
   // are not such a message, or "".
@@ -25,13 +27,21 @@ class ModelReader {
   [[nodiscard]] std::span<const T> reference() const { return reference_.span(); }
   // Returns the round that was read last; 0 = none.
   [[nodiscard]] std::uint32_t round() const { return round_; }
+  // Writes or reads w and its round.
+  void persist(Archive& archive) {
+    archive.section("model");
+    archive.value(round_);
+    archive.array(reference_.span());
+  }
 
  private:
-  [[nodiscard]] std::string read_whole(std::span<const std::byte> bytes, const Scope& scope);
+  [[nodiscard]] std::string read_dense(std::span<const std::byte> bytes);
+  [[nodiscard]] std::string read_changes(std::span<const std::byte> bytes);
+  [[nodiscard]] std::string decode_vector(std::span<const std::byte> bytes, const Scope& scope);
   [[nodiscard]] std::string read_part(std::uint32_t round, std::span<const std::byte> bytes, bool is_difference);
 
   ExchangeChannel<T> channel_;
-  Scope whole_;  // the model as one vector
+  bool reads_statistics_;
   Buffer<T> reference_;
   Payload<T> message_;
   std::uint32_t round_ = 0;

@@ -17,6 +17,7 @@ target_link_libraries(net PUBLIC wire OpenSSL::SSL OpenSSL::Crypto)
 target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
 target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
-# g++ 12 does not see that a coroutine of Asio allocates its frame with the operator that belongs to its operator delete.
-target_compile_options(net PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+set_target_properties(net PROPERTIES UNITY_BUILD OFF)  # its files share short names
+fedbits_coroutines(net)
+fedbits_watch_threads(net)
 set(FL_NET_PARTS net wire)

@@ -21,6 +21,9 @@ if(FL_SANITIZE)
   # A fifth of the compiler's time for what the address sanitizer finds too.
   if(FL_SANITIZE MATCHES "undefined")
     target_compile_options(fedbits_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=object-size,pointer-overflow>)
+    # This option has to follow -fsanitize.
+    target_compile_options(fedbits_flags INTERFACE
+      $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<BOOL:$<TARGET_PROPERTY:FL_COROUTINES>>>:-fno-sanitize=function>)
   endif()
   target_link_options(fedbits_flags INTERFACE -fsanitize=${FL_SANITIZE})
 endif()
@@ -83,11 +86,30 @@ function(fedbits_part name)
   endif()
 endfunction()
 
+# Adapts a target with coroutines to its compiler. clang 14 places data for the check of function types in front of each function, and its
+# assembler rejects them in front of the parts of a coroutine. g++ 12 takes the operators new and delete of a coroutine's frame for a pair
+# that does not match.
+function(fedbits_coroutines target)
+  set_target_properties(${target} PROPERTIES FL_COROUTINES ON)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+endfunction()
+
+# Lets the ThreadSanitizer watch a target, and an executable link with it, in the preset `tsan`. It does not know the fences of Asio, which
+# only order what its mutexes order too.
+function(fedbits_watch_threads target)
+  if(FL_TSAN)
+    target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer -g1 $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    target_link_options(${target} PRIVATE -fsanitize=thread)
+  endif()
+endfunction()
+
 # Links every part into a target that wants all of the library inside it.
 function(fedbits_link_parts target)
   set(parts ${FL_PARTS} ${FL_CUDA_PARTS})
   if(FL_CUDA_COUNT_BYTES)  # inline functions that both halves have are to be those whose accesses are counted
     set(parts ${FL_CUDA_PARTS} ${FL_PARTS})
+  elseif(FL_TSAN)  # so are those that are watched
+    list(PREPEND parts net)
   endif()
   target_link_libraries(${target} PRIVATE ${parts} fedbits_flags fedbits_third_party)
 endfunction()

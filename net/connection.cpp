@@ -21,7 +21,10 @@ bool Identity::may_host(const std::vector<ClientRange>& wanted) const {
 }
 
 asio::awaitable<void> Connection::read(asio::mutable_buffer buffer) {
-  while (buffer.size() > 0) buffer += co_await read_some(buffer);
+  while (buffer.size() > 0) {
+    buffer += co_await read_some(buffer);
+    last_read_ = std::chrono::steady_clock::now();
+  }
 }
 
 namespace {
@@ -116,12 +119,21 @@ tcp::acceptor listen_at(asio::io_context& io, const std::string& host, std::uint
   return acceptor;
 }
 
+// A reader may wait on the same socket, and Asio wakes only one of two reads at the end of the stream. So this function does not wait in a
+// read of its own, but looks again from time to time.
 asio::awaitable<void> drain(tcp::socket& socket) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::chrono::milliseconds kPause{2};
+  asio::steady_timer pause(socket.get_executor());
   std::array<std::byte, 4096> discarded{};
   boost::system::error_code error;
-  for (std::size_t total = 0; !error && total < kMost;)
-    total += co_await socket.async_read_some(asio::buffer(discarded), asio::redirect_error(asio::use_awaitable, error));
+  socket.non_blocking(true, error);
+  for (std::size_t total = 0; !error && total < kMost;) {
+    total += socket.read_some(asio::buffer(discarded), error);
+    if (error != asio::error::would_block) continue;
+    pause.expires_after(kPause);
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  }
 }
 
 }  // namespace fl::net

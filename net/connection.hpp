@@ -63,9 +63,14 @@ class FL_API Connection {
 
   // Fills the buffer.
   asio::awaitable<void> read(asio::mutable_buffer buffer);
+  // Returns when read() last received a byte, or when the connection was made.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_read() const { return last_read_; }
 
  protected:
   Connection() = default;
+
+ private:
+  std::chrono::steady_clock::time_point last_read_ = std::chrono::steady_clock::now();
 };
 
 class FL_API Transport {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -34,17 +36,31 @@ class ErrorMirror {
     absence_.settle(round, cohort_, replacement, state_);
   }
   void skip(std::uint32_t round) { sum_.begin_round(round, {}); }
-  // The round closes with these memories [M,P]; `delivered` [M] says whose messages counted.
+  // The round closes with these memories [M,P]; `delivered` [M] says whose messages counted. A memory that has not arrived is empty: the
+  // sum is not known until its client sends it in a later round.
   void close(std::uint32_t round, const std::vector<std::vector<T>>& memories, std::span<const std::uint8_t> delivered) {
     for (std::uint32_t i = 0; i < cohort_.size(); ++i) {
       std::ranges::copy(memories[i], state_.stored(slot_, i, 1).row(0));
+      if (memories[i].empty())
+        unknown_.insert(cohort_[i]);
+      else
+        unknown_.erase(cohort_[i]);
       if (delivered[i] != 0) state_.set_acknowledged(cohort_[i], round);
     }
     sum_.end_round(cohort_);
   }
   // Returns sum_i w_i e_i [P] at the beginning of `round`, as ClientProbe::error_memory_sum.
   [[nodiscard]] std::vector<double> value(std::uint32_t round, std::span<const double> replacement) const {
-    return sum_.value(round, replacement);
+    std::vector<double> sum = sum_.value(round, replacement);
+    if (!unknown_.empty()) std::ranges::fill(sum, std::numeric_limits<double>::quiet_NaN());
+    return sum;
+  }
+  void persist(Archive& archive) {
+    std::vector<std::uint32_t> unknown(unknown_.begin(), unknown_.end());
+    state_.persist(archive);
+    sum_.persist(archive);
+    archive.list(unknown);
+    unknown_ = {unknown.begin(), unknown.end()};
   }
 
  private:
@@ -53,6 +69,7 @@ class ErrorMirror {
   Absence<T> absence_;
   MemorySum<T> sum_;
   std::vector<std::uint32_t> cohort_;  // of the round that is open
+  std::set<std::uint32_t> unknown_;    // clients whose memory has not arrived
 };
 
 }  // namespace fl::net

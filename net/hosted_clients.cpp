@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "clients/model_reader.hpp"
+#include "net/hosted_sums.hpp"
 #include "net/raw_values.hpp"
 #include "scenarios/experiment/client_side.hpp"
 #include "scenarios/file/sweep.hpp"
@@ -29,7 +30,7 @@ class Hosted final : public HostedClients {
                                             ClientPlace{.materialise = true, .paging = options.paging}, pool_);
     if (method_.local->traits().needs_optimum) side_->prepare(problem_.optimum(cell_.scenario.evaluate.optimum).x);
     reader_ = std::make_unique<ModelReader<T>>(
-        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, Device::cpu), run_.P);
+        make_channel<T>(cell_.scenario, problem_.layers(), "down", cell_.scenario.down, 0xD0, Device::cpu), run_.P, run_.local_statistics);
   }
 
   [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }
@@ -66,6 +67,9 @@ class Hosted final : public HostedClients {
     for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase_)) frames.push_back(frame_of(message));
     if (order_.measure && phase_ == method_.exchange.num_phases() - 1)
       for (std::size_t i = 0; i < order_.cohort.size(); ++i) frames.push_back(norms_of(i));
+    if (run_.local_statistics && phase_ == method_.exchange.num_phases() - 1)
+      for (std::uint32_t i = 0; i < order_.cohort.size(); ++i)
+        frames.push_back(statistics_move<T>(order_.round, order_.cohort[i], i, num_statistics(run_.statistics), side_->probe()));
     means_ = 0;
     return frames;
   }
@@ -84,6 +88,10 @@ class Hosted final : public HostedClients {
     if (++means_ < std::ranges::count_if(method_.exchange.channels, goes_on)) return false;
     ++phase_;
     return true;
+  }
+
+  [[nodiscard]] std::vector<OutgoingFrame> measure(const Frame& frame) override {
+    return HostedSums<T>(problem_, run_, *side_, shared_, pool_).answer(frame, hosted_);
   }
 
   [[nodiscard]] std::vector<OutgoingFrame> close(const Frame& frame) override {
@@ -105,6 +113,17 @@ class Hosted final : public HostedClients {
     }
     return frames;
   }
+
+  void persist(Archive& archive) override {
+    archive.section("hosted clients");
+    archive.value(order_.round);
+    reader_->persist(archive);
+    shared_.persist(archive);
+    side_->clients().persist(archive);
+    if (archive.is_reading()) side_->require_nothing_after(order_.round);
+  }
+  [[nodiscard]] std::string page_file() override { return side_->page_file(); }
+  void commit_checkpoint() override { side_->commit_checkpoint(); }
 
  private:
   [[nodiscard]] RoundView<T> view() const { return {run_, order_, reader_->reference()}; }

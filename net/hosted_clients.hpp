@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/state/archive.hpp"
 #include "fl_core/state/state_pager.hpp"
 #include "net/client_ranges.hpp"
 #include "net/frame.hpp"
@@ -35,8 +36,16 @@ class HostedClients {
   [[nodiscard]] virtual std::vector<OutgoingFrame> exchange() = 0;
   // Receives the mean of a phase. Returns whether all means that the next phase needs have arrived.
   [[nodiscard]] virtual bool learn_mean(const Frame& frame) = 0;
+  // Returns the sums of the rows of those clients that a measure asks for.
+  [[nodiscard]] virtual std::vector<OutgoingFrame> measure(const Frame& frame) = 0;
   // Closes the round: client state changes only now. Returns the requested error memories.
   [[nodiscard]] virtual std::vector<OutgoingFrame> close(const Frame& frame) = 0;
+
+  // Writes or reads everything that later rounds need. Call it between rounds; reading needs new clients. Throws ArchiveError, StoreError.
+  virtual void persist(Archive& archive) = 0;
+  // page_file() returns the file that the written state refers to, "" = none. commit_checkpoint() tells that the state is on disk.
+  [[nodiscard]] virtual std::string page_file() = 0;
+  virtual void commit_checkpoint() = 0;
 };
 
 // Returns the clients of a run. `scenario` is its resolved text, `run` the hash of that text. Throws ProtocolError for a text with another

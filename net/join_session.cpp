@@ -2,15 +2,18 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <exception>
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
-#include "net/stream.hpp"
+#include "net/peer_run.hpp"
+#include "net/state_folder.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {
@@ -19,28 +22,45 @@ namespace {
 
 using asio::ip::tcp;
 using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 using Kind = JoinEvent::Kind;
 
-// What a server sends: a model, shared slots and a memory, all dense.
-constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
-
 constexpr std::chrono::seconds kHandshakeLimit{10};
+// Between two attempts to connect.
+constexpr std::chrono::milliseconds kFirstPause{50}, kLongestPause{2000};
 
+constexpr const char* kStopped = "it is stopped";
+
+// The server has said goodbye, with a reason.
+class Refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// One peer, over all of its connections. Frames are sent and received on one thread and computed with on another, so that heartbeats go
+// out meanwhile.
 class Session {
  public:
-  Session(const JoinOptions& options, const JoinEvents& events) : options_(options), events_(events), socket_(io_), ticks_(io_) {}
+  Session(const JoinOptions& options, const JoinEvents& events)
+      : options_(options),
+        events_(events),
+        state_(options.state, options.machine.paging.file.folder),
+        run_(options.clients, options.machine,
+             {.folder = state_.path(),
+              .system = options.system != nullptr ? options.system : &state_.system(),
+              .long_bytes = options.long_bytes},
+             [this](const std::string& text) { events_.say(text); }) {}
 
   JoinResult play() {
     std::exception_ptr failure;
-    asio::co_spawn(io_, converse(), [&](std::exception_ptr thrown) {
+    asio::co_spawn(io_, live(), [&](std::exception_ptr thrown) {
       failure = thrown;
       is_over_ = true;
       ticks_.cancel();
     });
-    asio::co_spawn(io_, watch(), [](std::exception_ptr) {});
+    asio::co_spawn(io_, watch(), asio::detached);
     io_.run();
-    if (result_.was_stopped) return result_;
-    if (failure) std::rethrow_exception(failure);
+    if (failure && !result_.was_stopped) std::rethrow_exception(failure);
     return result_;
   }
 
@@ -54,60 +74,180 @@ class Session {
     }
     if (is_over_) co_return;
     result_.was_stopped = true;
+    pause_.cancel();
     boost::system::error_code ignored;
-    socket_.close(ignored);
-    if (connection_) connection_->close();
+    if (connecting_) connecting_->close(ignored);
+    const std::shared_ptr<JoinLink> link = link_;
+    if (link == nullptr) co_return;
+    link->put(goodbye(kStopped, false));
+    co_await link->finish();
   }
 
-  asio::awaitable<void> converse() {
-    try {
-      co_await connect();
-      tell({.kind = Kind::connected, .text = name()});
-      co_await say_hello();
-      for (;;) {
-        const Frame frame = co_await read_frame(*connection_, kMostPayload);
-        result_.bytes_in += kPrefixBytes + frame.header.ByteSizeLong() + frame.payload.size();
-        if (frame.header.has_goodbye()) {
-          if (frame.header.goodbye().is_error()) throw Error("the server refused: " + frame.header.goodbye().reason());
-          co_return;
-        }
-        co_await answer(frame);
-        if (!events_.goes_on()) {
-          result_.was_stopped = true;
-          co_return;
-        }
+  // ---- connections, one after another
+
+  // Connects again and again until the server has said goodbye, or is gone for too long.
+  asio::awaitable<void> live() {
+    std::chrono::milliseconds pause = kFirstPause;
+    while (!result_.was_stopped) {
+      const std::uint64_t frames_before = frames_;
+      try {
+        co_await connect();
+        co_await converse();
+        drop_link();
+        co_return;
+      } catch (const boost::system::system_error& error) {
+        lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : error.code().message();
+      } catch (...) {
+        drop_link();
+        throw;
       }
-    } catch (const boost::system::system_error& error) {
-      throw Error("the connection to " + name() + " ended: " + error.code().message());
+      drop_link();
+      if (frames_ > frames_before) pause = kFirstPause;
+      if (Clock::now() - heard_ > std::chrono::duration<double>(options_.patience_s)) throw Error(text_of_loss());
+      pause_.expires_after(pause);
+      boost::system::error_code cancelled;
+      if (!result_.was_stopped) co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+      pause = std::min<std::chrono::milliseconds>(2 * pause, kLongestPause);
     }
+  }
+
+  [[nodiscard]] std::string text_of_loss() const {
+    if (frames_ == 0) return "cannot reach " + name() + ": " + lost_;
+    return "the server at " + name() + " is gone for more than " + std::to_string(static_cast<std::int64_t>(options_.patience_s)) +
+           " seconds (--patience): " + lost_ + "; " + state_.advice();
   }
 
   asio::awaitable<void> connect() {
     tcp::resolver resolver(io_);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.patience_s);
-    auto pause = 50ms;
-    for (;;) {
-      boost::system::error_code error;
-      const auto found =
-          co_await resolver.async_resolve(options_.host, std::to_string(options_.port), asio::redirect_error(asio::use_awaitable, error));
-      if (!error) co_await asio::async_connect(socket_, found, asio::redirect_error(asio::use_awaitable, error));
-      if (!error) break;
-      if (result_.was_stopped) throw Error("stopped before " + name() + " was reached");
-      if (std::chrono::steady_clock::now() > until) throw Error("cannot reach " + name() + ": " + error.message());
-      ticks_pause_.expires_after(pause);
-      co_await ticks_pause_.async_wait(asio::use_awaitable);
-      pause = std::min<std::chrono::milliseconds>(2 * pause, 2000ms);
-    }
-    socket_.set_option(tcp::no_delay(true));
-    connection_ = (options_.transport ? options_.transport : plain_transport())->connected(std::move(socket_), options_.host);
+    const auto found = co_await resolver.async_resolve(options_.host, std::to_string(options_.port), asio::use_awaitable);
+    const auto socket = std::make_shared<tcp::socket>(io_);
+    connecting_ = socket;
+    asio::steady_timer limit(io_, kHandshakeLimit);
+    limit.async_wait([socket](const boost::system::error_code& cancelled) {
+      boost::system::error_code ignored;
+      if (!cancelled) socket->close(ignored);
+    });
+    co_await asio::async_connect(*socket, found, asio::use_awaitable);
+    limit.cancel();
+    connecting_.reset();
+    socket->set_option(tcp::no_delay(true));
+    const std::shared_ptr<Transport> transport = options_.transport ? options_.transport : plain_transport();
+    std::unique_ptr<Connection> connection = transport->connected(std::move(*socket), options_.host);
     try {
-      co_await shake_hands(*connection_, kHandshakeLimit);
+      co_await shake_hands(*connection, kHandshakeLimit);
+    } catch (const ProtocolError& refused) {
+      if (frames_ == 0) throw Error("the server at " + name() + " is refused: " + refused.what());
+      throw boost::system::system_error(asio::error::connection_aborted, refused.what());  // it was accepted before: it may be starting
+    }
+    link_ = std::make_shared<JoinLink>(std::move(connection), options_.times);
+    link_->start();
+  }
+
+  void drop_link() {
+    if (link_ == nullptr) return;
+    link_->close();
+    result_.bytes_out += link_->bytes_out();
+    link_.reset();
+  }
+
+  // ---- one conversation
+
+  // Returns when the server has said goodbye because all is done. What fails here is said to the server before it is thrown.
+  asio::awaitable<void> converse() {
+    std::string failure;
+    std::exception_ptr thrown;
+    try {
+      co_return co_await follow();
+    } catch (const boost::system::system_error&) {
+      throw;
+    } catch (const Refusal& refusal) {
+      throw Error(refusal.what());
     } catch (const ProtocolError& error) {
-      throw Error("the server at " + name() + " is refused: " + error.what());
+      failure = std::string("the server breaks the protocol: ") + error.what();
+      thrown = std::make_exception_ptr(Error(failure));
+    } catch (const std::exception& error) {
+      failure = error.what();
+      thrown = std::current_exception();
+    }
+    link_->put(goodbye(failure, true));
+    co_await link_->finish();
+    std::rethrow_exception(thrown);
+  }
+
+  asio::awaitable<void> follow() {
+    tell({.kind = Kind::connected, .text = name()});
+    link_->put(hello());
+    while (!result_.was_stopped) {
+      Frame frame = co_await link_->read();
+      heard_ = Clock::now();
+      ++frames_;
+      result_.bytes_in += kPrefixBytes + frame.header.ByteSizeLong() + frame.payload.size();
+      if (frame.header.has_goodbye()) {
+        const wire::Goodbye& goodbye = frame.header.goodbye();
+        if (goodbye.is_error())
+          throw Refusal("the server refused: " + goodbye.reason() + (run_.mismatch().empty() ? "" : "; " + run_.mismatch()));
+        run_.remove();
+        state_.keep_token("");
+        co_return;
+      }
+      for (OutgoingFrame& answer : co_await take(std::move(frame))) link_->put(std::move(answer));
+      heard_ = Clock::now();  // nobody listened while the clients computed
+      if (result_.was_stopped || events_.goes_on()) continue;
+      result_.was_stopped = true;
+      link_->put(goodbye(kStopped, false));
+      co_await link_->finish();
     }
   }
 
-  asio::awaitable<void> say_hello() {
+  asio::awaitable<std::vector<OutgoingFrame>> take(Frame frame) {
+    switch (frame.header.kind_case()) {
+      case wire::Header::kHeartbeat:
+      case wire::Header::kSkip: co_return std::vector<OutgoingFrame>();
+      case wire::Header::kAssignment: co_return co_await begin(std::move(frame));
+      case wire::Header::kRefused: hear_refusal(frame.header.refused()); co_return std::vector<OutgoingFrame>();
+      case wire::Header::kRunEnd: {
+        run_.end();
+        ++result_.runs;
+        tell({.kind = Kind::run_ended, .run = run_.run()});
+        co_return std::vector<OutgoingFrame>();
+      }
+      default: break;
+    }
+    const std::uint32_t before = run_.closed_round();
+    std::vector<OutgoingFrame> answers = co_await compute([&] { return run_.take(std::move(frame)); });
+    if (run_.closed_round() != before) {
+      ++result_.rounds;
+      tell({.kind = Kind::round_closed, .run = run_.run(), .round = run_.closed_round()});
+    }
+    co_return answers;
+  }
+
+  asio::awaitable<std::vector<OutgoingFrame>> begin(Frame frame) {
+    const wire::Assignment& assignment = frame.header.assignment();
+    state_.keep_token(assignment.token());
+    const std::vector<OutgoingFrame> ready = co_await compute([&] { return std::vector{run_.begin(assignment, frame.payload)}; });
+    events_.say("run " + to_hex(run_.run()) +
+                (run_.closed_round() == 0 ? " begins" : " goes on after round " + std::to_string(run_.closed_round())) + ", with clients " +
+                to_text(options_.clients) + " here");
+    tell({.kind = Kind::run_begun, .run = run_.run(), .round = run_.closed_round(), .text = to_text(options_.clients)});
+    co_return ready;
+  }
+
+  void hear_refusal(const wire::Refused& refused) {
+    events_.say("the server refuses the message of client " + std::to_string(refused.client()) + " in round " +
+                std::to_string(refused.round()) + ": " + refused.reason());
+    tell({.kind = Kind::refused, .run = run_.run(), .round = refused.round(), .client = refused.client(), .text = refused.reason()});
+  }
+
+  // Calls a function on the thread of computing.
+  template <class Function>
+  asio::awaitable<std::vector<OutgoingFrame>> compute(Function function) {
+    return asio::co_spawn(
+        worker_, [function = std::move(function)]() -> asio::awaitable<std::vector<OutgoingFrame>> { co_return function(); },
+        asio::use_awaitable);
+  }
+
+  [[nodiscard]] OutgoingFrame hello() const {
     wire::Header header;
     wire::Hello& hello = *header.mutable_hello();
     hello.set_protocol(kProtocol);
@@ -117,66 +257,15 @@ class Session {
       one.set_first(range.first);
       one.set_last(range.last);
     }
-    co_await send(make_frame(header));
+    hello.set_token(state_.token());
+    return make_frame(header);
   }
 
-  asio::awaitable<void> send(OutgoingFrame frame) {
-    result_.bytes_out += frame.head.size() + frame.payload_bytes();
-    co_await write_frame(*connection_, frame);
-  }
-
-  asio::awaitable<void> send_all(std::vector<OutgoingFrame> frames) {
-    for (OutgoingFrame& frame : frames) co_await send(std::move(frame));
-  }
-
-  asio::awaitable<void> answer(const Frame& frame) {
-    const wire::Header& header = frame.header;
-    if (header.has_assignment()) {
-      begin(header.assignment(), frame.payload);
-      wire::Header ready;
-      ready.mutable_ready()->set_run(header.assignment().run());
-      ready.mutable_ready()->set_split(clients_->split_hash());
-      co_await send(make_frame(ready));
-      co_return;
-    }
-    if (header.has_run_end()) {
-      clients_.reset();
-      ++result_.runs;
-      tell({.kind = Kind::run_ended, .run = run_});
-      co_return;
-    }
-    if (header.has_refused()) {
-      events_.say("the server refuses the message of client " + std::to_string(header.refused().client()) + " in round " +
-                  std::to_string(header.refused().round()) + ": " + header.refused().reason());
-      tell({.kind = Kind::refused,
-            .run = run_,
-            .round = header.refused().round(),
-            .client = header.refused().client(),
-            .text = header.refused().reason()});
-      co_return;
-    }
-    if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
-    if (header.has_open()) {
-      clients_->open(frame);
-      co_await send_all(clients_->exchange());
-    } else if (header.has_mean()) {
-      if (clients_->learn_mean(frame)) co_await send_all(clients_->exchange());
-    } else if (header.has_close()) {
-      co_await send_all(clients_->close(frame));
-      ++result_.rounds;
-      tell({.kind = Kind::round_closed, .run = run_, .round = header.close().round()});
-    } else {
-      throw ProtocolError("a frame that only a peer sends");
-    }
-  }
-
-  void begin(const wire::Assignment& assignment, const Bytes& payload) {
-    const std::string text(reinterpret_cast<const char*>(payload.data()), payload.size());
-    clients_.reset();
-    clients_ = host_clients(text, assignment.run(), options_.clients, options_.machine);
-    events_.say("run " + to_hex(assignment.run()) + " begins, with clients " + to_text(options_.clients) + " here");
-    run_ = assignment.run();
-    tell({.kind = Kind::run_begun, .run = run_, .text = to_text(options_.clients)});
+  static OutgoingFrame goodbye(const std::string& reason, bool is_error) {
+    wire::Header header;
+    header.mutable_goodbye()->set_reason(reason);
+    header.mutable_goodbye()->set_is_error(is_error);
+    return make_frame(header);
   }
 
   void tell(const JoinEvent& event) const { events_.tell(event); }
@@ -185,13 +274,17 @@ class Session {
 
   const JoinOptions& options_;
   const JoinEvents& events_;
+  StateFolder state_;
+  PeerRun run_;
   asio::io_context io_{1};
-  tcp::socket socket_;  // until it is connected
-  std::unique_ptr<Connection> connection_;
-  asio::steady_timer ticks_, ticks_pause_{io_};
-  std::unique_ptr<HostedClients> clients_;
+  asio::thread_pool worker_{1};
+  std::shared_ptr<tcp::socket> connecting_;  // null = none
+  std::shared_ptr<JoinLink> link_;           // null = none
+  asio::steady_timer ticks_{io_}, pause_{io_};
+  Clock::time_point heard_ = Clock::now();  // when the server sent something last
+  std::uint64_t frames_ = 0;                // that it has sent
+  std::string lost_;                        // why the last connection ended
   JoinResult result_;
-  std::uint64_t run_ = 0;  // the last one that was assigned
   bool is_over_ = false;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "net/connection.hpp"
 #include "net/hosted_clients.hpp"
+#include "net/join_link.hpp"
+#include "net/peer_journal.hpp"
 
 namespace fl::net {
 
@@ -17,8 +20,12 @@ struct JoinOptions {
   std::uint16_t port = 0;
   std::vector<ClientRange> clients;
   HostOptions machine{};
-  double patience_s = 10;                  // maximum time to try to reach the server
-  std::shared_ptr<Transport> transport{};  // null = plain TCP
+  double patience_s = 60;                              // how long a server that cannot be reached, or says nothing, is tried again
+  std::shared_ptr<Transport> transport{};              // null = plain TCP
+  std::filesystem::path state{};                       // folder of the clients' state; "" = a private one, which is removed at the end
+  std::uint64_t long_bytes = PeerJournal::kLongBytes;  // of the rounds since a snapshot, after which another one is written
+  FileSystem* system = nullptr;                        // of the state; null = the real one
+  LinkTimes times{};
 };
 
 // An event of a session. Values that an event does not have are 0 and "".
@@ -42,8 +49,8 @@ struct JoinResult {
   bool was_stopped = false;  // by goes_on()
 };
 
-// Joins a server. Returns when the server closes the session or goes_on() returns false. Throws Error if the server cannot be reached,
-// disconnects or refuses the peer.
+// Joins a server, and joins it again whenever the connection ends. Returns when the server says that all is done, or goes_on() returns
+// false. Throws Error if the server is gone for too long or refuses the peer, and StoreError if the clients' state cannot be kept.
 [[nodiscard]] FL_API JoinResult join_server(const JoinOptions& options, const JoinEvents& events);
 
 }  // namespace fl::net

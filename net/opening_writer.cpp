@@ -19,11 +19,10 @@ bool is_sent_after_absence(const SlotSpec& slot) {
 
 template <class T>
 OpeningWriter<T>::OpeningWriter(const RoundView<T>& round, const RoundOpening<T>& opening, const SharedState<T>& shared,
-                                std::uint32_t before, std::span<const std::uint32_t> last_heard, Traffic& traffic)
+                                const RoundHistory& history, Traffic& traffic)
     : round_(round),
       opening_(opening),
-      before_(before),
-      last_heard_(last_heard),
+      history_(history),
       traffic_(traffic),
       sections_{
           .initial = slot_bytes(shared, round.run.statistics, [](const SlotSpec& slot) { return slot.sync == SlotSync::initial; }),
@@ -41,6 +40,7 @@ OutgoingFrame OpeningWriter<T>::frame_for(const std::vector<std::uint32_t>& posi
   open.set_server_step(order.server_step);
   open.set_coin(order.coin);
   open.set_measure(order.measure);
+  open.set_saved_round(history_.saved);
   for (const std::uint32_t position : positions) open.add_cohort(order.cohort[position]);
   Payload payload;
   add_models(positions, open, payload);
@@ -81,10 +81,12 @@ void OpeningWriter<T>::add_sections(const std::vector<std::uint32_t>& positions,
     return true;
   };
   open.set_has_initial_slots(add(sections_.initial, count([&](std::uint32_t p) { return opening_.model->held_by(p) == 0; })));
-  open.set_has_missed_slots(add(sections_.missed, count([&](std::uint32_t p) { return opening_.model->held_by(p) != before_; })));
+  open.set_has_missed_slots(add(sections_.missed, count([&](std::uint32_t p) { return opening_.model->held_by(p) != history_.before; })));
   add(sections_.broadcast, positions.size());
   if (opening_.replacement.empty()) return;
-  const auto comes_back = [&](std::uint32_t p) { return missed_rounds(round_.order.round, last_heard_[round_.order.cohort[p]]) > 0; };
+  const auto comes_back = [&](std::uint32_t p) {
+    return missed_rounds(round_.order.round, history_.last_heard[round_.order.cohort[p]]) > 0;
+  };
   open.set_has_replacement(add(sections_.replacement, count(comes_back)));
 }
 

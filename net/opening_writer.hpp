@@ -12,13 +12,18 @@
 
 namespace fl::net {
 
+// Earlier rounds, as far as an opening refers to them.
+struct RoundHistory {
+  std::uint32_t before = 0, saved = 0;          // the last round that was played, and that of the last checkpoint; 0 = none
+  std::span<const std::uint32_t> last_heard{};  // [N] round of each client's last message that counted
+};
+
 template <class T>
 class OpeningWriter {
  public:
-  // For one round; all outlive it. `before` is the round before it that was played, 0 = none; `last_heard` [N] the round of each client's
-  // last message that counted. What is written is added to the traffic.
-  OpeningWriter(const RoundView<T>& round, const RoundOpening<T>& opening, const SharedState<T>& shared, std::uint32_t before,
-                std::span<const std::uint32_t> last_heard, Traffic& traffic);
+  // For one round; all outlive it. What is written is added to the traffic.
+  OpeningWriter(const RoundView<T>& round, const RoundOpening<T>& opening, const SharedState<T>& shared, const RoundHistory& history,
+                Traffic& traffic);
 
   // Returns the frame for a peer that hosts the clients at these positions of the cohort.
   [[nodiscard]] OutgoingFrame frame_for(const std::vector<std::uint32_t>& positions);
@@ -34,8 +39,7 @@ class OpeningWriter {
 
   const RoundView<T>& round_;
   const RoundOpening<T>& opening_;
-  std::uint32_t before_;
-  std::span<const std::uint32_t> last_heard_;
+  RoundHistory history_;
   Traffic& traffic_;
   Sections sections_;
 };

@@ -2,36 +2,40 @@
 //
 // All connections run on one thread of Boost.Asio, with a reading and a writing coroutine per peer. The thread that plays rounds sends
 // frames and states which answers it expects. All other frames are refused, counted by reason, and cost the other peers nothing. A peer
-// with kMostRefusals refused frames is disconnected.
+// with kMostRefusals refused frames is disconnected. A peer whose connection ends can connect again and continue (net/roster.hpp).
 #pragma once
 
 #include <chrono>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fl_core/config/error.hpp"
 #include "net/connection.hpp"
+#include "net/expected_answers.hpp"
 #include "net/frame.hpp"
+#include "net/roster.hpp"
 
 namespace fl::net {
-
-using PeerId = std::uint64_t;
-inline constexpr PeerId kNobody = 0;
-inline constexpr std::uint64_t kMostRefusals = 16;
 
 struct HubOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;                             // 0 = any free port
   std::shared_ptr<Transport> transport{};             // null = plain TCP
   std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
+  std::chrono::milliseconds hello_limit{10'000};      // for that frame
+  std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
+  std::chrono::milliseconds silence_limit{20'000};    // without a byte of a peer: the connection is closed
+  std::chrono::milliseconds farewell_limit{2'000};    // for a peer that is told goodbye to read it
+  std::chrono::seconds keeps_rounds{
+      600};  // for a peer that has left; after that, only a peer with the last round's state can take its place
+  std::size_t most_outbox_bytes = std::size_t{64} << 20;  // that wait for one peer, beside one frame
 };
 
 // A run as announced to peers.
@@ -40,13 +44,7 @@ struct RunOffer {
   std::shared_ptr<const Bytes> scenario;       // its text
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
-};
-
-// One frame that the server expects.
-struct Expected {
-  enum class Kind { update, norms, memory } kind = Kind::update;
-  std::uint32_t round = 0, phase = 0, client = 0;
-  friend auto operator<=>(const Expected&, const Expected&) = default;
+  std::vector<std::uint32_t> closed_rounds{};  // [N] last closed round of each client, of a run that goes on; empty = 0 for all
 };
 
 // Reports that the server was asked to stop while it waited.
@@ -60,7 +58,8 @@ struct WireCounts {
   std::uint64_t bytes_in = 0, bytes_out = 0;                  // all bytes
   std::uint64_t payload_bytes_in = 0, payload_bytes_out = 0;  // part of them: payloads
   std::uint64_t frames_in = 0, frames_out = 0;
-  std::map<std::string, std::uint64_t> refused;  // by reason
+  std::uint64_t late = 0;                        // answers that arrived after their round or phase
+  std::map<std::string, std::uint64_t> refused;  // frames and messages, by reason
 };
 
 // A peer that is connected, or that has left.
@@ -80,8 +79,10 @@ class FL_API PeerHub {
  public:
   // Starts to listen. Throws Error if the address cannot be used.
   explicit PeerHub(const HubOptions& options);
-  // Closes the session of every peer.
+  // Closes the session of every peer, and tells it the farewell.
   ~PeerHub();
+  // Sets what peers are told at the end: why not all is done, or "" (the default) if it is.
+  void set_farewell(const std::string& reason);
   PeerHub(const PeerHub&) = delete;
   PeerHub& operator=(const PeerHub&) = delete;
 
@@ -89,24 +90,48 @@ class FL_API PeerHub {
 
   // Offers a run to all peers, including those that connect later.
   void begin_run(const RunOffer& offer);
-  // Waits until every client is hosted by a peer that is ready. Returns false if goes_on() returns false.
-  [[nodiscard]] bool wait_until_ready(const std::function<bool()>& goes_on);
   // Ends the run: peers wait for the next one.
   void end_run();
 
-  // Returns the ready peer that hosts a client, or kNobody.
-  [[nodiscard]] PeerId peer_of(std::uint32_t client) const;
-  // Both may be called while the peer disconnects: then nothing is sent.
-  void send(PeerId peer, OutgoingFrame frame);
-  void send_to_all(const OutgoingFrame& frame);
+  // Returns the number of clients that ready peers host.
+  [[nodiscard]] std::size_t num_hosted() const;
+  // Returns the clients that nobody hosts now.
+  [[nodiscard]] std::vector<std::uint32_t> missing() const;
+  // Returns the text of an error about clients whose peers have left and are not back within `patience_s`.
+  [[nodiscard]] std::string why_left(const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) const;
+  // Returns the session that hosts each client of a cohort and can play another round, or kNobody.
+  [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> cohort) const;
+  // Returns how often a peer has become ready, left or acknowledged a round.
+  [[nodiscard]] std::uint64_t num_changes() const;
+  // Waits until num_changes() is not `seen` any more, for a short time at most. Throws Interrupted if goes_on() returns false.
+  void wait_for_change(std::uint64_t seen, const std::function<bool()>& goes_on);
 
-  // Sets the expected frames; all others are refused from now on.
-  void expect(std::vector<Expected> frames);
+  // Opens a round for sessions. What they are sent until they acknowledge the round is kept for peers that connect again.
+  void open_round(std::uint32_t round, std::span<const HostId> hosts);
+  // Sends a frame of the last round that was opened. May be called while the peer is away.
+  void send(HostId host, OutgoingFrame frame);
+  // Sends an order of sums between two rounds. A peer that is away is sent the last one when it connects again, until a round closes.
+  void order(HostId host, OutgoingFrame frame);
+  // Notes that the round is closed for its cohort and its sessions. Call it before their Close is sent.
+  void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
+  // Returns the last closed round of each client [N].
+  [[nodiscard]] std::vector<std::uint32_t> closed_rounds() const;
+  // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
+  [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
+
+  // Sets the expected frames (ExpectedAnswers::expect); all others are refused from now on.
+  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);
   // Tells a client's peer that its message is refused, and counts the refusal by its reason.
   void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
-  // Waits for all expected frames and returns them in the order of expect(). Throws Error if a peer of one of them has left, and
+  // How long collect() waits.
+  struct Wait {
+    std::optional<Clock::time_point> until{};  // nothing = until all is there
+    double patience_s = 60;                    // for a client whose peer has left; not used with `until`
+    bool tolerates_absence = false;            // goes on without such a client instead of throwing
+  };
+  // Waits for the expected frames and returns those that are there. Throws Error if a client's peer has left and is not back in time, and
   // Interrupted if goes_on() returns false.
-  [[nodiscard]] std::vector<Frame> collect(const std::function<bool()>& goes_on);
+  [[nodiscard]] Answers collect(const Wait& wait, const std::function<bool()>& goes_on);
 
   [[nodiscard]] WireCounts counts() const;
   // Returns the peers that are connected, by id, and behind them the last kMostDeparted that have left, the newest last.
@@ -116,8 +141,7 @@ class FL_API PeerHub {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
-  std::thread thread_;  // of all connections
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace fl::net

@@ -25,14 +25,14 @@ inline asio::awaitable<Bytes> read_bytes(Connection& connection, std::size_t siz
   co_return bytes;
 }
 
-// Reads one frame with a payload of up to `most_payload` bytes. Throws ProtocolError for a frame that violates the rules, and
+// Reads one frame within these limits. Throws ProtocolError for a frame that violates the rules, and
 // boost::system::system_error if the connection ends.
-inline asio::awaitable<Frame> read_frame(Connection& connection, std::uint64_t most_payload) {
+inline asio::awaitable<Frame> read_frame(Connection& connection, FrameLimits limits) {
   std::array<std::byte, kPrefixBytes> prefix{};
   co_await connection.read(asio::buffer(prefix));
-  const FrameSizes sizes = read_prefix(prefix, most_payload);
+  const FrameSizes sizes = read_prefix(prefix, limits);
   const Bytes head = co_await read_bytes(connection, sizes.header);
-  Frame frame{.header = parse_header(head), .payload = {}};
+  Frame frame{.header = parse_header(head), .payload = {}, .header_bytes = sizes.header};
   frame.payload = co_await read_bytes(connection, sizes.payload);
   co_return frame;
 }

@@ -24,9 +24,12 @@ void AbsentMemory<T>::learn(std::span<const std::uint32_t> cohort, CohortRunner<
   const std::span<double> mean = state.slot(kAbsentMean);
   std::ranges::fill(mean, 0.0);
   const std::uint64_t bits = sent_ * sizeof(T) * 8;
+  std::size_t M = 0;
+  for (std::uint32_t i = 0; i < cohort.size(); ++i) M += clients.has_error_memory(i) ? 1 : 0;
   for (std::uint32_t i = 0; i < cohort.size(); ++i) {
+    if (!clients.has_error_memory(i)) continue;
     const std::span<const T> e = clients.error_memory(i);
-    for (std::size_t j = 0; j < e.size(); ++j) mean[j] += static_cast<double>(e[j]) / static_cast<double>(cohort.size());
+    for (std::size_t j = 0; j < e.size(); ++j) mean[j] += static_cast<double>(e[j]) / static_cast<double>(M);
     ledger.count_up(cohort[i],
                     {.elements = sent_, .published = static_cast<double>(bits), .entropy = static_cast<double>(bits), .bits = bits},
                     UpCause::absence);

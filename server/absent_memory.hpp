@@ -25,7 +25,7 @@ class AbsentMemory {
   // Records the clients whose messages the round delivered.
   void receive(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const std::uint8_t> delivered);
   // Computes the mean of the cohort's memories after a round has closed, if the rule is `server`. Members send their memories and are
-  // charged for them.
+  // charged for them; those whose memory does not arrive in time do not count.
   void learn(std::span<const std::uint32_t> cohort, CohortRunner<T>& clients, ServerState<T>& state, Ledger& ledger) const;
 
   // Returns the mean memory [P] that returning clients receive, or an empty vector if the rule does not replace memories.

@@ -239,14 +239,33 @@ DownMessage Downlink<T>::write_since(std::uint32_t last) {
   return missed;
 }
 
+// Returns the entries of w that a dense model has: all of them but statistics that stay with the clients.
+template <class T>
+std::vector<T> Downlink<T>::sent_of(std::span<const T> w) const {
+  if (kept_statistics_ == 0) return {w.begin(), w.end()};
+  std::vector<T> sent;
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    sent.insert(sent.end(), w.begin() + static_cast<std::ptrdiff_t>(begin), w.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  for (const Segment& statistic : channel_.scope.statistics) {
+    add(statistic.begin);
+    begin = statistic.end;
+  }
+  add(w.size());
+  return sent;
+}
+
 template <class T>
 DownMessage Downlink<T>::write_dense_model() const {
+  const std::vector<T> sent = sent_of(reference());
+  const Scope scope = whole_model(sent.size());
   Payload<T> payload;
-  payload.clear(reference().size());
-  payload.num_sent = reference().size();
-  payload.value.resize_discard(reference().size());
-  std::ranges::copy(reference(), payload.value.begin());
-  const codec::Channel<T> channel{&payload, &change_scope()};
+  payload.clear(sent.size());
+  payload.num_sent = sent.size();
+  payload.value.resize_discard(sent.size());
+  std::ranges::copy(sent, payload.value.begin());
+  const codec::Channel<T> channel{&payload, &scope};
   std::vector<std::byte> bytes;
   codec::encode<T>(std::span(&channel, 1), bytes);
   return {.form = DownForm::dense, .since = 0, .parts = {std::make_shared<const std::vector<std::byte>>(std::move(bytes))}, .rounds = {}};
@@ -281,6 +300,29 @@ void Downlink<T>::keep_message(std::uint32_t round, std::span<const T> model) {
   while (bits > bits_.dense && writing_.differences.size() > 1) {
     bits -= 8 * writing_.differences.front().second->size();
     writing_.differences.pop_front();
+  }
+}
+
+// Writes or reads the differences that clients who missed rounds are still sent.
+template <class T>
+void Downlink<T>::persist_messages(Archive& archive) {
+  struct Difference {
+    std::uint32_t round = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Difference> kept;
+  for (const auto& [round, bytes] : writing_.differences) kept.push_back({round, *bytes});
+  archive.section("missed messages");
+  archive.list_of(kept, [&archive](Difference& one) {
+    archive.value(one.round);
+    archive.list(one.bytes);
+  });
+  if (!archive.is_reading()) return;
+  writing_.differences.clear();
+  for (Difference& one : kept) {
+    if (one.round > last_round() || (!writing_.differences.empty() && one.round <= writing_.differences.back().first))
+      throw ArchiveError("in 'missed messages': a message is of round " + std::to_string(one.round) + ", which does not fit");
+    writing_.differences.emplace_back(one.round, std::make_shared<const std::vector<std::byte>>(std::move(one.bytes)));
   }
 }
 

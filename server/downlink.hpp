@@ -60,6 +60,7 @@ class Downlink final : public ModelWriter {
     changes_.persist(archive);
     archive.array(std::span(last_round_));
     if (archive.is_reading()) require_known_rounds();
+    if (writing_.keeps_messages) persist_messages(archive);
   }
   // Returns the last round in which anything was sent; 0 = none.
   [[nodiscard]] std::uint32_t last_round() const { return static_cast<std::uint32_t>(bits_until_.size() - 1); }
@@ -94,10 +95,12 @@ class Downlink final : public ModelWriter {
   [[nodiscard]] WireValue change_values() const;
   [[nodiscard]] std::uint64_t bits_since(std::uint32_t last);
   [[nodiscard]] DownMessage write_since(std::uint32_t last);
+  [[nodiscard]] std::vector<T> sent_of(std::span<const T> w) const;
   [[nodiscard]] DownMessage write_dense_model() const;
   [[nodiscard]] DownMessage write_model();
   [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> bytes_of_message(std::span<const T> model) const;
   void keep_message(std::uint32_t round, std::span<const T> model);
+  void persist_messages(Archive& archive);
   void charge(std::uint32_t client, std::uint64_t message, std::uint32_t round_before, Ledger& ledger);
   // Return the bits of the shared slots that every member receives, and of those for members that missed the previous round.
   [[nodiscard]] std::uint64_t broadcast_bits(const SharedState<T>& shared) const;

@@ -34,6 +34,11 @@ class FL_API Participation {
     (void)num_clients;
     (void)find;
   }
+  // Samples `factor` times the cohort, rounded up, and all clients at most. Returns false if this rule has no size to multiply.
+  [[nodiscard]] virtual bool over_select(double factor) {
+    (void)factor;
+    return false;
+  }
   // Returns the maximum cohort size.
   [[nodiscard]] virtual std::size_t cohort_size(std::size_t num_clients) const = 0;
   // Returns a cohort size that is almost never exceeded, for planning memory.
@@ -52,10 +57,14 @@ FL_API void describe_estimate(Schema& schema, CohortEstimate& estimate);
 struct CohortOptions {
   double fraction = 0.1;
   std::int64_t clients = 0;
+  double factor = 1;  // of over-selection, which no scenario states
 };
 FL_API void describe(Schema& schema, CohortOptions& options);
 // Returns the cohort size, at least 1. Throws ConfigError if it exceeds N.
 [[nodiscard]] FL_API std::size_t size_of_cohort(const CohortOptions& options, std::size_t num_clients);
+
+// Removes the members of the cohort whose entry in is_here [M] is 0. The others share their cohort weight in proportion.
+FL_API void keep_present(std::span<const std::uint8_t> is_here, RoundPlan& plan);
 
 // Fills population_weight, and cohort_weight with w_i over their sum, or w_i times `factor`.
 FL_API void weigh(std::span<const double> weights, CohortEstimate estimate, double factor, RoundPlan& plan);

@@ -55,6 +55,8 @@ void Round<T>::sample(std::uint32_t round) {
     draw(round, cohorts_.now);
   cohorts_.next_round = 0;
   if (parts_.runner.reads_ahead()) draw(cohorts_.next_round = round + 1, cohorts_.next);
+  if (const std::vector<std::uint8_t> is_here = parts_.runner.present(round, cohorts_.now.cohort); !is_here.empty())
+    keep_present(is_here, cohorts_.now);
   cohorts_.residual_age = absence_.residual_age(round, cohorts_.now.cohort);
   ledger_.open_round();
 }

@@ -68,10 +68,12 @@ class Round {
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const RoundPlan& plan() const { return cohorts_.now; }
-  // Return 1 for each message of the last round that arrived, by cohort position, and the number of clients refused for values that are
-  // not finite.
+  // Return 1 for each message of the last round that arrived, by cohort position, and the number of clients whose message does
+  // not count.
   [[nodiscard]] std::span<const std::uint8_t> delivered() const { return delivery_.delivered(); }
   [[nodiscard]] std::size_t refused() const { return delivery_.refused(); }
+  // Returns the number of those whose message did not arrive in time.
+  [[nodiscard]] std::size_t absent() const { return delivery_.absent(); }
   // Returns sum_i w_i e_i [P] over all clients, with the error memory with which each would begin `round`.
   [[nodiscard]] std::vector<double> memory_sum(std::uint32_t round);
   // Returns AbsentMemory::residual_age of the last round's cohort, before the round.

@@ -23,10 +23,11 @@ constexpr int kAttempts = 20;
 constexpr std::chrono::milliseconds kPause(50);
 }  // namespace
 
-FolderLock::FolderLock(fs::path folder) : folder_(std::move(folder)), path_(folder_ / "sweep.lock") {
+FolderLock::FolderLock(fs::path folder, const Holder& holder) : folder_(std::move(folder)), path_(folder_ / holder.file) {
   for (int attempt = 1; !try_to_lock(); ++attempt) {
     if (attempt == kAttempts)
-      throw StoreError("another sweep is writing to " + folder_.string() + "; wait for it, or choose another folder with --out");
+      throw StoreError("another " + holder.name + " is writing to " + folder_.string() + "; wait for it, or choose another folder with " +
+                       holder.option);
     std::this_thread::sleep_for(kPause);
   }
 }
@@ -42,7 +43,7 @@ bool FolderLock::try_to_lock() {
   make_folders();
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0 && errno != ENOENT) throw StoreError("cannot write " + path_.string() + ": " + std::strerror(errno));
-  if (file_ < 0) return false;  // another sweep has just removed the folder
+  if (file_ < 0) return false;  // another process has just removed the folder
   if (::flock(file_, LOCK_EX | LOCK_NB) == 0 && is_in_place()) return true;
   ::close(std::exchange(file_, -1));
   return false;

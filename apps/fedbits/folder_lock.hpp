@@ -1,19 +1,26 @@
-// Allows only one sweep at a time to write to a folder, by an exclusive lock on FOLDER/sweep.lock. The lock ends with the process, for
+// Allows only one process at a time to write to a folder, by an exclusive lock on a file in it. The lock ends with the process, for
 // whatever reason.
 //
-// Workers inherit the lock, so it is held until the last of them has ended. The file exists while the lock is held. A killed sweep leaves
-// an empty file, which the next sweep takes over.
+// Workers of a sweep inherit the lock, so it is held until the last of them has ended. The file exists while the lock is held. A killed
+// process leaves an empty file, which the next one takes over.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace fl {
 
 class FolderLock {
  public:
-  // Creates the folder if it is missing. Throws StoreError if another sweep holds the lock or the folder is not writable.
-  explicit FolderLock(std::filesystem::path folder);
+  // Who takes the lock: the file's name, "sweep", and the option that names the folder.
+  struct Holder {
+    std::string file = "sweep.lock", name = "sweep", option = "--out";
+  };
+  // Creates the folder if it is missing. Throws StoreError if another process holds the lock or the folder is not writable.
+  explicit FolderLock(std::filesystem::path folder, const Holder& holder);
+  explicit FolderLock(std::filesystem::path folder) : FolderLock(std::move(folder), Holder()) {}
   ~FolderLock();  // removes the created file, and created folders if they are empty
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -3,12 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/emulate_option.hpp"
+#include "apps/fedbits/event_log.hpp"
+#include "apps/fedbits/folder_lock.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/state/checksum.hpp"
 #include "net/join_session.hpp"
 #include "net/tls_transport.hpp"
 #include "scenarios/plugins/plugins.hpp"
@@ -18,16 +23,51 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, data, state_memory, state_folder;
+  std::string server, clients, certs, identity, data, emulate, state, state_memory, state_folder;
   std::vector<std::string> plugins;
   int threads = 1;
-  double patience_s = 10;
-  bool quiet = false;
+  double patience_s = 60;
   int insecure = 0, verbose = 0;
+  // What is told of the session, and the form of events.
+  struct Told {
+    bool quiet = false;
+    LogForm log = LogForm::sentences;
+  } told;
 };
 
+void write_event(const EventLog& log, const net::JoinEvent& event) {
+  using Kind = net::JoinEvent::Kind;
+  const EventLog::Fields run = {{"run", to_hex(event.run)}};
+  const auto with = [&run](std::initializer_list<EventLog::Fields::value_type> more) {
+    EventLog::Fields fields = run;
+    fields.insert(fields.end(), more);
+    return fields;
+  };
+  const std::uint64_t round = event.round, client = event.client;
+  switch (event.kind) {
+    case Kind::connected: return log.info("connected", {{"server", event.text}});
+    case Kind::run_begun: return log.info("run_begun", with({{"clients", event.text}}));
+    case Kind::round_closed: return log.debug("round", with({{"round", round}}));
+    case Kind::refused: return log.warn("refused", with({{"round", round}, {"client", client}, {"reason", event.text}}));
+    case Kind::run_ended: return log.info("run_ended", run);
+  }
+}
+
+// Returns the events of a session as sentences, or as lines of the log.
+net::JoinEvents events_of(const EventLog& log) {
+  net::JoinEvents events;
+  events.goes_on = [] { return caught_signal() == 0; };
+  if (log.form() == LogForm::sentences) {
+    events.say = [](const std::string& text) { spdlog::info("{}", text); };
+  } else {
+    events.say = [&log](const std::string& text) { log.debug("message", {{"message", text}}); };
+    events.tell = [&log](const net::JoinEvent& event) { write_event(log, event); };
+  }
+  return events;
+}
+
 int join(const JoinArguments& arguments) {
-  choose_log_level(arguments.quiet, arguments.verbose);
+  const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const Address address = parse_address("HOST:PORT", arguments.server);
   require_protection(address, arguments.certs, arguments.insecure);
@@ -35,6 +75,8 @@ int join(const JoinArguments& arguments) {
   const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
   const auto transport =
       arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
+  std::optional<FolderLock> lock;
+  if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
   catch_signals();
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
@@ -43,11 +85,12 @@ int join(const JoinArguments& arguments) {
                                              .threads = arguments.threads,
                                              .paging = paging_of(arguments.state_memory, arguments.state_folder)},
                                  .patience_s = arguments.patience_s,
-                                 .transport = transport};
-  const net::JoinResult result = net::join_server(
-      options, {.say = [](const std::string& text) { spdlog::info("{}", text); }, .goes_on = [] { return caught_signal() == 0; }});
+                                 .transport = with_emulation(arguments.emulate, transport, clients.front().first),
+                                 .state = arguments.state};
+  const net::JoinResult result = net::join_server(options, events_of(log));
+  log.info("ended", {{"runs", result.runs}, {"rounds", result.rounds}, {"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}});
   if (result.was_stopped) return exit_code_of(caught_signal());
-  if (!arguments.quiet)
+  if (!arguments.told.quiet)
     std::cout << result.runs << (result.runs == 1 ? " run, " : " runs, ") << result.rounds << " rounds, " << result.bytes_in
               << " bytes in, " << result.bytes_out << " bytes out" << std::endl;
   return 0;
@@ -64,13 +107,18 @@ void add_join_command(CLI::App& app, const Guard& guard) {
   command->add_option("--identity", arguments->identity,
                       "name of the certificate (default: the one for these clients and the fewest others)");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: to other machines, too");
+  add_emulate_option(*command, arguments->emulate);
   command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));
+  command->add_option(
+      "--state", arguments->state,
+      "folder of the clients' state, from which another `fedbits join` goes on (default: a private one, removed at the end)");
   add_state_memory_option(*command, arguments->state_memory);
-  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the temporary folder)");
-  command->add_option("--patience", arguments->patience_s, "seconds for which the server is tried")->check(CLI::Range(0.0, 1e6));
-  command->add_flag("-q,--quiet", arguments->quiet, "errors only");
+  command->add_option("--state-folder", arguments->state_folder, "where state beyond --state-memory lies (default: the folder of --state)");
+  command->add_option("--patience", arguments->patience_s, "seconds for which a server that is gone is tried")->check(CLI::Range(0.0, 1e6));
+  add_log_option(*command, arguments->told.log);
+  command->add_flag("-q,--quiet", arguments->told.quiet, "errors only");
   command->add_flag("-v,--verbose", arguments->verbose, "say more");
   command->footer("Example: fedbits join 127.0.0.1:7000 --clients 0-4 --insecure");
   command->callback([arguments, guard] { guard([&] { return join(*arguments); }); });

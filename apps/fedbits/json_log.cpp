@@ -3,36 +3,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "apps/fedbits/json.hpp"
+#include "apps/fedbits/json_line.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/results/measured_row.hpp"
 #include "scenarios/results/run_store.hpp"
 
 namespace fl {
-namespace {
-
-// A JSON object that is built key by key.
-class JsonLine {
- public:
-  explicit JsonLine(const std::string& event) { add("event", event); }
-  void add_json(std::string_view key, const std::string& json) {
-    text_ += (text_.size() > 1 ? "," : "") + json_text(std::string(key)) + ":" + json;
-  }
-  void add(std::string_view key, const std::string& text) { add_json(key, json_text(text)); }
-  void add(std::string_view key, std::uint64_t number) { add_json(key, std::to_string(number)); }
-  void add(std::string_view key, double number) { add_json(key, json_number(number)); }
-  void add(std::string_view key, RunStatus status) { add(key, std::string(to_string(status))); }
-  template <class Columns, class Record>
-  void add_columns(const Columns& columns, const Record& record) {
-    for (const auto& column : columns) std::visit([&](auto member) { add(column.name, record.*member); }, column.member);
-  }
-  [[nodiscard]] std::string text() const { return text_ + "}"; }
-
- private:
-  std::string text_ = "{";
-};
-
-}  // namespace
 
 JsonLog::JsonLog(const std::string& file) : file_(file) {
   if (file_.empty()) return;
@@ -68,7 +44,7 @@ void JsonLog::finished(const RunRecord& record, Origin origin) {
   JsonLine line("finished");
   line.add_columns(kRunColumns, record);
   line.add("message", record.message);
-  line.add_json("stored", origin == Origin::stored ? "true" : "false");
+  line.add("stored", origin == Origin::stored);
   write(line.text());
 }
 

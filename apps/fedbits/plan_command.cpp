@@ -18,6 +18,7 @@
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
 #include "scenarios/experiment/compressed_input.hpp"
+#include "scenarios/experiment/server_data.hpp"
 #include "scenarios/plugins/plugins.hpp"
 #include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/study_plan.hpp"
@@ -30,7 +31,7 @@ namespace {
 constexpr std::size_t kMostRows = 100;  // of the table
 
 struct PlanArguments {
-  std::string file, data, json, split_csv, split_file, state_memory;
+  std::string file, data, json, split_csv, split_file, server_data, state_memory;
   std::vector<std::string> settings, plugins;
   int jobs = 0, threads = 1;
   std::size_t most = PlanSettings{}.most;
@@ -232,9 +233,24 @@ int write_split_file(const PlanArguments& arguments) {
   return 0;
 }
 
+int write_server_data(const PlanArguments& arguments) {
+  const DataCatalog catalog(arguments.data);
+  ThreadPool pool(arguments.threads);
+  ServerData data;
+  data.add(read_cells(arguments.file, arguments.settings, &catalog), catalog, pool);
+  const std::vector<std::byte> bytes = data.bytes();
+  OutputFile file(arguments.server_data);
+  file.stream().write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  file.rename();
+  tell_written(count_of(data.num_problems(), "problem") + " without training rows", {arguments.server_data});
+  return 0;
+}
+
 int plan(const PlanArguments& arguments) {
   choose_log_level(false, 0);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
+  if (!arguments.server_data.empty()) return write_server_data(arguments);
   if (!arguments.split_file.empty()) {
     const int code = write_split_file(arguments);
     return arguments.split || !arguments.split_csv.empty() ? show_splits(arguments) : code;
@@ -292,6 +308,10 @@ void add_plan_command(CLI::App& app, const Guard& guard) {
   command
       ->add_option("--split-file", arguments->split_file,
                    "write which client holds which row to this file, which partition.kind = \"file\" reads")
+      ->excludes(json);
+  command
+      ->add_option("--server-data", arguments->server_data,
+                   "write what a server without training rows reads to this file: test rows, sizes and constants")
       ->excludes(json);
   command->footer(
       "Examples:\n"

@@ -14,6 +14,7 @@
 #include "apps/fedbits/machine.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -69,9 +70,37 @@ std::string text_of(const RoundTimes& times, int threads) {
          share(times.evaluate_s) + ", waiting threads " + share(times.waiting_s(threads)) + ", the rest " + share(times.rest_s());
 }
 
+// Hear of what happens to a cell, which is the `number`-th.
+struct CellListeners {
+  JsonLog& log;
+  StudyWatch& watch;
+  std::size_t number = 0;
+};
+
+// Tells both listeners of rounds.
+class RoundTeller {
+ public:
+  RoundTeller(const Cell& cell, const CellListeners& listeners)
+      : run_(to_hex(cell.hash)), columns_(columns_of_measures(cell.scenario.evaluate.measures)), listeners_(listeners) {}
+  void tell(const RoundRow& row) {
+    listeners_.log.progress(run_, row, columns_);
+    if (!std::isnan(row.train_loss)) train_loss_ = row.train_loss;
+    if (!std::isnan(row.test_accuracy)) test_accuracy_ = row.test_accuracy;
+    listeners_.watch.reached(listeners_.number, row.round, train_loss_, test_accuracy_);
+  }
+
+ private:
+  std::string run_;
+  std::vector<MeasureColumn> columns_;
+  const CellListeners& listeners_;
+  double train_loss_ = kNotMeasured, test_accuracy_ = kNotMeasured;
+};
+
 // Runs one cell, or takes its result from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
-                   CellRunner& runner, Device device, const RoundTimes& times, RunStore& store, Progress& progress, JsonLog& log) {
+                   CellRunner& runner, Device device, const RoundTimes& times, RunStore& store, Progress& progress,
+                   const CellListeners& listeners) {
+  JsonLog& log = listeners.log;
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
   const CheckpointPlan checkpoint = checkpoint_of(cell, arguments);
@@ -85,11 +114,12 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     }
   }
   log.started(cell);
+  listeners.watch.began(listeners.number, 0);
   progress.begin(title, static_cast<std::uint64_t>(cell.scenario.rounds));
   std::string text;
-  const std::vector<MeasureColumn> columns = columns_of_measures(cell.scenario.evaluate.measures);
+  RoundTeller teller(cell, listeners);
   const auto show = [&](const RoundRow& row) {
-    log.progress(hash, row, columns);
+    teller.tell(row);
     std::string latest = progress_text(row);
     if (!latest.empty()) text = std::move(latest);
     if (row.round > 0) progress.update(row.round, text);
@@ -103,6 +133,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   store.append(result.record, result.rows);
   if (is_finished(result.record.status)) remove_checkpoint(checkpoint);
   log.finished(result.record, JsonLog::Origin::computed);
+  listeners.watch.ended(listeners.number, result.record);
   return result.record;
 }
 
@@ -130,14 +161,23 @@ void print_comparison(const std::vector<RunRecord>& records, const RunArguments&
   std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
 }
 
+// Tells the watch which cells are going to run.
+void begin_watch(const std::vector<Cell>& cells, const RunArguments& arguments, const RunStore& store, StudyWatch& watch) {
+  std::vector<std::size_t> pending;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (arguments.again || !store.has_finished(to_hex(cells[i].hash))) pending.push_back(i);
+  watch.begin_study(cells, pending, 1, arguments.out, [&store](const Cell& cell) { return store.record(to_hex(cell.hash)).status; });
+}
+
 // Runs all cells with the machine's options, and stores each run. Returns the exit code.
 int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, const std::vector<Plugin>& plugins, MachineOptions machine,
-              JsonLog& log) {
+              JsonLog& log, StudyWatch& watch) {
   RoundTimes times;
   if (arguments.verbose > 0) machine.times = &times;
   CellRunner runner(DataCatalog(arguments.data), machine);
   check_all(runner, cells);
   RunStore store = open_store(arguments, cells);
+  begin_watch(cells, arguments, store, watch);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
@@ -145,7 +185,7 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
     try {
       times = {};
       const std::string title = title_of(cells[i], i + 1, cells.size());
-      records.push_back(run_cell(cells[i], title, arguments, plugins, runner, machine.device, times, store, progress, log));
+      records.push_back(run_cell(cells[i], title, arguments, plugins, runner, machine.device, times, store, progress, {log, watch, i}));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -163,7 +203,7 @@ int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, con
   return all_done ? 0 : 1;
 }
 
-int run_study(RunArguments arguments, JsonLog& log) {
+int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
   const Device device = choose_device(arguments.device);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data);
@@ -176,6 +216,7 @@ int run_study(RunArguments arguments, JsonLog& log) {
     CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
     check_all(untuned, cells);
   }
+  watch.stage("tuning");
   tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
   if (caught_signal() != 0) return exit_code_of(caught_signal());
   return run_cells(cells, arguments, plugins,
@@ -186,13 +227,14 @@ int run_study(RunArguments arguments, JsonLog& log) {
                     .paging = paging,
                     .models = arguments.models,
                     .samples = arguments.samples},
-                   log);
+                   log, watch);
 }
 
 int run(const RunArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
-  return log.watch([&] { return run_study(arguments, log); });
+  const std::unique_ptr<StudyWatch> watch = watch_study("run", arguments.status, arguments.quiet);
+  return log.watch([&] { return watched(*watch, [&] { return run_study(arguments, log, *watch); }); });
 }
 
 }  // namespace

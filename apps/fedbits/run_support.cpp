@@ -15,6 +15,7 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/plugin_option.hpp"
+#include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
 #include "scenarios/results/end_point.hpp"
@@ -51,7 +52,7 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 void choose_log_level(bool quiet, int verbose) {
-  spdlog::set_default_logger(spdlog::stderr_color_st("fedbits"));
+  spdlog::set_default_logger(spdlog::stderr_color_mt("fedbits"));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l%$: %*");
   spdlog::set_formatter(std::move(formatter));
@@ -84,6 +85,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
                      "folder for client state beyond --state-memory, on a local disk (default: OUT/checkpoints)");
   command.add_option("--log-json", arguments.log_json,
                      "write events to this file, one line of JSON each: runs that begin and end, measured rounds, refusals");
+  add_status_option(command, arguments.status);
   command.add_flag("-q,--quiet", arguments.quiet, "print errors only");
   command.add_flag("-v,--verbose", arguments.verbose, "print more: a line for every run, with its hash");
 }

@@ -43,7 +43,7 @@ struct CheckpointArguments {
 
 // Options of both commands.
 struct StudyArguments {
-  std::string file, out, data, device = "cpu", state_memory, state_folder, log_json;
+  std::string file, out, data, device = "cpu", state_memory, state_folder, log_json, status;
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;

@@ -21,6 +21,7 @@
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/run_support.hpp"
+#include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/file/measure_set.hpp"
@@ -133,14 +134,21 @@ std::string progress_text(const RunProgress& progress) {
   return text;
 }
 
+// Hear of what happens in a sweep.
+struct Listeners {
+  JsonLog& log;
+  StudyWatch& watch;
+};
+
 // Displays a sweep while it runs, and adds the machine and the plug-ins to its records.
 class Display {
  public:
   Display(const SweepArguments& arguments, Device device, int jobs, std::size_t pending, const SweepRunner& runner,
-          const std::vector<Plugin>& plugins, JsonLog& log)
+          const std::vector<Plugin>& plugins, const Listeners& listeners)
       : runner_(runner),
         plugins_(plugins),
-        log_(log),
+        log_(listeners.log),
+        watch_(listeners.watch),
         device_(device),
         hashes_(hashes_of(arguments)),
         says_every_run_(!arguments.quiet && arguments.verbose > 0),
@@ -151,7 +159,7 @@ class Display {
     return {.started = [this](std::size_t cell, int worker) { begin(cell, static_cast<std::size_t>(worker)); },
             .progress = [this](std::size_t cell, const RunProgress& at) { update(cell, at); },
             .ended = [this](std::size_t cell, const RunRecord& record) { end(cell, record); },
-            .tick = [this] { table_.tick(); },
+            .tick = [this] { tick(); },
             .signal = caught_signal,
             .describe = [this](std::size_t cell, RunRecord& record) { describe(cell, record); }};
   }
@@ -162,10 +170,16 @@ class Display {
     worker_of_[cell] = worker;
     table_.begin(worker, title_of(cells[cell], cell + 1, cells.size()), static_cast<std::uint64_t>(cells[cell].scenario.rounds));
     log_.started(cells[cell]);
+    watch_.began(cell, worker);
+  }
+  void tick() {
+    table_.tick();
+    watch_.tick();
   }
   // Logs each measured round once, even if several reports contain it.
   void update(std::size_t cell, const RunProgress& at) {
     table_.update(worker_of_[cell], at.round, progress_text(at));
+    watch_.reached(cell, at.round, at.train_loss, at.test_accuracy);
     if (!at.has_measured) return;
     const auto [logged, is_first] = logged_.try_emplace(cell, at.measured.round);
     if (!is_first && std::exchange(logged->second, at.measured.round) == at.measured.round) return;
@@ -177,6 +191,7 @@ class Display {
     table_.end(worker_of_[cell], good);
     if (!good || says_every_run_) table_.note(closing_line(record, hashes_));
     log_.finished(record, JsonLog::Origin::computed);
+    watch_.ended(cell, record);
   }
   void describe(std::size_t cell, RunRecord& record) const {
     describe_machine(record, device_);
@@ -186,6 +201,7 @@ class Display {
   const SweepRunner& runner_;
   const std::vector<Plugin>& plugins_;
   JsonLog& log_;
+  StudyWatch& watch_;
   const Device device_;
   const Hashes hashes_;
   const bool says_every_run_;
@@ -278,7 +294,7 @@ void check_before_tuning(const std::vector<Cell>& cells, const SweepArguments& a
   SweepRunner(cells, DataCatalog(arguments.data, share.data_memory), settings).check();
 }
 
-int sweep_study(SweepArguments arguments, JsonLog& log) {
+int sweep_study(SweepArguments arguments, const Listeners& listeners) {
   const Device device = choose_device(arguments.device);
   const SweepShard shard = arguments.shard ? parse_shard(*arguments.shard) : SweepShard{};
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
@@ -301,6 +317,7 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   tell_rescue(store);
   store.probe_writable();
   const FolderLock lock(folder);
+  if (!is_known) listeners.watch.stage("tuning");
   if (!is_known) tune(cells, folder, arguments.data, share, arguments.quiet);
   if (!is_known && caught_signal() != 0) {
     spdlog::warn("interrupted while tuning: the values found so far are kept in {}; --resume continues", tuning_folder(folder).string());
@@ -309,10 +326,12 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
   if (!is_known) put_together(arguments, std::move(cells), shard, folder, share, device, runner);
   remove_leftover_pages(checkpoint_folder(folder), pages_folder(arguments, checkpoint_folder(folder)));
   const std::vector<std::size_t> pending = pending_of(arguments, runner->cells(), store, folder);
-  tell_stored(arguments, runner->cells(), pending, store, folder, log);
+  tell_stored(arguments, runner->cells(), pending, store, folder, listeners.log);
   const int jobs = pending.empty() ? share.jobs : fit_memory(*runner, device, share);
   {
-    Display display(arguments, device, jobs, pending.size(), *runner, plugins, log);
+    listeners.watch.begin_study(runner->cells(), pending, static_cast<std::uint64_t>(jobs), folder,
+                                [&store](const Cell& cell) { return store.record(to_hex(cell.hash)).status; });
+    Display display(arguments, device, jobs, pending.size(), *runner, plugins, listeners);
     runner->run(pending, store, display.events());
   }
   return conclude(arguments, runner->cells(), store, folder);
@@ -321,7 +340,8 @@ int sweep_study(SweepArguments arguments, JsonLog& log) {
 int sweep(const SweepArguments& arguments) {
   choose_log_level(arguments.quiet, arguments.verbose);
   JsonLog log(arguments.log_json);
-  return log.watch([&] { return sweep_study(arguments, log); });
+  const std::unique_ptr<StudyWatch> watch = watch_study("sweep", arguments.status, arguments.quiet);
+  return log.watch([&] { return watched(*watch, [&] { return sweep_study(arguments, {log, *watch}); }); });
 }
 
 struct MergeArguments {
@@ -389,7 +409,9 @@ void add_sweep_command(CLI::App& app, const Guard& guard) {
   command->add_option_function<std::string>(
       "--shard", [arguments](const std::string& text) { arguments->shard = text; },
       "run only the I-th of N parts, into OUT/shard-I-of-N; merge joins them");
-  command->add_flag("--list", arguments->list, "print the runs and their status, and run nothing")->excludes("--log-json");
+  command->add_flag("--list", arguments->list, "print the runs and their status, and run nothing")
+      ->excludes("--log-json")
+      ->excludes("--status");
   command->footer(
       "Examples:\n"
       "  fedbits sweep study.toml --out results\n"

@@ -31,6 +31,9 @@ class ClientProbe {
   // Adds to mean [S] the change of sum_i w_i s_i in this round, for statistics that stay with the clients ([M], 1 = delivered). Call
   // before the round closes.
   virtual void add_statistics_moves(std::span<const std::uint8_t> delivered, std::span<double> mean) = 0;
+  // Writes the change of the statistics of the client at this position of the cohort in this round to move [S]. Call before the round
+  // closes.
+  virtual void read_statistics_move(std::uint32_t position, std::span<double> move) = 0;
   // Replaces the statistics in x [P] by the client's own.
   virtual void put_own_statistics(std::uint32_t client, T* x) = 0;
 };

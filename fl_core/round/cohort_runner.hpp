@@ -24,6 +24,7 @@ struct ClientMessage {
   std::uint64_t statistics_bits = 0;  // part of `bits`, for running statistics
   bool is_counted = true;             // false: the message comes from another process, and its receiver counts its bits
   bool refused = false;               // its vectors or its message are not finite: from this phase on nothing is sent, and no state is kept
+  bool is_absent = false;             // no message arrived in time; it is refused too
   double work = 1;  // divisor of its vectors when RunSettings::normalises(); it follows from rows and settings and needs no bits
   // The encoded message, valid until the next phase. It is empty if server and clients share a process: the server then reads
   // CohortRunner::payload and statistics.
@@ -43,6 +44,12 @@ class CohortRunner {
  public:
   virtual ~CohortRunner() = default;
 
+  // Returns 1 for each member of a cohort that can take part in the round, by position, or an empty vector if all can. The others are not
+  // asked.
+  [[nodiscard]] virtual std::vector<std::uint8_t> present(std::uint32_t round, std::span<const std::uint32_t> cohort) {
+    (void)round, (void)cohort;
+    return {};
+  }
   // Opens a round for its cohort: clients receive the order, the model and shared state, and returning clients adjust their error memory.
   virtual void open_round(const RoundView<T>& round, const RoundOpening<T>& opening) = 0;
   // Notes a round without clients.
@@ -66,8 +73,13 @@ class CohortRunner {
   virtual void close_round(const RoundView<T>& round, std::span<const std::uint8_t> delivered) = 0;
   // Returns the error memory [P] that the client at this position sends after the round has closed, if the absence rule requires it.
   [[nodiscard]] virtual std::span<const T> error_memory(std::uint32_t position) = 0;
+  // Returns whether that memory has arrived in time.
+  [[nodiscard]] bool has_error_memory(std::uint32_t position) const { return lost_memories_.empty() || lost_memories_[position] == 0; }
   // Writes or reads the clients' state between rounds.
   virtual void persist(Archive& archive) = 0;
+
+ protected:
+  std::vector<std::uint8_t> lost_memories_;  // [M] 1 = the client's error memory of the last round did not arrive in time; empty = none
 };
 
 }  // namespace fl

@@ -12,14 +12,6 @@ namespace fl {
 namespace {
 constexpr std::size_t kRowsPerPiece = 4096;    // of a test set
 constexpr std::uint32_t kClientsPerPass = 32;  // gradients held at a time
-
-// Returns |g - mean|^2.
-template <class T>
-double distance_sq(const T* g, const double* mean, std::size_t P) {
-  double sum = 0;
-  for (std::size_t j = 0; j < P; ++j) sum += (static_cast<double>(g[j]) - mean[j]) * (static_cast<double>(g[j]) - mean[j]);
-  return sum;
-}
 }  // namespace
 
 // The parts of the evaluation that run on a GPU.
@@ -105,11 +97,19 @@ void Evaluator<T>::sum_on_device(DeviceEvaluation<T>& evaluation, std::span<cons
 
 template <class T>
 double Evaluator<T>::train_loss(std::span<const T> x) {
-  const std::vector<Rows> lists(problem_.shards().begin(), problem_.shards().end());
-  const std::vector<Sums> sums = sums_of(problem_.train(), lists, x, false);
+  const std::vector<double> sums = remote_ != nullptr ? remote_->losses(x) : loss_sums(x);
+  knows_loss_ = remote_ == nullptr || remote_->is_complete();
   double loss = 0;
-  for (std::size_t i = 0; i < lists.size(); ++i) loss += problem_.weights()[i] * (sums[i].loss / static_cast<double>(lists[i].size()));
+  for (std::size_t i = 0; i < sums.size(); ++i) loss += problem_.weights()[i] * (sums[i] / static_cast<double>(problem_.num_rows_of(i)));
   return loss + problem_.model().regulariser(x.data());
+}
+
+template <class T>
+std::vector<double> Evaluator<T>::loss_sums(std::span<const T> x) {
+  const std::vector<Rows> lists(problem_.shards().begin(), problem_.shards().end());
+  std::vector<double> losses;
+  for (const Sums& sums : sums_of(problem_.train(), lists, x, false)) losses.push_back(sums.loss);
+  return losses;
 }
 
 template <class T>
@@ -134,6 +134,7 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
 template <class T>
 void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count) {
   const std::size_t P = x.size();
+  if (remote_ != nullptr) return remote_->read_gradients(x, first, {gradients_.data(), nullptr, count, P, P});
   if (on_device_ == nullptr || on_device_->gradient == nullptr) {
     pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
       const Rows rows = problem_.shards()[first + k];
@@ -180,8 +181,10 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
   for (int pass = 0; pass < 2; ++pass) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
-      compute_gradients(x, first, count);
-      if (pass == 1) {
+      if (pass == 0 || remote_ == nullptr) compute_gradients(x, first, count);
+      if (pass == 1 && remote_ != nullptr) {
+        remote_->read_distances(x, mean_.span(), first, std::span(distance).first(count));
+      } else if (pass == 1) {
         const T* here = gradients_here(count * P);
         pool_.parallel_for(count, [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(here + k * P, mean_.data(), P); });
       }
@@ -219,12 +222,25 @@ std::vector<typename Evaluator<T>::Sums> Evaluator<T>::sums_of_own(const ClientR
 
 template <class T>
 Spread Evaluator<T>::client_accuracy(std::span<const T> x, const Adapt& adapt) {
+  if (remote_ != nullptr) return remote_accuracy(x);
   const ClientRows<T>& own = problem_.client_rows();
   const std::vector<Rows> lists(own.shards.begin(), own.shards.end());
   const std::vector<Sums> sums = adapt ? sums_of_own(own, lists, x, adapt) : sums_of(*own.data, lists, x, true);
   std::vector<double> accuracy;
   for (std::size_t i = 0; i < lists.size(); ++i)
     accuracy.push_back(static_cast<double>(sums[i].correct) / static_cast<double>(lists[i].size() * own.data->labels_per_row()));
+  return spread_of(std::move(accuracy));
+}
+
+// Returns the spread of what the clients counted, NaN without all of them.
+template <class T>
+Spread Evaluator<T>::remote_accuracy(std::span<const T> x) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> correct = remote_->correct(x);
+  if (!remote_->is_complete()) return {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown, kUnknown};
+  std::vector<double> accuracy;
+  for (std::size_t i = 0; i < correct.size(); ++i)
+    if (const std::uint64_t labels = problem_.own_labels(i); labels > 0) accuracy.push_back(correct[i] / static_cast<double>(labels));
   return spread_of(std::move(accuracy));
 }
 

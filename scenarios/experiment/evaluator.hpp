@@ -13,6 +13,7 @@
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/ops/row_sums.hpp"
+#include "scenarios/experiment/client_sums.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/measures/measure_statistics.hpp"
 
@@ -24,9 +25,13 @@ class Evaluator {
   // Evaluates on `device` if the model and the data support it.
   Evaluator(const FederatedProblem<T>& problem, ThreadPool& pool, Device device = Device::cpu);
   ~Evaluator();
+  // Takes the sums of training rows from their clients from now on. `remote` outlives it.
+  void ask(ClientSums<T>& remote) { remote_ = &remote; }
 
   // Returns f(x), regulariser included.
   [[nodiscard]] double train_loss(std::span<const T> x);
+  // Returns whether the last train_loss() has the rows of every client. If not, it is NaN.
+  [[nodiscard]] bool knows_loss() const { return knows_loss_; }
   // Returns the mean loss without regulariser and the fraction classified right, on the test set, or on the training set without a test
   // set.
   [[nodiscard]] Accuracy test(std::span<const T> x);
@@ -52,6 +57,8 @@ class Evaluator {
   // Does the same with each client's own model.
   [[nodiscard]] std::vector<Sums> sums_of_own(const ClientRows<T>& own, std::span<const Rows> lists, std::span<const T> x,
                                               const Adapt& adapt);
+  [[nodiscard]] std::vector<double> loss_sums(std::span<const T> x);
+  [[nodiscard]] Spread remote_accuracy(std::span<const T> x);
   void sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x, std::vector<Sums>& sums);
   // Fills gradients_ [count,P] with the gradients of clients `first` to first + count - 1.
   void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count);
@@ -59,6 +66,8 @@ class Evaluator {
 
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
+  ClientSums<T>* remote_ = nullptr;  // null: the rows are in this process
+  bool knows_loss_ = true;
   RowSums<T> row_sums_;
   std::unique_ptr<OnDevice> on_device_;  // null on the CPU
   Buffer<T> gradients_;                  // [block,P] on the device that computes them

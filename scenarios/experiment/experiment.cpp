@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "fl_core/config/key_error.hpp"
 #include "fl_core/ops/pieces.hpp"
 #include "scenarios/experiment/host_needs.hpp"
 #include "scenarios/experiment/part_checks.hpp"
@@ -44,10 +45,12 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
   // With GPU memory, shared slots are pinned: kernels read them, and the host writes them every round.
   sides_.shared = std::make_unique<SharedState<T>>(run_.P, memory_.device == Device::cuda ? Device::pinned : memory_.device);
   declare_slots<T>(method_, run_, {.shared = sides_.shared.get()});
-  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N)};
+  const std::size_t enough = machine_.source != nullptr ? over_select(*parts.participation) : 0;
+  const CohortSizes cohort{parts.participation->cohort_size(N), parts.participation->likely_cohort_size(N), enough};
   if (machine_.source != nullptr) {
     sides_.clients =
         machine_.source->clients_of(ClientRequest<T>{cell_, problem_, method_, run_, *sides_.shared, measuring_.set, cohort, pool_});
+    if (!problem_.has_rows()) measuring_.evaluator.ask(sides_.clients->sums());
   } else {
     std::unique_ptr<ClientSide<T>> simulated = simulate_clients(cohort);
     sides_.simulated = simulated.get();
@@ -60,6 +63,18 @@ void Experiment<T>::assemble(ServerParts<T> parts) {
                                        .times = machine_.times,
                                        .keeps_messages = machine_.source != nullptr},
                                       model_.span(), pool_);
+}
+
+// Asks more clients than a round needs, where the source of clients wants it. Returns the number of messages that are enough, or 0 = all.
+template <class T>
+std::size_t Experiment<T>::over_select(Participation& participation) const {
+  const double factor = machine_.source->over_selection();
+  if (factor == 1) return 0;
+  const std::size_t enough = participation.cohort_size(run_.num_clients);
+  if (!participation.over_select(factor))
+    throw key_error("participation.kind",
+                    "has no size of its own, so that no more clients can be asked: use kind = \"uniform\", or leave out --over-select");
+  return enough;
 }
 
 template <class T>
@@ -229,9 +244,10 @@ std::string Experiment<T>::why_diverged(const RoundRow& row) const {
   const std::string where = " in round " + std::to_string(row.round);
   const bool evaluated =
       scenario_.evaluate.train_loss && measuring_.schedule.is_due(static_cast<std::uint32_t>(row.round), scenario_.evaluate.every);
-  if (row.clients > 0 && row.refused == row.clients) return "no client of the cohort sent a finite update" + where;
+  if (row.clients > 0 && row.refused == row.clients && sides_.server.round->absent() == 0)
+    return "no client of the cohort sent a finite update" + where;
   if (!is_finite(pool_, sides_.server.round->estimate())) return "the server's estimate is not finite" + where;
-  if (evaluated && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
+  if (evaluated && measuring_.evaluator.knows_loss() && !std::isfinite(row.train_loss)) return "train_loss is not finite" + where;
   return {};
 }
 

@@ -35,21 +35,24 @@
 
 namespace fl {
 
+class ServerData;
+
 // Machine settings. They do not change results, except that training on a GPU rounds in another order.
 struct MachineOptions {
   int threads = 1;
-  std::uint32_t block = 0;          // clients per block; 0 = chosen
-  bool materialise = false;         // encode and decode every message
-  Device device = Device::cpu;      // where clients train, and where operators run if they support it
-  bool trains_on_cpu = false;       // all clients, whatever the device
-  bool keeps_managed = false;       // for tests: vectors, state and messages on a GPU use managed memory even if not needed
-  StatePaging paging{};             // limits on the memory for client state
-  std::uint64_t device_bytes = 0;   // GPU bytes for this run alone, without data; 0 = the free memory
-  ModelOutput models{};             // where the final model is written
-  std::filesystem::path samples{};  // folder for the rows of all minibatches, as HASH.csv; "" = not recorded
-  RoundTimes* times = nullptr;      // sums of the seconds of rounds; may be null
-  ClientSource* source = nullptr;   // of clients outside this process; may be null
-  bool looks_for_errors = false;    // checks the scenario only: no run, no optimum
+  std::uint32_t block = 0;                  // clients per block; 0 = chosen
+  bool materialise = false;                 // encode and decode every message
+  Device device = Device::cpu;              // where clients train, and where operators run if they support it
+  bool trains_on_cpu = false;               // all clients, whatever the device
+  bool keeps_managed = false;               // for tests: vectors, state and messages on a GPU use managed memory even if not needed
+  StatePaging paging{};                     // limits on the memory for client state
+  std::uint64_t device_bytes = 0;           // GPU bytes for this run alone, without data; 0 = the free memory
+  ModelOutput models{};                     // where the final model is written
+  std::filesystem::path samples{};          // folder for the rows of all minibatches, as HASH.csv; "" = not recorded
+  RoundTimes* times = nullptr;              // sums of the seconds of rounds; may be null
+  ClientSource* source = nullptr;           // of clients outside this process; may be null
+  const ServerData* server_data = nullptr;  // read instead of data sets, by a server whose clients alone have training rows; may be null
+  bool looks_for_errors = false;            // checks the scenario only: no run, no optimum
 };
 
 // Returns the file of a run in that folder.
@@ -95,6 +98,7 @@ class Experiment {
  private:
   void choose_memory();
   void assemble(ServerParts<T> parts);
+  [[nodiscard]] std::size_t over_select(Participation& participation) const;
   [[nodiscard]] std::unique_ptr<ClientSide<T>> simulate_clients(CohortSizes cohort);
   void start();
   void start_average(const std::vector<double>& x_star);

@@ -63,6 +63,17 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
   return data;
 }
 
+// Returns the error for a fact that a server's file of data does not hold.
+ConfigError unknown(const std::string& fact) {
+  return ConfigError(fact + " is computed from training rows, and the file of server data does not hold it: write that file again, from " +
+                     "the same scenario");
+}
+
+const std::vector<double>& known(const std::vector<double>& fact, const char* name) {
+  if (fact.empty()) throw unknown(name);
+  return fact;
+}
+
 }  // namespace
 
 std::string split_text(const Scenario& scenario) {
@@ -70,6 +81,18 @@ std::string split_text(const Scenario& scenario) {
   bare.partition = scenario.partition;
   bare.data.test_seed = scenario.data.test_seed;
   bare.seeds.data = scenario.seeds.data;
+  return to_toml(bare);
+}
+
+std::string problem_text(const Scenario& scenario) {
+  Scenario bare;
+  bare.name = "problem";
+  bare.rounds = 1;
+  bare.precision = scenario.precision;
+  bare.seeds.data = scenario.seeds.data;
+  bare.data = scenario.data;
+  bare.partition = scenario.partition;
+  bare.model = scenario.model;
   return to_toml(bare);
 }
 
@@ -306,9 +329,12 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
                  "a run of a model with " + std::to_string(P()) + " parameters", "smaller layers need less");
 
-  const auto m = static_cast<double>(rows_.train.size()), n = static_cast<double>(split_.shards.size());
-  for (const Shard& shard : split_.shards)
-    weights_.push_back(spec.weights == ModelSpec::Weights::uniform ? 1 / n : static_cast<double>(shard.size()) / m);
+  const std::size_t num_clients = split_.shards.size();
+  std::size_t num_rows = 0;
+  for (std::size_t i = 0; i < num_clients; ++i) num_rows += num_rows_of(i);
+  const auto m = static_cast<double>(num_rows), n = static_cast<double>(num_clients);
+  for (std::size_t i = 0; i < num_clients; ++i)
+    weights_.push_back(spec.weights == ModelSpec::Weights::uniform ? 1 / n : static_cast<double>(num_rows_of(i)) / m);
   constants_.names = {{"n", n}, {"m", m}, {"d", static_cast<double>(P())}};
   const double l2 = resolve(spec.l2, "model.l2"), nonconvex = resolve(spec.nonconvex, "model.nonconvex");
   if (l2 < 0 || nonconvex < 0)
@@ -330,6 +356,7 @@ double FederatedProblem<T>::resolve(const Expression& rule, const std::string& k
 template <class T>
 void FederatedProblem<T>::add_curvature() {
   const std::lock_guard lock(facts_->mutex);
+  if (!facts_->curvature && !has_rows()) throw unknown("the smoothness of f");
   if (!facts_->curvature) facts_->curvature = Objective::of(*model_, whole(), whole_weights()).loss_curvature();
   const SecondOrder::Curvature& bounds = *facts_->curvature;
   constants_.names["L"] = std::max(bounds.largest, -bounds.least);
@@ -339,6 +366,7 @@ void FederatedProblem<T>::add_curvature() {
 template <class T>
 const std::vector<double>& FederatedProblem<T>::client_smoothness() {
   if (!constants_.client_smoothness.empty()) return constants_.client_smoothness;
+  if (!has_rows()) return constants_.client_smoothness = known(apart_->client_smoothness, "the smoothness of each client's loss");
   constants_.client_smoothness.resize(split_.shards.size());
   pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()),
                      [&](std::uint32_t i, const Exec&) { constants_.client_smoothness[i] = model_->smoothness(split_.shards[i]); });
@@ -362,6 +390,8 @@ const std::map<std::string, double>& FederatedProblem<T>::names_for(const Expres
 
 template <class T>
 double FederatedProblem<T>::least_convexity() const {
+  if (!has_rows() && !apart_->least_convexity) throw unknown("the strong convexity of each client's loss");
+  if (!has_rows()) return *apart_->least_convexity;
   static constexpr double kOne = 1;
   std::vector<double> least(split_.shards.size());
   pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()), [&](std::uint32_t i, const Exec&) {
@@ -387,11 +417,17 @@ std::span<const double> FederatedProblem<T>::whole_weights() const {
 }
 
 template <class T>
-const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
+std::string FederatedProblem<T>::key_of(const OptimumSource& source) const {
   const Regulariser& regulariser = model_->regulariser();
-  const std::string key = source.path + "|" + to_string(Value{regulariser.l2}) + "|" + to_string(Value{regulariser.nonconvex});
+  return source.path + "|" + to_string(Value{regulariser.l2}) + "|" + to_string(Value{regulariser.nonconvex});
+}
+
+template <class T>
+const Minimum& FederatedProblem<T>::optimum(const OptimumSource& source) {
+  const std::string key = key_of(source);
   const std::lock_guard lock(facts_->mutex);
   if (const auto known = facts_->minima.find(key); known != facts_->minima.end()) return known->second;
+  if (!has_rows()) throw unknown("the minimum of f");
   if (source.path.empty()) {
     Optimum found = find_optimum(pool_.exec(0), *model_, whole(), whole_weights());
     facts_->bytes += found.x.size() * sizeof(double);

@@ -19,16 +19,11 @@
 #include "clients/model.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "scenarios/data/load.hpp"
+#include "scenarios/experiment/training_facts.hpp"
 #include "scenarios/file/scenario.hpp"
 #include "scenarios/partitioners/split_file.hpp"
 
 namespace fl {
-
-// A minimiser x* [P] and f*.
-struct Minimum {
-  std::vector<double> x;
-  double value = 0;
-};
 
 // Cached results for one global objective.
 struct GlobalFacts {
@@ -40,6 +35,8 @@ struct GlobalFacts {
 
 // Returns the key of the data split: scenarios with equal keys have equal splits.
 [[nodiscard]] FL_API std::string split_text(const Scenario& scenario);
+// Returns the key of the problem: scenarios with equal keys have equal problems.
+[[nodiscard]] FL_API std::string problem_text(const Scenario& scenario);
 
 // The rows on which clients are judged one by one: each client's own test rows if the data have them, else its training rows.
 template <class T>
@@ -86,11 +83,21 @@ class FederatedProblem {
   FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder = {});
   // Does the same with its own cache.
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
+  // Makes the problem of a process without training rows. `data` has their form in data->train (form_of), and `facts` what is known of
+  // them. The catalog's folders are searched for files that the scenario names. Throws ConfigError if the model cannot be bound to that
+  // form.
+  FederatedProblem(const Scenario& scenario, std::shared_ptr<const LoadedData<T>> data, std::shared_ptr<const TrainingFacts> facts,
+                   const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
+  // Returns false in a process without training rows: train() is then their form alone, and no client has any in shards().
+  [[nodiscard]] bool has_rows() const { return apart_ == nullptr; }
   // Returns the training data as clients see it, with the feature shifts of the partition.
   [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
   [[nodiscard]] const std::vector<Shard>& shards() const { return split_.shards; }
+  [[nodiscard]] std::size_t num_rows_of(std::size_t client) const {
+    return has_rows() ? split_.shards[client].size() : apart_->split.rows[client];
+  }
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
   [[nodiscard]] const LayerTable& layers() const { return layers_; }
@@ -106,6 +113,10 @@ class FederatedProblem {
 
   // Computed on first use. Not thread-safe.
   [[nodiscard]] const ClientRows<T>& client_rows() const;
+  // Returns the number of labels of a client's own rows; 0 if it has none.
+  [[nodiscard]] std::uint64_t own_labels(std::size_t client) const;
+  [[nodiscard]] bool own_rows_are_test_rows() const;
+  [[nodiscard]] SplitSkew skew() const;
 
   // Returns the value of a rule over the problem's constants. Throws ConfigError naming `key`.
   [[nodiscard]] double resolve(const Expression& rule, const std::string& key);
@@ -114,6 +125,11 @@ class FederatedProblem {
   [[nodiscard]] const std::map<std::string, double>& names_for(const Expression& rule, const std::string& key);
   // Returns L_i of each client [n], regulariser excluded. Computed on first use.
   [[nodiscard]] const std::vector<double>& client_smoothness();
+  // Returns the bound on the variance of a row's gradient among the rows of each client [n], empty if the model has none.
+  [[nodiscard]] std::vector<double> gradient_variance() const;
+  // Returns the facts of the training rows that a run with this scenario needs where the rows are not (server_data.hpp). `needs_optimum`
+  // tells that it needs x* even if it measures no gap.
+  [[nodiscard]] TrainingFacts facts_for(const Scenario& scenario, bool needs_optimum);
   // Returns the least strong convexity of any client's f_i, regulariser included; 0 if f_i is known only to be convex, or not convex.
   [[nodiscard]] double least_convexity() const;
   // x* [P] and f*, from Newton's method, or from a file whose x* is used unchanged. optimum() throws ConfigError for a model that has none.
@@ -136,6 +152,7 @@ class FederatedProblem {
   void add_curvature();
   [[nodiscard]] std::span<const Shard> whole() const;
   [[nodiscard]] std::span<const double> whole_weights() const;
+  [[nodiscard]] std::string key_of(const OptimumSource& source) const;
 
   // Folders that are searched for files.
   struct Folders {
@@ -174,6 +191,7 @@ class FederatedProblem {
   std::vector<double> weights_;
   LayerTable layers_;
   Constants constants_;
+  std::shared_ptr<const TrainingFacts> apart_;  // null in a process that has the rows
 };
 
 extern template class FederatedProblem<float>;

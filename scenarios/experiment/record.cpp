@@ -83,12 +83,12 @@ void add_data(const PlayedRun<T>& run, RunRecord& record) {
   for (const auto& [name, value] : run.problem.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = run.problem.train();
   if (data.num_classes > 0) {
-    const SplitSkew skew = measure_skew(run.problem.shards(), data.label, data.num_classes);
+    const SplitSkew skew = run.problem.skew();
     record.constants.push_back({"split_emd", skew.mean_emd});
     record.constants.push_back({"split_entropy", skew.mean_entropy});
   }
   if (run.cell.scenario.evaluate.clients_every > 0)
-    record.constants.push_back({"client_accuracy_on_test_rows", run.problem.client_rows().are_test_rows ? 1.0 : 0.0});
+    record.constants.push_back({"client_accuracy_on_test_rows", run.problem.own_rows_are_test_rows() ? 1.0 : 0.0});
 }
 
 template <class T>

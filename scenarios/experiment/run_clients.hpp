@@ -8,8 +8,10 @@
 #include <string>
 
 #include "clients/sample_file.hpp"
+#include "fl_core/config/error.hpp"
 #include "fl_core/round/client_probe.hpp"
 #include "fl_core/round/cohort_runner.hpp"
+#include "scenarios/experiment/client_sums.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 #include "scenarios/experiment/run_method.hpp"
 #include "scenarios/file/measure_set.hpp"
@@ -20,6 +22,7 @@ namespace fl {
 // Largest and likely number of clients in a round.
 struct CohortSizes {
   std::size_t most = 0, likely = 0;
+  std::size_t enough = 0;  // messages after which a round goes on without the others; 0 = all
 };
 
 template <class T>
@@ -30,6 +33,8 @@ class RunClients {
   [[nodiscard]] virtual CohortRunner<T>& clients() = 0;
   // Returns the probe that answers the measures' questions about clients.
   [[nodiscard]] virtual ClientProbe<T>& probe() = 0;
+  // Returns the sums of clients whose rows only they have. Throws Error if the rows are in this process.
+  [[nodiscard]] virtual ClientSums<T>& sums() { throw Error("the rows of these clients are in this process"); }
   // Gives x* [P] to local updates that start from it.
   virtual void prepare(std::span<const double> x_star) = 0;
   // Records the rows of minibatches into `samples`; null stops recording.
@@ -59,6 +64,8 @@ struct ClientRequest {
 class ClientSource {
  public:
   virtual ~ClientSource() = default;
+  // Returns the number of clients to ask in a round, as a multiple of those whose messages are awaited.
+  [[nodiscard]] virtual double over_selection() const { return 1; }
   [[nodiscard]] virtual std::unique_ptr<RunClients<float>> clients_of(const ClientRequest<float>& request) = 0;
   [[nodiscard]] virtual std::unique_ptr<RunClients<double>> clients_of(const ClientRequest<double>& request) = 0;
 };

@@ -37,7 +37,8 @@ struct MeasuredRun {
 // Returns the problem as measures see it.
 template <class T>
 [[nodiscard]] MeasureProblem<T> measured_problem(const FederatedProblem<T>& problem, bool has_optimum) {
-  return {problem.model(), problem.layers(), problem.train(), problem.test(), problem.shards(), problem.weights(), has_optimum};
+  return {problem.model(),  problem.layers(),  problem.train(), problem.test(),
+          problem.shards(), problem.weights(), has_optimum,     problem.has_rows()};
 }
 
 template <class T>

@@ -66,16 +66,14 @@ std::optional<GradientNoise> gradient_noise(const FederatedProblem<T>& problem, 
   if (!sampling.sample_file.empty()) return std::nullopt;
   GradientNoise noise;
   if (sampling.batch == 0) return noise;
-  const auto* bounded = dynamic_cast<const BoundedGradients*>(&problem.model());
-  if (bounded == nullptr) return std::nullopt;
+  const std::vector<double> variance = problem.gradient_variance();
+  if (variance.empty()) return std::nullopt;
   const auto b = static_cast<double>(sampling.batch);
-  for (std::size_t i = 0; i < problem.shards().size(); ++i) {
-    const std::optional<double> variance = bounded->gradient_variance(problem.shards()[i]);
-    if (!variance) return std::nullopt;
-    const double m = static_cast<double>(problem.shards()[i].size()), w = problem.weights()[i];
+  for (std::size_t i = 0; i < variance.size(); ++i) {
+    const double m = static_cast<double>(problem.num_rows_of(i)), w = problem.weights()[i];
     const double share = sampling.replacement ? 1 / b : m > b ? (m - b) / (b * (m - 1)) : 0.0;
-    noise.mean += w * share * *variance;
-    noise.of_mean += w * w * share * *variance;
+    noise.mean += w * share * variance[i];
+    noise.of_mean += w * w * share * variance[i];
   }
   return noise;
 }

@@ -183,7 +183,9 @@ void MeasureSet<T>::check(const MeasureProblem<T>& problem, Problems& problems) 
     const bool is_off = (entry.name == "average" && !evaluate.average) || (entry.name == "ranking" && evaluate.ranking_every == 0) ||
                         (entry.name == "client_accuracy" && evaluate.clients_every == 0);
     if (entry.standard != nullptr && is_off) continue;
-    const std::string why = entry.part->refusal(problem);
+    const std::string why = !problem.has_rows && entry.part->reads_training_rows()
+                                ? "reads training rows, which a server without them (serve --server-data) cannot: leave it out"
+                                : entry.part->refusal(problem);
     if (why.empty()) continue;
     if (entry.standard != nullptr)
       problems.push_back({std::string(entry.standard->key), why});

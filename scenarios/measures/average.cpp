@@ -22,6 +22,7 @@ class AverageModel final : public Measure<T> {
     return problem.has_optimum ? "" : "needs f*: a convex model and evaluate.optimum = true, or the path of a file that holds x*";
   }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const std::vector<T> at(view.average.begin(), view.average.end());
     row.set("average_f_gap", view.evaluation.train_loss(at) - view.f_star);

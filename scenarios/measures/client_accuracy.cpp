@@ -60,6 +60,7 @@ class ClientAccuracy final : public Measure<T> {
     return "accuracy needs classes, which data set \"" + problem.train.name + "\" does not have";
   }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const Spread accuracy = view.evaluation.client_accuracy(view.model);
     row.set("client_accuracy_mean", accuracy.mean);

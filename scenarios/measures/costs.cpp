@@ -41,6 +41,7 @@ class Costs final : public Measure<T> {
             count("refused", "clients", "clients whose vectors were not finite: they sent nothing")};
   }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const RoundCosts& costs = view.costs;
     row.set_count("clients", costs.clients);

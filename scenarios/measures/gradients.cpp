@@ -30,6 +30,7 @@ class GradientMeasure final : public Measure<T> {
   }
   [[nodiscard]] MeasureCost cost() const override { return {.gradients = true}; }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const GradientStatistics gradient = view.evaluation.gradient(view.model);
     row.set("global_grad_norm_sq", gradient.norm_sq);

@@ -49,6 +49,7 @@ class Losses final : public Measure<T> {
   }
   [[nodiscard]] MeasureCost cost() const override { return {.rows = true}; }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     if (with_train_loss_) {
       const double loss = view.evaluation.train_loss(view.model);

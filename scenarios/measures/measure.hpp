@@ -87,6 +87,7 @@ struct MeasureProblem {
   std::span<const Shard> shards;    // [N] each client's rows of `train`
   std::span<const double> weights;  // [N] w_i of f = sum_i w_i f_i
   bool has_optimum;                 // f* is known, or will be when the run begins
+  bool has_rows = true;             // false: the rows are in other processes, `train` is their form, and no client has any here
 };
 
 // A run between two rounds, as a measure sees it. Everything is read-only and valid until measure() returns.
@@ -163,6 +164,9 @@ class Measure {
     (void)problem;
     return {};
   }
+  // Returns whether it reads rows of MeasureProblem::train itself, beside what it requests of the ModelEvaluation. A run whose training
+  // rows are in other processes refuses such a measure.
+  [[nodiscard]] virtual bool reads_training_rows() const { return true; }
   // Tells of x_{r-1} [P] before each round r, for measures that follow the model; the others leave it alone.
   virtual void before_round(std::uint32_t round, std::span<const T> model) {
     (void)round;

@@ -54,6 +54,7 @@ class Messages final : public Measure<T> {
   }
   [[nodiscard]] MeasureCost cost() const override { return {.messages = true}; }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     double error = 0, input = 0, compensated = 0, compression = 0, kappa = 0, delta = 1, omega = 0;
     std::size_t count = 0;

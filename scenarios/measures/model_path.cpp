@@ -27,6 +27,7 @@ class ModelPath final : public Measure<T> {
     if (!before_.empty()) path_ += distance_from_before(model);
     before_.assign(model.begin(), model.end());
   }
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     double norm = 0;
     for (const T x : view.model) norm += static_cast<double>(x) * static_cast<double>(x);

@@ -22,6 +22,7 @@ class Updates final : public Measure<T> {
   }
   [[nodiscard]] MeasureCost cost() const override { return {.updates = true}; }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   // Weighted as the server averages. A gradient counts as one local step, which moves a client by gamma times it.
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     if (view.cohort.empty()) return;

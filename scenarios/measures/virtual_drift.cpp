@@ -21,6 +21,7 @@ class VirtualDrift final : public Measure<T> {
 
   [[nodiscard]] MeasureCost cost() const override { return {.memories = true}; }
 
+  [[nodiscard]] bool reads_training_rows() const override { return false; }
   void measure(const MeasureView<T>& view, MeasureRow& row) override {
     const std::vector<double> mean = view.evaluation.mean_memory();
     if (!mean.empty()) row.set("virtual_drift", std::sqrt(sum_of_squares(mean.data(), mean.size())));

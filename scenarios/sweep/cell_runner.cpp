@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "scenarios/experiment/server_data.hpp"
 #include "scenarios/file/key_places.hpp"
 #include "scenarios/file/mending.hpp"
 
@@ -14,24 +15,13 @@ struct CellRunner::Impl {
     if (machine.paging.file.folder.empty()) machine.paging.file.folder = std::filesystem::temp_directory_path(error);
   }
 
-  // Returns the text of the tables that define a problem. Two cells with the same text share a problem.
-  static std::string key_of(const Scenario& s) {
-    Scenario bare;
-    bare.name = "problem";
-    bare.rounds = 1;
-    bare.precision = s.precision;
-    bare.seeds.data = s.seeds.data;
-    bare.data = s.data;
-    bare.partition = s.partition;
-    bare.model = s.model;
-    return to_toml(bare);
-  }
   template <class T>
   FederatedProblem<T>& problem(const Cell& cell, std::unique_ptr<FederatedProblem<T>>& latest) {
-    const std::string key = key_of(cell.scenario) + cell.folder.string();
+    const std::string key = problem_text(cell.scenario) + cell.folder.string();
     if (!latest || key != latest_key) {
       latest.reset();
-      latest = std::make_unique<FederatedProblem<T>>(cell.scenario, *cache, pool(), cell.folder);
+      latest = machine.server_data != nullptr ? machine.server_data->problem<T>(cell, cache->catalog(), pool())
+                                              : std::make_unique<FederatedProblem<T>>(cell.scenario, *cache, pool(), cell.folder);
       latest_key = key;
     }
     return *latest;

@@ -22,6 +22,7 @@ class ByDataParticipation final : public Participation {
  public:
   explicit ByDataParticipation(const ByDataOptions& o) : options_(o) {}
   [[nodiscard]] std::size_t cohort_size(std::size_t num_clients) const override { return size_of_cohort(options_, num_clients); }
+  [[nodiscard]] bool over_select(double factor) override { return options_.factor = factor, true; }
   void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const override {
     const std::size_t M = cohort_size(weights.size());
     RandomSequence random(seed, Purpose::participation, 0, round);

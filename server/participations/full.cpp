@@ -9,9 +9,11 @@ class FullParticipation final : public Participation {
   explicit FullParticipation(const NoOptions&) {}
   [[nodiscard]] std::size_t cohort_size(std::size_t num_clients) const override { return num_clients; }
   void sample(std::uint32_t, std::uint64_t, std::span<const double> weights, RoundPlan& plan) const override {
-    if (plan.cohort.size() == weights.size()) return;  // the same every round
-    plan.cohort.resize(weights.size());
-    for (std::size_t i = 0; i < weights.size(); ++i) plan.cohort[i] = static_cast<std::uint32_t>(i);
+    if (plan.cohort.size() != weights.size()) {
+      plan.cohort.resize(weights.size());
+      for (std::size_t i = 0; i < weights.size(); ++i) plan.cohort[i] = static_cast<std::uint32_t>(i);
+    }
+    // The last round has moved the weights of clients whose messages did not count to the others.
     plan.cohort_weight.assign(weights.begin(), weights.end());
     plan.population_weight = plan.cohort_weight;
   }

@@ -20,6 +20,7 @@ class UniformParticipation final : public Participation {
  public:
   explicit UniformParticipation(const UniformOptions& o) : options_(o) {}
   [[nodiscard]] std::size_t cohort_size(std::size_t num_clients) const override { return size_of_cohort(options_, num_clients); }
+  [[nodiscard]] bool over_select(double factor) override { return options_.factor = factor, true; }
   void sample(std::uint32_t round, std::uint64_t seed, std::span<const double> weights, RoundPlan& plan) const override {
     const std::size_t N = weights.size(), M = cohort_size(N);
     RandomSequence random(seed, Purpose::participation, 0, round);

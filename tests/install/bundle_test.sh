@@ -69,7 +69,7 @@ top=/fedbits-gpu
 says "fedbits " 0 $top/fedbits --version
 says "top_k" 0 $top/fedbits list compressors
 says "train_loss" 0 $top/fedbits run /tmp/study.toml --out /tmp/results
-says "there is no" 2 $top/fedbits fedbits run /tmp/study.toml --out /tmp/other --device cuda
+says "finds no GPU" 2 $top/fedbits run /tmp/study.toml --out /tmp/other --device cuda
 says "cannot download" 2 $top/fedbits data fetch fashion-mnist --data /tmp/data
 says "no GPU is visible" 0 $top/fedbits_gpu_parity
 says "no GPU" 3 $top/gpu_bench

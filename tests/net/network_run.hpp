@@ -6,8 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,15 +37,15 @@ struct NetworkRun {
   net::Traffic traffic;
 };
 
-// What carries the bytes of a run; null = plain TCP.
-struct RunTransports {
+// What carries the bytes of a run; plain TCP where nothing is stated.
+struct NetworkTransports {
   std::shared_ptr<net::Transport> server{};
-  std::function<std::shared_ptr<net::Transport>(const std::string& hosted)> peer = [](const std::string&) { return nullptr; };
+  std::function<std::shared_ptr<net::Transport>(std::uint32_t first_client)> peer{};
 };
 
-// Plays the scenario with one peer for each text of ids, which join in this order or all at once.
-inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted, bool is_one_after_another = false,
-                                   const RunTransports& transports = {}) {
+// Plays the scenario with one peer for each text of ids.
+inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted,
+                                   const NetworkTransports& transports = {}) {
   NetworkRun run;
   run.peer_errors.resize(hosted.size());
   std::vector<std::thread> peers;
@@ -57,10 +55,10 @@ inline NetworkRun run_over_network(const std::string& text, const std::vector<st
     net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });
     for (std::size_t i = 0; i < hosted.size(); ++i) {
       peers.emplace_back([&, i] {
-        if (is_one_after_another) std::this_thread::sleep_for(std::chrono::milliseconds(20 * i));
         try {
-          static_cast<void>(net::join_server(
-              {.port = hub.port(), .clients = net::parse_client_ranges(hosted[i]), .transport = transports.peer(hosted[i])}, {}));
+          net::JoinOptions options{.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])};
+          if (transports.peer) options.transport = transports.peer(options.clients.front().first);
+          static_cast<void>(net::join_server(options, {}));
         } catch (const std::exception& error) {
           run.peer_errors[i] = error.what();
           has_failed = true;

@@ -25,6 +25,12 @@ class RawPeer {
     write(net::make_frame(header, {std::make_shared<const net::Bytes>(payload)}).head);
     write(payload);
   }
+  // Ends the connection without a word, as a process that is killed.
+  void kill() {
+    boost::system::error_code ignored;
+    socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
+    socket_.close(ignored);
+  }
   void say_hello(const std::string& clients) { send(hello(clients)); }
 
   // The next frame; nothing where the server has closed the connection.

@@ -43,10 +43,10 @@ TEST(Tls, ARunOverTlsIsTheSimulatedOne) {
   const std::vector<test::Method> methods = test::methods();
   for (const std::size_t which : {std::size_t{0}, std::size_t{1}, methods.size() - 1}) {
     const std::string text = test::text_of(methods.at(which), "float32");
-    const test::RunTransports transports{.server = net::tls_server_transport(certificates.path()), .peer = [&](const std::string& hosted) {
-                                           return net::tls_peer_transport(certificates.path(), "", net::parse_client_ranges(hosted));
-                                         }};
-    const test::NetworkRun run = test::run_over_network(text, {"0", "1", "2", "3", "4", "5", "6"}, false, transports);
+    const test::NetworkTransports transports{.server = net::tls_server_transport(certificates.path()), .peer = [&](std::uint32_t client) {
+                                               return net::tls_peer_transport(certificates.path(), "", {{client, client}});
+                                             }};
+    const test::NetworkRun run = test::run_over_network(text, {"0", "1", "2", "3", "4", "5", "6"}, transports);
     test::expect_same_run(text, test::run_simulated(text), run);
     EXPECT_TRUE(run.counts.refused.empty());
   }

@@ -173,5 +173,45 @@ TEST_F(TraceTest, IsAnOrdinaryFile) {
     }
 }
 
+// A round moves the weights of messages that do not count to the others, in the plan itself.
+TEST(Participation, FullBeginsEachRoundWithTheClientsOwnWeights) {
+  const auto part = make("full");
+  RoundPlan plan;
+  part->sample(1, 1, kWeights, plan);
+  plan.cohort_weight = {0, 0.1, 0.2, 0.2, 0.5};
+  part->sample(2, 1, kWeights, plan);
+  EXPECT_EQ(plan.cohort_weight, kWeights);
+}
+
+TEST(Participation, AbsentClientsShareOutTheirWeight) {
+  RoundPlan plan{.cohort = {1, 4, 6}, .cohort_weight = {0.5, 0.125, 0.375}, .population_weight = {0.1, 0.2, 0.3}};
+  RoundPlan all = plan;
+  keep_present(std::vector<std::uint8_t>{1, 1, 1}, all);
+  EXPECT_EQ(all.cohort, plan.cohort);
+  EXPECT_EQ(all.cohort_weight, plan.cohort_weight);
+  keep_present(std::vector<std::uint8_t>{0, 1, 1}, plan);
+  EXPECT_THAT(plan.cohort, ElementsAre(4, 6));
+  EXPECT_THAT(plan.cohort_weight, ElementsAre(0.25, 0.75));
+  EXPECT_THAT(plan.population_weight, ElementsAre(0.2, 0.3));
+  keep_present(std::vector<std::uint8_t>{0, 0}, plan);
+  EXPECT_TRUE(plan.cohort.empty() && plan.cohort_weight.empty() && plan.population_weight.empty());
+}
+
+TEST(Participation, OverSelectionAsksMoreClientsWhereThereIsANumberOfThem) {
+  for (const std::string name : {"uniform", "cyclic", "by_data"}) {
+    const auto part = make(name, {{"clients", kTwo}});
+    EXPECT_TRUE(part->over_select(1.1)) << name;
+    EXPECT_EQ(part->cohort_size(5), 3U) << name;
+    EXPECT_TRUE(part->over_select(1.5)) << name;
+    EXPECT_EQ(part->cohort_size(5), 3U) << name;
+    EXPECT_TRUE(part->over_select(9)) << name;
+    EXPECT_EQ(part->cohort_size(5), 5U) << name;
+  }
+  const auto uniform = make("uniform", {{"clients", kTwo}});
+  EXPECT_TRUE(uniform->over_select(2));
+  EXPECT_EQ(plan_of(*uniform, 1).cohort.size(), 4U);
+  EXPECT_FALSE(make("full")->over_select(2));
+}
+
 }  // namespace
 }  // namespace fl

@@ -1,0 +1,13 @@
+// The watch of a binary that is built without FL_NET.
+#include "apps/fedbits/study_watch.hpp"
+#include "fl_core/config/key_error.hpp"
+
+namespace fl {
+
+std::unique_ptr<StudyWatch> watch_study(const std::string&, const std::string& address, bool) {
+  if (!address.empty())
+    throw key_error("--status", "this fedbits was built without the network (FL_NET=OFF); build it with -DFL_NET=ON to show the state");
+  return std::make_unique<StudyWatch>();
+}
+
+}  // namespace fl

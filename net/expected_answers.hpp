@@ -1,0 +1,66 @@
+// The frames that a server waits for, and those of them that have arrived.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "net/frame.hpp"
+
+namespace fl::net {
+
+// One frame that the server expects.
+struct Expected {
+  enum class Kind { update, norms, memory, sums } kind = Kind::update;
+  std::uint32_t round = 0, phase = 0, client = 0;
+  friend auto operator<=>(const Expected&, const Expected&) = default;
+};
+
+// The frames that have arrived, in the order in which they are expected.
+struct Answers {
+  std::vector<Frame> frames;
+  std::vector<std::uint8_t> arrived;  // 1 for each frame that is there
+};
+
+inline constexpr std::size_t kAllClients = std::numeric_limits<std::size_t>::max();
+
+class ExpectedAnswers {
+ public:
+  enum class Verdict { accepted, repeated, unexpected };
+
+  // Replaces the expected frames, which are all of one round. A client whose entry in `required` is 0 may answer, but nobody waits for it;
+  // an empty `required` requires all. The wait is over as soon as `enough` clients have sent all their frames.
+  void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);
+  // Keeps the frame if it is expected and not there yet.
+  Verdict take(const Expected& what, Frame frame);
+  // Ends the wait and returns what has arrived. From now on nothing is accepted, and unanswered() names what is missing.
+  [[nodiscard]] Answers finish();
+
+  // Returns whether every required client has sent all its frames, or enough clients have.
+  [[nodiscard]] bool is_over() const { return num_missing_ == 0 || num_complete_ >= enough_; }
+  // Returns the frames that have not arrived; those of clients that nobody waits for only if `all`.
+  [[nodiscard]] std::vector<Expected> unanswered(bool all) const;
+  // Stops waiting for a client.
+  void give_up(std::uint32_t client);
+  // Returns the round of the expected frames; 0 = none.
+  [[nodiscard]] std::uint32_t round() const { return asked_.empty() ? 0 : asked_.front().round; }
+
+ private:
+  struct Client {
+    std::uint32_t missing = 0;  // frames
+    bool is_required = true;
+  };
+  std::vector<Expected> asked_;
+  std::map<Expected, std::size_t> places_;  // in asked_
+  Answers answers_;
+  std::map<std::uint32_t, Client> clients_;
+  std::size_t num_missing_ = 0, num_complete_ = 0;  // required clients without all their frames, clients with all their frames
+  std::size_t enough_ = kAllClients;
+  bool is_open_ = false;
+};
+
+}  // namespace fl::net

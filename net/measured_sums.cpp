@@ -1,0 +1,193 @@
+#include "net/measured_sums.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "fl_core/round/own_statistics.hpp"
+#include "net/raw_values.hpp"
+
+namespace fl::net {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+template <class U>
+bool all_finite(std::span<const U> values) {
+  return std::ranges::all_of(values, [](U value) { return std::isfinite(value); });
+}
+
+// Copies the payload, whose length fits, to `values`.
+template <class U>
+void copy_payload(const Frame& frame, std::span<U> values) {
+  RawReader reader(frame.payload);
+  reader.read(values);
+  reader.finish();
+}
+
+template <class T>
+bool is_finite_answer(MeasuredKind kind, const Frame& frame) {
+  if (kind == MeasuredKind::correct) return true;
+  if (kind != MeasuredKind::gradients) return std::isfinite(frame.header.partial_sums().sum());
+  std::vector<T> gradient(frame.payload.size() / sizeof(T));
+  copy_payload(frame, std::span(gradient));
+  return all_finite(std::span<const T>(gradient));
+}
+
+}  // namespace
+
+template <class T>
+OutgoingFrame MeasuredSums<T>::frame_of(const Order& order) const {
+  const bool has_statistics = run_.local_statistics && order.kind == MeasuredKind::correct;
+  wire::Header header;
+  wire::MeasureOrder& sent = *header.mutable_measure_order();
+  sent.set_round(round_);
+  sent.set_order(last_order_);
+  sent.set_kind(static_cast<std::uint32_t>(order.kind));
+  sent.set_first(order.first);
+  sent.set_count(order.count);
+  sent.set_has_mean(!order.mean.empty());
+  sent.set_has_statistics(has_statistics);
+  Bytes payload;
+  append(payload, order.model);
+  append(payload, order.mean);
+  if (has_statistics) append(payload, std::span<const T>(shared_.slot(kInitialStatistics)));
+  return make_frame(header, {std::make_shared<const Bytes>(std::move(payload))});
+}
+
+template <class T>
+std::vector<HostId> MeasuredSums<T>::find_hosts(const Order& order) {
+  std::vector<std::uint32_t> clients(order.count);
+  std::iota(clients.begin(), clients.end(), order.first);
+  const auto begun = Clock::now();
+  for (;;) {
+    const std::uint64_t seen = hub_.num_changes();
+    std::vector<HostId> hosts = hub_.hosts_of(clients);
+    if (presence_.tolerates_absence() || std::ranges::find(hosts, kNobody) == hosts.end()) return hosts;
+    if (Clock::now() - begun > std::chrono::duration<double>(presence_.patience_s)) {
+      std::erase_if(clients, [&](std::uint32_t client) { return hosts[client - order.first] != kNobody; });
+      throw Error(hub_.why_left(clients, " before a measure", presence_.patience_s));
+    }
+    hub_.wait_for_change(seen, goes_on_);
+  }
+}
+
+template <class T>
+std::vector<std::uint32_t> MeasuredSums<T>::send(const Order& order) {
+  round_ = std::max<std::uint32_t>(1, begin_());
+  ++last_order_;
+  const std::vector<HostId> hosts = find_hosts(order);
+  std::vector<std::uint32_t> asked;
+  std::vector<Expected> expected;
+  for (std::uint32_t k = 0; k < order.count; ++k) {
+    if (hosts[k] == kNobody) continue;
+    asked.push_back(order.first + k);
+    expected.push_back({Expected::Kind::sums, round_, last_order_, asked.back()});
+  }
+  hub_.expect(std::move(expected));
+  const OutgoingFrame frame = frame_of(order);
+  for (const HostId host : std::set<HostId>(hosts.begin(), hosts.end()))
+    if (host != kNobody) hub_.order(host, frame);
+  return asked;
+}
+
+template <class T>
+std::vector<std::optional<Frame>> MeasuredSums<T>::ask(const Order& order) {
+  const std::vector<std::uint32_t> asked = send(order);
+  PeerHub::Wait wait{.until = {}, .patience_s = presence_.patience_s, .tolerates_absence = presence_.tolerates_absence()};
+  if (presence_.deadline_s > 0)
+    wait.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(presence_.deadline_s));
+  auto [frames, arrived] = hub_.collect(wait, goes_on_);
+  std::vector<std::optional<Frame>> answers(order.count);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (arrived[i] == 0) continue;
+    traffic_.measured_bytes += frames[i].payload.size();
+    const std::string fault = fault_of(order, frames[i], asked[i]);
+    if (fault.empty())
+      answers[asked[i] - order.first] = std::move(frames[i]);
+    else
+      hub_.refuse(asked[i], round_, fault);
+  }
+  refuse_odd_ones(order, answers);
+  is_complete_ = std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); });
+  return answers;
+}
+
+// Returns why a frame is no answer to the order, or "".
+template <class T>
+std::string MeasuredSums<T>::fault_of(const Order& order, const Frame& frame, std::uint32_t client) const {
+  const wire::PartialSums& sums = frame.header.partial_sums();
+  const std::size_t payload = order.kind == MeasuredKind::gradients ? run_.P * sizeof(T) : 0;
+  if (frame.payload.size() != payload)
+    return "its sums have " + std::to_string(frame.payload.size()) + " bytes, not " + std::to_string(payload);
+  if (order.kind == MeasuredKind::correct && sums.correct() > problem_.own_labels(client))
+    return "it counts more labels than its rows have";
+  if (order.kind == MeasuredKind::distances && sums.sum() < 0) return "its squared distance is negative";
+  return {};
+}
+
+// A loss that is not finite is a result if the model has diverged, which most clients see then. From fewer than half of the clients it is
+// refused, so that one client cannot end the run.
+template <class T>
+void MeasuredSums<T>::refuse_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers) {
+  std::vector<std::size_t> odd;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    if (answers[i] && !is_finite_answer<T>(order.kind, *answers[i])) odd.push_back(i);
+  if (2 * odd.size() >= answers.size()) return;
+  for (const std::size_t i : odd) {
+    answers[i].reset();
+    hub_.refuse(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite");
+  }
+}
+
+template <class T>
+std::vector<double> MeasuredSums<T>::losses(std::span<const T> x) {
+  std::vector<double> sums;
+  for (const auto& answer : ask({MeasuredKind::losses, 0, static_cast<std::uint32_t>(run_.num_clients), x}))
+    sums.push_back(answer ? answer->header.partial_sums().sum() : kUnknown);
+  return sums;
+}
+
+template <class T>
+std::vector<double> MeasuredSums<T>::correct(std::span<const T> x) {
+  std::vector<double> counts;
+  for (const auto& answer : ask({MeasuredKind::correct, 0, static_cast<std::uint32_t>(run_.num_clients), x}))
+    counts.push_back(answer ? static_cast<double>(answer->header.partial_sums().correct()) : kUnknown);
+  return counts;
+}
+
+template <class T>
+void MeasuredSums<T>::read_gradients(std::span<const T> x, std::uint32_t first, BatchView<T> out) {
+  const std::vector<std::optional<Frame>> answers = ask({MeasuredKind::gradients, first, out.K, x});
+  for (std::uint32_t k = 0; k < out.K; ++k) {
+    const std::span<T> row(out.row(k), run_.P);
+    if (answers[k])
+      copy_payload(*answers[k], row);
+    else
+      std::ranges::fill(row, std::numeric_limits<T>::quiet_NaN());
+  }
+}
+
+template <class T>
+void MeasuredSums<T>::read_distances(std::span<const T> x, std::span<const double> mean, std::uint32_t first, std::span<double> out) {
+  const std::vector<std::optional<Frame>> answers = ask({MeasuredKind::distances, first, static_cast<std::uint32_t>(out.size()), x, mean});
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = answers[k] ? answers[k]->header.partial_sums().sum() : kUnknown;
+}
+
+template class MeasuredSums<float>;
+template class MeasuredSums<double>;
+
+std::string read_statistics_move(const Frame& frame, std::span<double> move) {
+  std::ranges::fill(move, 0.0);
+  if (frame.payload.size() != move.size_bytes())
+    return "the moves of its statistics have " + std::to_string(frame.payload.size()) + " bytes, not " + std::to_string(move.size_bytes());
+  copy_payload(frame, move);
+  if (all_finite(std::span<const double>(move))) return {};
+  std::ranges::fill(move, 0.0);
+  return "the moves of its statistics are not finite";
+}
+
+}  // namespace fl::net

@@ -1,0 +1,184 @@
+#include "net/roster.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace fl::net {
+
+namespace {
+
+std::string random_token() {
+  std::random_device random;
+  std::string token;
+  while (token.size() < 16)
+    for (auto word = random(); word != 0 && token.size() < 16; word >>= 8) token.push_back(static_cast<char>(word & 0xff));
+  return token;
+}
+
+}  // namespace
+
+void Session::acknowledge(std::uint32_t round) {
+  while (!rounds.empty() && rounds.front().is_closed && rounds.front().round <= round) rounds.pop_front();
+}
+
+bool Session::can_continue_from(std::uint32_t round) const {
+  if (round == closed) return true;
+  return std::ranges::any_of(rounds, [round](const PlayedRound& one) { return one.is_closed && one.before == round; });
+}
+
+void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed) {
+  host_of_.assign(num_clients, kNobody);
+  closed_.assign(closed.begin(), closed.end());
+  closed_.resize(num_clients, 0);
+  num_hosted_ = 0;
+  orders_.clear();
+  std::vector<HostId> gone;
+  for (auto& [id, session] : sessions_) {
+    if (session.peer == kNobody) gone.push_back(id);
+    session.is_ready = session.was_ready = false;
+    session.rounds.clear();
+    session.closed = last_closed(session.clients);
+    session.last_round = 0;
+    session.num_repeated = 0;
+  }
+  for (const HostId id : gone) forget(sessions_.at(id));
+}
+
+Session& Roster::admit(PeerId peer, const std::vector<ClientRange>& clients, const std::string& token, PeerId& replaced) {
+  replaced = kNobody;
+  const auto known = by_token_.find(token);
+  std::uint32_t shared = 0;
+  Session* session = known != by_token_.end() ? &sessions_.at(known->second) : overlapping(clients, shared);
+  if (session == nullptr) {
+    session = &add(clients);
+  } else if (known != by_token_.end()) {
+    if (session->clients != clients)
+      throw ProtocolError("its session has the clients " + to_text(session->clients) + ", not " + to_text(clients));
+    if (session->is_banned()) throw ProtocolError("it was refused " + std::to_string(kMostRefusals) + " times");
+    replaced = session->peer;
+    if (session->is_here()) count_hosted(*session, false);
+    session->next_token.clear();
+  } else {
+    if (session->peer != kNobody) throw ProtocolError("client " + std::to_string(shared) + " is hosted by another peer already");
+    if (session->clients != clients)
+      throw ProtocolError("client " + std::to_string(shared) + " belongs to a peer that has left: a peer that takes its place hosts " +
+                          to_text(session->clients));
+  }
+  session->peer = peer;
+  session->is_ready = false;
+  if (known == by_token_.end()) session->next_token = random_token();
+  return *session;
+}
+
+void Roster::make_ready(Session& session) {
+  if (!session.next_token.empty()) {
+    by_token_.erase(session.token);
+    session.token = std::exchange(session.next_token, {});
+    by_token_[session.token] = session.id;
+    session.refusals = 0;
+  }
+  session.is_ready = session.was_ready = true;
+  for (const auto& [first, last] : session.clients) std::fill(host_of_.begin() + first, host_of_.begin() + last + 1, session.id);
+  count_hosted(session, true);
+}
+
+void Roster::leave(Session& session, const std::string& why) {
+  if (session.is_here()) {
+    count_hosted(session, false);
+    session.left_at = Clock::now();
+    session.why_left = why;
+  }
+  session.peer = kNobody;
+  session.is_ready = false;
+  session.next_token.clear();
+  if (!session.was_ready || (session.closed == 0 && session.rounds.empty() && !session.is_banned())) forget(session);
+}
+
+void Roster::forget_rounds_of_left(Clock::time_point before) {
+  for (auto& [id, session] : sessions_) {
+    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
+  }
+}
+
+Session* Roster::find(HostId id) {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+Session* Roster::host_of(std::uint32_t client) { return client < host_of_.size() ? find(host_of_[client]) : nullptr; }
+
+std::vector<std::uint32_t> Roster::missing() const {
+  std::vector<std::uint32_t> clients;
+  for (std::uint32_t client = 0; client < host_of_.size(); ++client) {
+    const auto host = sessions_.find(host_of_[client]);
+    if (host == sessions_.end() || !host->second.is_here()) clients.push_back(client);
+  }
+  return clients;
+}
+
+void Roster::open_round(Session& session, std::uint32_t round) {
+  session.rounds.push_back({.round = round, .before = session.closed, .is_closed = false, .num_answers = 0, .frames = {}});
+}
+
+void Roster::close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts) {
+  orders_.clear();
+  for (const std::uint32_t client : cohort) closed_[client] = round;
+  for (const HostId id : hosts) {
+    Session* session = find(id);
+    if (session == nullptr || session->rounds.empty() || session->rounds.back().round != round) continue;
+    session->rounds.back().is_closed = true;
+    session->closed = round;
+  }
+}
+
+bool Roster::all_acknowledged(bool also_away) const {
+  return std::ranges::all_of(sessions_, [also_away](const auto& one) {
+    const Session& session = one.second;
+    return (!also_away && !session.is_here()) || session.rounds.empty() || !session.rounds.front().is_closed;
+  });
+}
+
+// Returns a session that has one of the clients, which is told in `shared`, or null.
+Session* Roster::overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared) {
+  for (const ClientRange& mine : clients) {
+    const auto next = by_last_.lower_bound(mine.first);
+    if (next == by_last_.end() || next->second.first > mine.last) continue;
+    shared = std::max(mine.first, next->second.first);
+    return &sessions_.at(next->second.second);
+  }
+  return nullptr;
+}
+
+Session& Roster::add(const std::vector<ClientRange>& clients) {
+  Session& session = sessions_[++last_id_];
+  session.id = last_id_;
+  session.clients = clients;
+  session.closed = last_closed(clients);
+  for (const ClientRange& range : clients) by_last_[range.last] = {range.first, session.id};
+  return session;
+}
+
+void Roster::forget(Session& session) {
+  for (const auto& [first, last] : session.clients) {
+    by_last_.erase(last);
+    for (std::uint32_t client = first; client <= last && client < host_of_.size(); ++client)
+      if (host_of_[client] == session.id) host_of_[client] = kNobody;
+  }
+  by_token_.erase(session.token);
+  sessions_.erase(session.id);
+}
+
+void Roster::count_hosted(const Session& session, bool is_here) {
+  const std::uint64_t clients = num_clients(session.clients);
+  num_hosted_ = is_here ? num_hosted_ + clients : num_hosted_ - clients;
+}
+
+std::uint32_t Roster::last_closed(const std::vector<ClientRange>& clients) const {
+  std::uint32_t round = 0;
+  for (const auto& [first, last] : clients)
+    for (std::uint32_t client = first; client <= last && client < closed_.size(); ++client) round = std::max(round, closed_[client]);
+  return round;
+}
+
+}  // namespace fl::net

@@ -1,0 +1,41 @@
+// What a server knows of training rows that it does not have: numbers that are computed once, where the rows are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clients/model.hpp"
+#include "scenarios/partitioners/skew.hpp"
+
+namespace fl {
+
+// A minimiser x* [P] and f*.
+struct Minimum {
+  std::vector<double> x;
+  double value = 0;
+};
+
+struct TrainingFacts {
+  // The split, and the rows of client_accuracy.
+  struct Split {
+    std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the rows that were split
+    std::string note;                       // Partitioner::note
+    std::vector<std::uint64_t> rows;        // [n] of each client
+    std::vector<std::uint64_t> own_labels;  // [n] labels of each client's own rows (FederatedProblem::client_rows)
+    bool own_rows_are_test_rows = false;
+    SplitSkew skew;
+  };
+  Split split;
+  // Of models with second derivatives.
+  std::optional<SecondOrder::Curvature> curvature;
+  std::optional<double> least_convexity;
+  std::vector<double> client_smoothness;  // [n]; empty = not computed
+  std::vector<double> gradient_variance;  // [n]; empty = not bounded
+  std::map<std::string, Minimum> minima;  // by source and regulariser
+  bool loss_is_convex = false;
+};
+
+}  // namespace fl
