@@ -10,6 +10,7 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
 #include <utility>
 
 #include "fl_core/config/error.hpp"
@@ -92,6 +93,11 @@ class CredentialSource {
     refresh();
     return credentials_;
   }
+  // Returns the same, but looks at the file at most every 100 ms, for the many connections that ask all the time.
+  [[nodiscard]] const std::shared_ptr<Credentials>& recent() {
+    if (std::chrono::steady_clock::now() - seen_ > std::chrono::milliseconds(100)) refresh();
+    return credentials_;
+  }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
@@ -104,13 +110,14 @@ class CredentialSource {
             status.st_ctim.tv_nsec};
   }
   void refresh() {
+    seen_ = std::chrono::steady_clock::now();
     const Stamp now = stamp();
     if (now == stamp_) return;
     stamp_ = now;
     try {
       credentials_ = load_credentials(files_, name_);
       trouble_.clear();
-    } catch (const Error& error) {
+    } catch (const Error&) {
       trouble_ = "the list of revoked certificates cannot be used now";
     }
   }
@@ -118,6 +125,7 @@ class CredentialSource {
   CertificateFolder files_;
   std::string name_;
   Stamp stamp_{};
+  std::chrono::steady_clock::time_point seen_{};
   std::shared_ptr<Credentials> credentials_;
   std::string trouble_;
 };
@@ -186,7 +194,7 @@ class TlsConnection final : public Connection {
   [[nodiscard]] std::string why_invalid() override {
     if (!certificate_) return {};
     if (X509_cmp_current_time(X509_get0_notAfter(certificate_.get())) < 0) return "its certificate " + identity_.name + " has expired";
-    if (source_->current()->lists(*certificate_)) return "its certificate " + identity_.name + " is revoked";
+    if (source_->recent()->lists(*certificate_)) return "its certificate " + identity_.name + " is revoked";
     return {};
   }
 
