@@ -7,9 +7,9 @@
 #endif
 
 // Embeds files between two symbols. A list names several files, which form one part.
-#define FL_PAGE_PART(name, directive, path)                                                                                              \
-  __asm__(".section .rodata\n.global " #name "_begin\n.hidden " #name "_begin\n" #name "_begin:\n" directive " \"" path "\"\n.global " #name \
-          "_end\n.hidden " #name "_end\n" #name "_end:\n.byte 0\n.previous\n")
+#define FL_PAGE_PART(name, directive, path)                                                                             \
+  __asm__(".section .rodata\n.global " #name "_begin\n.hidden " #name "_begin\n" #name "_begin:\n" directive " \"" path \
+          "\"\n.global " #name "_end\n.hidden " #name "_end\n" #name "_end:\n.byte 0\n.previous\n")
 
 FL_PAGE_PART(fl_status_html, ".incbin", FL_STATUS_HTML);
 FL_PAGE_PART(fl_status_styles, ".include", FL_STATUS_STYLES);
