@@ -47,6 +47,27 @@ int flushed(int code) {
   return report("cannot write to standard output: the disk may be full, or its reader has gone", code == 0 ? 1 : code);
 }
 
+void add_commands(CLI::App& app, const fl::Guard& run) {
+  fl::add_run_command(app, run);
+  fl::add_sweep_command(app, run);
+  fl::add_plan_command(app, run);
+  fl::add_suggest_command(app, run);
+  fl::add_export_command(app, run);
+  fl::add_report_command(app, run);
+  fl::add_verify_command(app, run);
+  fl::add_explain_command(app, run);
+  fl::add_model_command(app, run);
+  fl::add_list_command(app, run);
+  fl::add_data_command(app, run);
+  fl::add_check_command(app, run);
+#ifdef FL_WITH_NET
+  fl::add_serve_command(app, run);
+  fl::add_join_command(app, run);
+  fl::add_certs_command(app, run);
+#endif
+  fl::add_completion_command(app, run);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,24 +90,7 @@ int main(int argc, char** argv) {
 
   int code = 0;
   const auto run = [&code](const std::function<int()>& command) { code = guarded(command); };
-  fl::add_run_command(app, run);
-  fl::add_sweep_command(app, run);
-  fl::add_plan_command(app, run);
-  fl::add_suggest_command(app, run);
-  fl::add_export_command(app, run);
-  fl::add_report_command(app, run);
-  fl::add_verify_command(app, run);
-  fl::add_explain_command(app, run);
-  fl::add_model_command(app, run);
-  fl::add_list_command(app, run);
-  fl::add_data_command(app, run);
-  fl::add_check_command(app, run);
-#ifdef FL_WITH_NET
-  fl::add_serve_command(app, run);
-  fl::add_join_command(app, run);
-  fl::add_certs_command(app, run);
-#endif
-  fl::add_completion_command(app, run);
+  add_commands(app, run);
   fl::name_values(app);
   try {
     app.parse(argc, argv);
