@@ -92,7 +92,7 @@ TEST(Tls, APeerWithoutACertificateIsRefused) {
 TEST(Tls, ACertificateForAnotherUseIsRefused) {
   const TlsServer server;
   TlsRawPeer peer(server.hub.port(), server.certificate("server"));
-  server.expect_refused_unread("its certificate is refused: unsupported certificate purpose");
+  server.expect_refused_unread("its certificate is refused: unsuitable certificate purpose");
 }
 
 TEST(Tls, ACertificateThatStatesNoClientsIsRefused) {
@@ -273,7 +273,7 @@ TEST(Tls, APeerRefusesAnotherPeerInTheServersPlace) {
     std::filesystem::copy(certificates.path() / ("client-3" + kind), stolen / ("server" + kind));
   const net::PeerHub hub({.transport = net::tls_server_transport(stolen)});
   EXPECT_THAT(tls_join_error(hub.port(), "127.0.0.1", certificates.path()),
-              HasSubstr("its certificate is refused: unsupported certificate purpose"));
+              HasSubstr("its certificate is refused: unsuitable certificate purpose"));
 }
 
 TEST(Tls, ARevokedCertificateIsRefusedWithoutARestart) {
