@@ -190,7 +190,10 @@ void HubConnections::check(Peer& peer, Clock::time_point now) {
     core_.leave(peer, why);
     return peer.close();
   }
-  if (const std::string why = peer.connection().why_invalid(); !why.empty()) return core_.turn_away(peer, why);
+  if (const std::string why = peer.connection().why_invalid(); !why.empty()) {
+    core_.count_refusal(why);
+    return core_.turn_away(peer, why);
+  }
   if (peer.host() != kNobody && now - peer.last_put() > options_.heartbeat_every) core_.put(peer, heartbeat_frame());
 }
 

@@ -14,6 +14,7 @@
 #include "fl_core/state/checksum.hpp"
 #include "net/peer_run.hpp"
 #include "net/state_folder.hpp"
+#include "net/tls_transport.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {
@@ -162,6 +163,8 @@ class Session {
       throw;
     } catch (const Refusal& refusal) {
       throw Error(refusal.what());
+    } catch (const TlsAlert& alert) {
+      throw Error("the server at " + name() + " refuses this connection: " + alert.what());
     } catch (const ProtocolError& error) {
       failure = std::string("the server breaks the protocol: ") + error.what();
       thrown = std::make_exception_ptr(Error(failure));

@@ -16,7 +16,6 @@
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "net/certificate_authority.hpp"
-#include "net/frame.hpp"
 #include "net/tls_files.hpp"
 
 namespace fl::net {
@@ -130,13 +129,14 @@ class CredentialSource {
   std::string trouble_;
 };
 
-std::string reason_of(const boost::system::error_code& error) {
+// Throws the error of OpenSSL: TlsAlert for an alert of the other side, else ProtocolError.
+[[noreturn]] void throw_reason(const boost::system::error_code& error) {
   const auto code = static_cast<unsigned long>(static_cast<unsigned int>(error.value()));
   const int reason = ERR_GET_REASON(code);
   if (reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
-    return std::string("the other side ends TLS: ") + SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET);
+    throw TlsAlert(std::string("the other side ends TLS: ") + SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
   const char* text = ERR_reason_error_string(code);
-  return std::string("TLS: ") + (text != nullptr ? text : "no reason given");
+  throw ProtocolError(std::string("TLS: ") + (text != nullptr ? text : "no reason given"));
 }
 
 class TlsConnection final : public Connection {
@@ -213,7 +213,7 @@ class TlsConnection final : public Connection {
   // Throws what read_some() and handshake() throw. A connection that ends without TLS's own end is one that ends: a session that is
   // complete ends with a goodbye, so nothing is taken for complete by this.
   [[noreturn]] void throw_error(const boost::system::error_code& error) const {
-    if (error.category() == asio::error::get_ssl_category()) throw ProtocolError(reason_of(error));
+    if (error.category() == asio::error::get_ssl_category()) throw_reason(error);
     throw boost::system::system_error(error == ssl::error::stream_truncated ? asio::error::eof : error);
   }
 

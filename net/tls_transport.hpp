@@ -11,8 +11,15 @@
 #include <vector>
 
 #include "net/connection.hpp"
+#include "net/frame.hpp"
 
 namespace fl::net {
+
+// Reports that the other side has ended TLS with an alert, because it does not accept this side's certificate or bytes.
+class FL_API TlsAlert : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
+};
 
 // Returns the transport of a server. Throws ConfigError (key --certs) if files are missing, damaged or do not belong together.
 [[nodiscard]] FL_API std::shared_ptr<Transport> tls_server_transport(const std::filesystem::path& folder);

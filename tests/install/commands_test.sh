@@ -18,7 +18,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/page_files.sh"
 # Prints why a command of a page is not run, or nothing.
 reason_not_to_run() {
   case "$1" in
-    'fedbits serve '* | 'fedbits join '*) echo "server and clients run side by side; tests/net/processes_test.sh runs them" ;;
+    'fedbits serve '* | 'fedbits join '*) echo "server and clients run side by side; tests/net/processes_test.sh and tls_processes_test.sh run them" ;;
     'fedbits export served'* | 'fedbits report served'*) echo "needs the store of a server; tests/net/processes_test.sh makes one" ;;
     'fedbits data fetch '*) echo "downloads from the publisher" ;;
     *--plugin*) echo "needs a plug-in; examples_test.sh and docs_test.sh build them and run these commands" ;;
@@ -56,7 +56,7 @@ commands_of() {
       awk '/^```/ { fenced = !fenced; next } fenced || /^    /' "$1" |
         sed -nE 's#^ *\./quickstart\.sh( .*)?$#fedbits run scenarios/library/quickstart.toml\1#p; s#^ *(build(-cuda)?/)?(fedbits [a-z].*)#\3#p; s#^ *((sbatch|parallel|seq) .*fedbits .*)#\1#p'
       grep -oE '`(build/)?fedbits [a-z][^`]*`' "$1" | sed -E 's#^`(build/)?##; s#`$##; s#^fedbits (run|sweep|plan)(( -[a-z])+)$#fedbits \1 FILE\2#
-        s#^fedbits (run|sweep|plan|suggest|report|export|explain|merge|check|verify|serve|join)( --[a-z-]+)?$#fedbits \1 --help#' || true
+        s#^fedbits (run|sweep|plan|suggest|report|export|explain|merge|check|verify|serve|join|certs)( --[a-z-]+)?$#fedbits \1 --help#' || true
       ;;
     *) sed -nE 's/^# {2,}(fedbits [a-z].*)/\1/p' "$1" ;;
   esac | sed -E 's/ {2,}#.*$//; s/ +> .*$//'

@@ -92,7 +92,7 @@ TEST(Tls, APeerWithoutACertificateIsRefused) {
 TEST(Tls, ACertificateForAnotherUseIsRefused) {
   const TlsServer server;
   TlsRawPeer peer(server.hub.port(), server.certificate("server"));
-  server.expect_refused_unread("its certificate is refused: unsupported certificate purpose");
+  server.expect_refused_unread("its certificate is refused: unsuitable certificate purpose");
 }
 
 TEST(Tls, ACertificateThatStatesNoClientsIsRefused) {
@@ -273,7 +273,7 @@ TEST(Tls, APeerRefusesAnotherPeerInTheServersPlace) {
     std::filesystem::copy(certificates.path() / ("client-3" + kind), stolen / ("server" + kind));
   const net::PeerHub hub({.transport = net::tls_server_transport(stolen)});
   EXPECT_THAT(tls_join_error(hub.port(), "127.0.0.1", certificates.path()),
-              HasSubstr("its certificate is refused: unsupported certificate purpose"));
+              HasSubstr("its certificate is refused: unsuitable certificate purpose"));
 }
 
 TEST(Tls, ARevokedCertificateIsRefusedWithoutARestart) {
@@ -290,10 +290,60 @@ TEST(Tls, ARevokedCertificateIsRefusedWithoutARestart) {
   EXPECT_EQ(server.hub.counts().frames_in, 1U) << "the hello before";
   EXPECT_THAT(peer.read_end(), HasSubstr("certificate revoked"));
   EXPECT_THAT(tls_join_error(server.hub.port(), "127.0.0.1", server.certificates.path()),
-              HasSubstr("the other side ends TLS: certificate revoked"));
+              HasSubstr("refuses this connection: the other side ends TLS: certificate revoked"));
   TlsRawPeer other(server.hub.port(), server.certificate("client-1"));
   other.send(RawPeer::hello("1"));
   EXPECT_TRUE(other.read()->header.has_assignment()) << "others are not concerned";
+}
+
+TEST(Tls, APeerWhoseCertificateIsRevokedIsDisconnected) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  TlsRawPeer peer(server.hub.port(), server.certificate("client-0"));
+  peer.send(RawPeer::hello("0"));
+  ASSERT_TRUE(peer.read()->header.has_assignment());
+  net::revoke_certificate(server.certificates.path(), "client-0");
+  EXPECT_EQ(peer.read_end(), "its certificate client-0 is revoked");
+  EXPECT_THAT(counts_after_refusal(server.hub).refused, ElementsAre(Pair("its certificate client-0 is revoked", 1U)));
+}
+
+// A peer that lost its connection is back before the server knows: the token proves that it is the same one.
+TEST(Tls, ASecondConnectionWithTheTokenReplacesTheFirst) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  TlsRawPeer first(server.hub.port(), server.certificate("client-0"));
+  first.send(RawPeer::hello("0"));
+  const std::optional<net::Frame> assignment = first.read();
+  ASSERT_TRUE(assignment && assignment->header.has_assignment());
+  net::wire::Header ready;
+  ready.mutable_ready()->set_run(1);
+  ready.mutable_ready()->set_split(1);
+  first.send(ready);
+  for (int i = 0; i < 2000 && server.hub.num_hosted() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  net::wire::Header again = RawPeer::hello("0");
+  again.mutable_hello()->set_token(assignment->header.assignment().token());
+  TlsRawPeer second(server.hub.port(), server.certificate("client-0"));
+  second.send(again);
+  const std::optional<net::Frame> answer = second.read();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->header.has_assignment());
+  EXPECT_NE(first.read_end(), "") << "the first connection is closed";
+  EXPECT_TRUE(server.hub.counts().refused.empty());
+}
+
+// A token that was stolen is of no use with another certificate.
+TEST(Tls, ATokenDoesNotReplaceACertificate) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  TlsRawPeer owner(server.hub.port(), server.certificate("client-0"));
+  owner.send(RawPeer::hello("0"));
+  const std::optional<net::Frame> assignment = owner.read();
+  ASSERT_TRUE(assignment && assignment->header.has_assignment());
+  net::wire::Header stolen = RawPeer::hello("0");
+  stolen.mutable_hello()->set_token(assignment->header.assignment().token());
+  TlsRawPeer thief(server.hub.port(), server.certificate("client-1"));
+  thief.send(stolen);
+  EXPECT_EQ(thief.read_end(), "its certificate client-1 speaks for clients 1, not 0");
 }
 
 TEST(Tls, NobodyIsAcceptedWhileTheListOfRevokedCertificatesCannotBeRead) {
