@@ -101,7 +101,7 @@ int join(const JoinArguments& arguments) {
 void add_join_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<JoinArguments>();
   CLI::App* command = app.add_subcommand("join", "host clients of a run that `fedbits serve` plays");
-  command->add_option("server", arguments->server, "HOST:PORT")->required();
+  command->add_option("SERVER", arguments->server, "HOST:PORT")->required();
   command->add_option("--clients", arguments->clients, "ids that this process hosts: 0-4,7")->required();
   command->add_option("--certs", arguments->certs, "folder with ca.pem and this peer's certificate and key: TLS 1.3");
   command->add_option("--identity", arguments->identity,

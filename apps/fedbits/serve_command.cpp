@@ -209,7 +209,7 @@ void add_presence_options(CLI::App& command, net::Presence& presence) {
 void add_serve_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<ServeArguments>();
   CLI::App* command = app.add_subcommand("serve", "play a scenario with clients in other processes, which `fedbits join`");
-  command->add_option("scenario", arguments->file, "scenario file")->required();
+  command->add_option("FILE", arguments->file, "scenario file (TOML)")->required();
   command->add_option("--listen", arguments->listen, "HOST:PORT; port 0 = any that is free")->capture_default_str();
   command->add_option("--certs", arguments->certs,
                       "folder of certificates (fedbits certs init): TLS 1.3, and each peer proves its clients");
