@@ -26,7 +26,7 @@ void Aggregator<T>::sum(std::span<const Payload<T>* const> messages, std::span<c
   });
 }
 
-// The first message says where they lie; device_ refuses a cohort of which some lie elsewhere.
+// The first message says where they lie; device_ refuses a cohort if some messages lie elsewhere.
 template <class T>
 bool Aggregator<T>::sum_on_device(std::span<const Payload<T>* const> messages, std::span<const double> weights, const Scope& scope,
                                   std::span<double> sum) {

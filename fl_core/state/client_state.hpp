@@ -68,7 +68,7 @@ class FL_API ClientState {
   void put(const std::string& name, std::uint32_t client, std::span<const T> row);
   // Returns one client's vector for reading, or an empty span if it is known to be zero. Clients in the file stay there.
   [[nodiscard]] std::span<const T> peek(const std::string& name, std::uint32_t client);
-  // Returns a read-only view [clients,L] of several clients, all of which must be in memory. The view takes its row numbers from `rows`.
+  // Returns a read-only view [clients,L] of several clients. All of them must be in memory. The view takes its row numbers from `rows`.
   [[nodiscard]] BatchView<const T> of_clients(const std::string& name, std::span<const std::uint32_t> clients,
                                               std::vector<std::uint32_t>& rows);
   // Makes the shadow row the client's state, after the message at this position has arrived.

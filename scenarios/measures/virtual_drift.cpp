@@ -1,4 +1,4 @@
-// How far the virtual iterate x - mean e, of which theory speaks, lies from x.
+// The distance between x and the virtual iterate x - mean e of the theory.
 #include <cmath>
 
 #include "fl_core/ops/norms.hpp"

@@ -72,7 +72,7 @@ template <class T>
           message.excluded.empty() ? nullptr : message.excluded.data()};
 }
 
-// Buckets of one size that lie behind each other, of which a part holds several: a client's scales of a part are then neighbours.
+// Contiguous buckets of one size. A part holds several of them, so that a client's scales of a part are neighbours.
 [[nodiscard]] Cut cut_for(std::span<const Segment> segments, std::size_t num_compressed, std::size_t num_tiles) {
   Cut cut;
   cut.num_segments = segments.size();

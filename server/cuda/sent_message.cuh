@@ -54,7 +54,7 @@ class GroupSums {
     for (; (group & 1) != 0; group >>= 1, ++level) x = at(level)[i] + x;
     at(level)[i] = x;
   }
-  // Returns the sum of all groups, of which x is the last.
+  // Returns the sum of all groups; x is the last group.
   [[nodiscard]] __device__ double with_last(std::size_t i, std::size_t group, double x) const {
     for (std::size_t level = 0; group != 0; group >>= 1, ++level)
       if ((group & 1) != 0) x = at(level)[i] + x;

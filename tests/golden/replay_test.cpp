@@ -54,7 +54,7 @@ class Mirror {
 template <class T>
 using Rule = std::function<void(Mirror<T>&, const Arrived<T>&)>;
 
-// A method: its scenario, the updates of its states, and which server slots are means of which client slots.
+// A method: its scenario, the updates of its states, and the server slots that are means of client slots.
 struct Method {
   std::string label;
   std::string keys;  // [local], [compressor.up] and [feedback.up]

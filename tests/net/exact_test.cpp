@@ -17,7 +17,7 @@ namespace {
 const std::string kEveryMeasure =
     "[evaluate]\nevery = 2\naverage = true\ngradient = 'every'\nclients_every = 3\nmeasure_every = 2\nmeasures = ['model_path']\n";
 
-// Rows of four features and three classes, of which the training set has 60 and the test set 25.
+// Rows of four features and three classes. The training set has 60 of them and the test set 25.
 class ExactMeasures : public test::DataFolderTest {
  protected:
   void SetUp() override {

@@ -100,7 +100,7 @@ TEST(FrameLimits, NestedHeadersAreRefused) {
   EXPECT_EQ(net::parse_header(header_bytes(header)).hello().clients(0).last(), 3U);
 }
 
-// A text that announces 40 MB, of which nothing follows.
+// A text that announces 40 MB and has no bytes.
 TEST(FrameLimits, AnAnnouncedTextTakesNoMemory) {
   const net::Bytes text{std::byte{0x0a}, std::byte{0x80}, std::byte{0xb4}, std::byte{0x89}, std::byte{0x13}};  // field 1 of a goodbye
   net::Bytes bytes{std::byte{0x5a}, static_cast<std::byte>(text.size())};

@@ -48,7 +48,7 @@ struct Geometry {
   [[nodiscard]] FL_HD std::uint32_t image() const { return channels * height * width; }
 };
 
-// An address in a client's memory, or an offset from one, with a row and a column, both of which may have wrapped around below zero.
+// An address in a client's memory, or an offset from one, with a row and a column. Both may have wrapped around below zero.
 struct Corner {
   std::uint32_t at, row, column;
 };

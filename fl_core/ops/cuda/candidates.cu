@@ -20,7 +20,7 @@ constexpr std::size_t kFewPieces = 512;                        // up to here blo
 constexpr int kLargeBlock = 1024;
 constexpr std::size_t kHeldBytes = 80 * 1024;  // of keys in a block's shared memory, where its candidates have room there
 
-// A segment of which candidates are listed.
+// A segment whose candidates are listed.
 struct LargeSegment {
   std::size_t begin;       // in the vector
   std::size_t first_tile;  // of the scope

@@ -18,7 +18,7 @@ namespace detail {
 
 inline constexpr std::size_t kHeldOfRow = 4096;
 
-// Rows k of a matrix of which rows are `stride` apart.
+// Rows k of a matrix whose rows are `stride` apart.
 template <class T>
 struct RowsOf {
   T* first;
