@@ -54,8 +54,12 @@ template <class T>
 void ClientState<T>::allocate(Slot& slot, std::size_t num_frames, std::size_t shadows) const {
   if (!slot.double_buffered) shadows = 0;
   slot.pool = Buffer<T>((num_frames + shadows) * slot.stride, memory_);
-  slot.row_of_frame.resize(num_frames);
-  std::iota(slot.row_of_frame.begin(), slot.row_of_frame.end(), 0u);
+  slot.row_of_frame.assign(num_frames, kNoRow);
+  slot.num_rows = 0;
+  if (memory_ != Device::cpu || num_frames < num_clients_) {  // all rows have memory, or the pager fills them in order
+    std::iota(slot.row_of_frame.begin(), slot.row_of_frame.end(), 0u);
+    slot.num_rows = static_cast<std::uint32_t>(num_frames);
+  }
   slot.shadow_rows.resize(shadows);
   std::iota(slot.shadow_rows.begin(), slot.shadow_rows.end(), static_cast<std::uint32_t>(num_frames));
   slot.rows.resize(max_cohort_);
@@ -108,7 +112,7 @@ void ClientState<T>::open_round(std::span<const std::uint32_t> cohort, std::span
       throw StoreError("a round of " + std::to_string(cohort.size()) +
                        " clients came, and the memory for client state was taken to be for " + std::to_string(slot.shadow_rows.size()) +
                        ": allow more (--state-memory), or leave it out");
-    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = slot.row_of_frame[frames_[i]];
+    for (std::size_t i = 0; i < cohort.size(); ++i) slot.rows[i] = row_of(slot, frames_[i]);
   }
 }
 
@@ -116,7 +120,7 @@ template <class T>
 std::span<T> ClientState<T>::of_client(const std::string& name, std::uint32_t client) {
   Slot& slot = find(name);
   const std::uint32_t frame = pager_ ? pager_->frame_of(client) : client;
-  return {slot.pool.data() + slot.row_of_frame[frame] * slot.stride, slot.length};
+  return {slot.pool.data() + row_of(slot, frame) * slot.stride, slot.length};
 }
 
 template <class T>
@@ -134,7 +138,10 @@ void ClientState<T>::put(const std::string& name, std::uint32_t client, std::spa
 
 template <class T>
 std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t client) {
-  if (!pager_ && memory_ == Device::cpu) return of_client(name, client);
+  if (!pager_ && memory_ == Device::cpu) {
+    if (find(name).row_of_frame[client] == kNoRow) return {};
+    return of_client(name, client);
+  }
   if (!pager_) {  // a copy: its pages stay where they are
     const std::span<const T> row = of_client(name, client);
     const DeviceStream stream(Device::cuda);
@@ -157,9 +164,9 @@ std::span<const T> ClientState<T>::peek(const std::string& name, std::uint32_t c
 template <class T>
 BatchView<const T> ClientState<T>::of_clients(const std::string& name, std::span<const std::uint32_t> clients,
                                               std::vector<std::uint32_t>& rows) {
-  const Slot& slot = find(name);
+  Slot& slot = find(name);
   rows.clear();
-  for (const std::uint32_t client : clients) rows.push_back(slot.row_of_frame[pager_ ? pager_->frame_of(client) : client]);
+  for (const std::uint32_t client : clients) rows.push_back(row_of(slot, pager_ ? pager_->frame_of(client) : client));
   return {slot.pool.data(), rows.data(), static_cast<std::uint32_t>(clients.size()), slot.length, slot.stride};
 }
 

@@ -6,7 +6,8 @@
 //
 // Rows are stored in a pool, and a view maps positions to rows. If memory is bounded (StatePaging) and the rows of all clients do not fit,
 // the pool holds the rows of some clients (in frames, fl_core/state/state_pager.hpp) and a file holds the others. Otherwise each client
-// has the frame of its own number. Memory = (frames + cohort) x L per slot. GPU memory is always bounded, without a setting.
+// has the frame of its own number, and gets a row when it is first in a cohort: the rows in use are next to each other, so that huge pages
+// hold nothing else. Memory = (frames in use + cohort) x L per slot. GPU memory is always bounded, without a setting.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +75,7 @@ class FL_API ClientState {
   // Makes the shadow row the client's state, after the message at this position has arrived.
   void swap(const std::string& name, std::uint32_t position) {
     Slot& slot = find(name);
-    std::swap(slot.row_of_frame[frames_[position]], slot.shadow_rows[position]);
+    std::swap(slot.row_of_frame[frames_[position]], slot.shadow_rows[position]);  // open_round() has given the frame a row
     slot.rows[position] = slot.row_of_frame[frames_[position]];
   }
 
@@ -113,10 +114,19 @@ class FL_API ClientState {
     std::size_t stride = 0;  // rows begin on cache lines: vector loads that cross two lines are slower
     bool double_buffered = false;
     Buffer<T> pool;                           // [frames + shadows, stride]
-    std::vector<std::uint32_t> row_of_frame;  // [frames]
+    std::vector<std::uint32_t> row_of_frame;  // [frames], kNoRow where the frame has not been used
+    std::uint32_t num_rows = 0;               // that frames have
     std::vector<std::uint32_t> shadow_rows;   // [maximum cohort size]
     std::vector<std::uint32_t> rows;          // [max_cohort] rows of this round's members
   };
+  static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
+
+  // Returns the row of a frame. A frame that has none gets the next one, which is zero.
+  static std::uint32_t row_of(Slot& slot, std::uint32_t frame) {
+    std::uint32_t& row = slot.row_of_frame[frame];
+    if (row == kNoRow) row = slot.num_rows++;
+    return row;
+  }
   Slot& find(const std::string& name) {
     const auto it = slots_.find(name);
     if (it == slots_.end()) throw Error("no client slot named '" + name + "' was declared");

@@ -26,12 +26,4 @@ inline void persist_mark(Archive& archive, const std::string& name, std::uint32_
     throw ArchiveError("in '" + name + "': the state of client " + std::to_string(client) + " is marked as neither zero nor there");
 }
 
-// Writes or reads a row in memory. When reading, the row must be zero before.
-template <class T>
-void persist_row(Archive& archive, const std::string& name, std::uint32_t client, std::span<T> row) {
-  std::uint8_t is_present = !archive.is_reading() && !is_zero_row<T>(row) ? 1 : 0;
-  persist_mark(archive, name, client, is_present);
-  if (is_present == 1) archive.array(row);
-}
-
 }  // namespace fl

@@ -9,7 +9,7 @@ template <class T>
 void ServerState<T>::declare(const SlotSpec& spec) {
   const std::size_t length = spec.length == 0 ? P_ : spec.length;
   if (spec.owner == SlotOwner::server_copy)
-    copies_[spec.name] = {length, Buffer<T>(num_clients_ * length)};
+    copies_[spec.name] = {length, Buffer<T>(num_clients_ * length), std::vector<std::uint32_t>(num_clients_, kNoRow)};
   else
     slots_[spec.name] = Buffer<double>(length);
 }
@@ -25,7 +25,10 @@ template <class T>
 std::span<T> ServerState<T>::copy(const std::string& name, std::uint32_t client) {
   const auto it = copies_.find(name);
   if (it == copies_.end()) throw Error("no copy of clients' state named '" + name + "' was declared");
-  return it->second.rows.span().subspan(client * it->second.length, it->second.length);
+  Copies& copies = it->second;
+  std::uint32_t& row = copies.row_of_client[client];
+  if (row == kNoRow) row = copies.num_rows++;
+  return copies.rows.span().subspan(row * copies.length, copies.length);
 }
 
 template <class T>
@@ -36,7 +39,12 @@ void ServerState<T>::persist(Archive& archive) {
   }
   for (auto& [name, copies] : copies_) {
     archive.section(name);
-    for (std::uint32_t client = 0; client < num_clients_; ++client) persist_row<T>(archive, name, client, copy(name, client));
+    for (std::uint32_t client = 0; client < num_clients_; ++client) {
+      const bool has_row = copies.row_of_client[client] != kNoRow;
+      std::uint8_t is_present = !archive.is_reading() && has_row && !is_zero_row<T>(copy(name, client)) ? 1 : 0;
+      persist_mark(archive, name, client, is_present);
+      if (is_present == 1) archive.array(copy(name, client));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The state that only the server keeps between rounds: sums and means in double, and copies built from each client's messages.
 //
-// A copy (SlotOwner::server_copy) is a vector per client that only messages change. Untouched pages use no memory.
+// A copy (SlotOwner::server_copy) is a vector per client that only messages change. A client gets its row when its copy is first asked for,
+// so that the rows in use are next to each other; untouched pages use no memory.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/state/archive.hpp"
@@ -22,7 +24,7 @@ class FL_API ServerState {
 
   // Declares a slot of owner `server` or `server_copy`.
   void declare(const SlotSpec& spec);
-  // Throw Error for an undeclared name.
+  // Throw Error for an undeclared name. A copy is for one thread at a time.
   [[nodiscard]] std::span<double> slot(const std::string& name);
   [[nodiscard]] std::span<T> copy(const std::string& name, std::uint32_t client);
   [[nodiscard]] bool has_slot(const std::string& name) const { return slots_.contains(name); }
@@ -31,9 +33,12 @@ class FL_API ServerState {
   [[nodiscard]] std::uint64_t size_bytes() const;
 
  private:
+  static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
   struct Copies {
     std::size_t length = 0;
-    Buffer<T> rows;  // [N,L]
+    Buffer<T> rows;                            // [N,L]
+    std::vector<std::uint32_t> row_of_client;  // [N], kNoRow for a client whose copy nobody has asked for
+    std::uint32_t num_rows = 0;                // that clients have
   };
 
   std::size_t num_clients_, P_;
