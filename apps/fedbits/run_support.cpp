@@ -10,7 +10,6 @@
 #include <cmath>
 #include <csignal>
 #include <iostream>
-#include <thread>
 
 #include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
@@ -18,6 +17,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
+#include "fl_core/memory/usable_cores.hpp"
 #include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/tuning.hpp"
 
@@ -169,7 +169,7 @@ void tune(std::vector<Cell>& cells, const std::string& out, const std::string& d
 }
 
 int jobs_for(int asked, int threads) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = usable_cores();
   return asked > 0 ? asked : std::max(1, cores / threads);
 }
 

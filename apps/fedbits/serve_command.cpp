@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
-#include <thread>
 
 #include "apps/fedbits/address.hpp"
 #include "apps/fedbits/commands.hpp"
@@ -18,6 +17,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/key_error.hpp"
+#include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "net/emulated_transport.hpp"
 #include "net/peer_hub.hpp"
@@ -154,7 +154,7 @@ int serve(const ServeArguments& arguments) {
   const Address address = parse_address("--listen", arguments.listen);
   require_protection(address, arguments.certs, arguments.insecure);
   const auto transport = arguments.certs.empty() ? net::plain_transport() : net::tls_server_transport(arguments.certs);
-  const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = arguments.threads > 0 ? arguments.threads : usable_cores();
   catch_signals();
   const auto goes_on = [] { return caught_signal() == 0; };
 
@@ -221,7 +221,8 @@ void add_serve_command(CLI::App& app, const Guard& guard) {
                       "file of `fedbits plan --server-data` to read instead of data sets: the clients alone have training rows");
   command->add_option("--set", arguments->settings, "KEY=VALUE: replaces a value of the file");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
-  command->add_option("--threads", arguments->threads, "threads of the server (default: all cores); results do not depend on it");
+  command->add_option("--threads", arguments->threads,
+                      "threads of the server (default: the cores that this process may use); results do not depend on it");
   add_presence_options(*command, arguments->presence);
   command->add_flag("--resume", arguments->checkpoints.resume,
                     "continue: finished runs are kept, begun ones continue from their checkpoints");

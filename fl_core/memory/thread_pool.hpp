@@ -1,6 +1,8 @@
 // Worker threads that execute numbered pieces of work. Results never depend on the assignment of pieces to threads.
 //
-// Workers spin briefly between rounds (a round may last microseconds) and then sleep.
+// Workers spin briefly between rounds (a round may last microseconds) and then sleep. Work that takes less time than waking them is done by
+// the caller alone: the pool remembers how long a piece of each kind of work took. The caller never waits for a worker that has not begun,
+// so that more threads than cores cost little.
 #pragma once
 
 #include <atomic>
@@ -35,9 +37,16 @@ class FL_API ThreadPool {
 
  private:
   using Call = void (*)(void*, std::uint32_t, const Exec&);
+  // The time that pieces of one kind of work (a call) took lately.
+  struct Habit {
+    Call call = nullptr;
+    double seconds = 0;  // of a piece
+  };
   void run(std::uint32_t num_pieces, Call call, void* work);
-  void take_pieces(const Exec& exec);
+  void run_with_workers(std::uint32_t num_pieces, Call call, void* work);
+  std::uint32_t take_pieces(const Exec& exec);
   void worker(std::size_t index);
+  [[nodiscard]] Habit& habit_of(Call call);
 
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::vector<Exec> execs_;
@@ -47,7 +56,9 @@ class FL_API ThreadPool {
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> stop_{false};
   std::atomic<std::uint32_t> next_{0}, num_pieces_{0};
-  std::atomic<int> busy_{0};
+  std::atomic<int> busy_{0};  // workers that take pieces
+  bool is_open_ = false;      // whether workers may begin to take pieces; under mutex_
+  std::vector<Habit> habits_;
   Call call_ = nullptr;
   void* work_ = nullptr;
   std::exception_ptr failure_;
