@@ -1,12 +1,15 @@
-// `fedbits run FILE`: runs every cell of a scenario file, one after another, with one line each. Stored cells are shown and not repeated.
+// `fedbits run FILE`: runs every cell of a scenario file, with one line each in their order. Stored cells are shown and not repeated.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
-#include <thread>
+#include <memory>
+#include <utility>
 
+#include "apps/fedbits/cells_ahead.hpp"
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/comparison.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
@@ -17,6 +20,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
+#include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "scenarios/file/sweep.hpp"
@@ -96,10 +100,12 @@ class RoundTeller {
   double train_loss_ = kNotMeasured, test_accuracy_ = kNotMeasured;
 };
 
-// Runs one cell, or takes its result from the store. Returns its record.
+// Plays a cell and calls the callback for every round.
+using PlayCell = std::function<CellsAhead::Played(const RoundCallback& callback)>;
+
+// Runs one cell with `play`, or takes its result from the store. Returns its record.
 RunRecord run_cell(const Cell& cell, const std::string& title, const RunArguments& arguments, const std::vector<Plugin>& plugins,
-                   CellRunner& runner, Device device, const RoundTimes& times, RunStore& store, Progress& progress,
-                   const CellListeners& listeners) {
+                   const PlayCell& play, Device device, RunStore& store, Progress& progress, const CellListeners& listeners) {
   JsonLog& log = listeners.log;
   const std::string hash = to_hex(cell.hash);
   const std::vector<PluginUse> used = plugins_used(cell.scenario, plugins);
@@ -125,7 +131,7 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (row.round > 0) progress.update(row.round, text);
     return caught_signal() == 0;
   };
-  RunResult result = runner.run(cell, show, checkpoint);
+  auto [result, times] = play(show);
   progress.finish();
   if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));
   describe_machine(result.record, device);
@@ -137,11 +143,13 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
   return result.record;
 }
 
-// Checks all cells before tuning, so that a rejected scenario creates no folder.
-void check_all(CellRunner& runner, const std::vector<Cell>& cells) {
+// Checks all cells before tuning, so that a rejected scenario creates no folder. Returns the most bytes that one of them needs.
+std::uint64_t check_all(CellRunner& runner, const std::vector<Cell>& cells) {
   std::vector<const Cell*> all;
   for (const Cell& cell : cells) all.push_back(&cell);
-  static_cast<void>(runner.check(all));
+  std::uint64_t most = 0;
+  for (const CellNeed& need : runner.check(all)) most = std::max<std::uint64_t>(most, need.bytes);
+  return most;
 }
 
 // Opens the store, and checks before the first round that results can be written there.
@@ -161,31 +169,85 @@ void print_comparison(const std::vector<RunRecord>& records, const RunArguments&
   std::cout << comparison_note(arguments.out) << losses_note(records) << contracts_note(records);
 }
 
-// Tells the watch which cells are going to run.
-void begin_watch(const std::vector<Cell>& cells, const RunArguments& arguments, const RunStore& store, StudyWatch& watch) {
+// Tells the watch which cells are going to run, and returns them.
+std::vector<std::size_t> begin_watch(const std::vector<Cell>& cells, const RunArguments& arguments, const RunStore& store,
+                                     StudyWatch& watch) {
   std::vector<std::size_t> pending;
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (arguments.again || !store.has_finished(to_hex(cells[i].hash))) pending.push_back(i);
   watch.begin_study(cells, pending, 1, arguments.out, [&store](const Cell& cell) { return store.record(to_hex(cell.hash)).status; });
+  return pending;
 }
 
+// The runners of cells: one for cells in their turn, and several that play small cells ahead of it.
+class Runners {
+ public:
+  Runners(const std::vector<Cell>& cells, const RunArguments& arguments, const MachineOptions& machine)
+      : cells_(cells), arguments_(arguments), machine_(machine), cache_(std::make_shared<ProblemCache>(DataCatalog(arguments.data))) {
+    turn_ = make(machine.threads);
+  }
+  [[nodiscard]] CellRunner& in_turn() { return *turn_->runner; }
+  // Plays pending cells ahead if they are small. A GPU, a bound on the memory of state and files of samples are for one cell at a time.
+  void play_ahead(const std::vector<std::size_t>& pending, std::uint64_t largest_bytes) {
+    if (machine_.device != Device::cpu || machine_.paging.memory_bytes != 0 || !arguments_.samples.empty()) return;
+    const CellShare share = share_of_cells(machine_.threads, pending.size(), largest_bytes);
+    if (share.cells < 2) return;
+    for (int worker = 0; worker < share.cells; ++worker) workers_.push_back(make(share.threads));
+    ahead_ = std::make_unique<CellsAhead>(pending, share.cells, [this](std::size_t cell, int worker, const RoundCallback& callback) {
+      return play(*workers_[static_cast<std::size_t>(worker)], cell, callback);
+    });
+  }
+  // Returns whether a cell is to be run: after a signal, only those that have begun, which end as interrupted.
+  [[nodiscard]] bool goes_on(std::size_t cell) { return caught_signal() == 0 || (ahead_ != nullptr && ahead_->has_begun(cell)); }
+  [[nodiscard]] CellsAhead::Played run(std::size_t cell, const RoundCallback& show) {
+    if (ahead_ != nullptr && caught_signal() != 0) ahead_->stop();
+    return ahead_ != nullptr && ahead_->has(cell) ? ahead_->take(cell, show) : play(*turn_, cell, show);
+  }
+
+ private:
+  struct One {
+    RoundTimes times;
+    std::unique_ptr<CellRunner> runner;
+  };
+  [[nodiscard]] std::unique_ptr<One> make(int threads) {
+    auto one = std::make_unique<One>();
+    MachineOptions own = machine_;
+    own.threads = threads;
+    if (arguments_.verbose > 0) own.times = &one->times;
+    one->runner = std::make_unique<CellRunner>(cache_, own);
+    return one;
+  }
+  [[nodiscard]] CellsAhead::Played play(One& one, std::size_t cell, const RoundCallback& callback) const {
+    one.times = {};
+    RunResult result = one.runner->run(cells_[cell], callback, checkpoint_of(cells_[cell], arguments_));
+    return {std::move(result), one.times};
+  }
+
+  const std::vector<Cell>& cells_;
+  const RunArguments& arguments_;
+  const MachineOptions machine_;
+  std::shared_ptr<ProblemCache> cache_;
+  std::unique_ptr<One> turn_;
+  std::vector<std::unique_ptr<One>> workers_;
+  std::unique_ptr<CellsAhead> ahead_;  // after the workers, whose runners it uses
+};
+
 // Runs all cells with the machine's options, and stores each run. Returns the exit code.
-int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, const std::vector<Plugin>& plugins, MachineOptions machine,
-              JsonLog& log, StudyWatch& watch) {
-  RoundTimes times;
-  if (arguments.verbose > 0) machine.times = &times;
-  CellRunner runner(DataCatalog(arguments.data), machine);
-  check_all(runner, cells);
+int run_cells(const std::vector<Cell>& cells, const RunArguments& arguments, const std::vector<Plugin>& plugins,
+              const MachineOptions& machine, JsonLog& log, StudyWatch& watch) {
+  Runners runners(cells, arguments, machine);
+  const std::uint64_t largest_bytes = check_all(runners.in_turn(), cells);
   RunStore store = open_store(arguments, cells);
-  begin_watch(cells, arguments, store, watch);
+  runners.play_ahead(begin_watch(cells, arguments, store, watch), largest_bytes);
   Progress progress(std::cerr, arguments.quiet ? ProgressStyle::silent : stderr_style(), stderr_width());
   std::vector<RunRecord> records;
   bool all_done = true;
-  for (std::size_t i = 0; i < cells.size() && caught_signal() == 0; ++i) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!runners.goes_on(i)) continue;
     try {
-      times = {};
       const std::string title = title_of(cells[i], i + 1, cells.size());
-      records.push_back(run_cell(cells[i], title, arguments, plugins, runner, machine.device, times, store, progress, {log, watch, i}));
+      const auto play = [&](const RoundCallback& show) { return runners.run(i, show); };
+      records.push_back(run_cell(cells[i], title, arguments, plugins, play, machine.device, store, progress, {log, watch, i}));
     } catch (const StoreError& error) {
       spdlog::error("{}", error.what());
       return 1;
@@ -209,12 +271,12 @@ int run_study(RunArguments arguments, JsonLog& log, StudyWatch& watch) {
   const DataCatalog catalog(arguments.data);
   std::vector<Cell> cells = read_cells(arguments.file, arguments.settings, &catalog);
   if (arguments.out.empty()) arguments.out = default_folder(cells).string();
-  const int threads = arguments.threads > 0 ? arguments.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = arguments.threads > 0 ? arguments.threads : usable_cores();
   catch_signals();
   const StatePaging paging = paging_of(arguments.state_memory, arguments.state_folder);
   if (std::any_of(cells.begin(), cells.end(), [](const Cell& cell) { return cell.needs_tuning(); })) {
     CellRunner untuned(catalog, {.threads = threads, .device = device, .paging = paging});
-    check_all(untuned, cells);
+    static_cast<void>(check_all(untuned, cells));
   }
   watch.stage("tuning");
   tune(cells, arguments.out, arguments.data, {.jobs = threads, .paging = paging}, arguments.quiet);
@@ -243,7 +305,8 @@ void add_run_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "run every cell of a scenario file; stored results are shown, not repeated");
   add_study_options(*command, *arguments);
-  command->add_option("--threads", arguments->threads, "threads (default: all cores); results do not depend on it")
+  command
+      ->add_option("--threads", arguments->threads, "threads (default: the cores that this process may use); results do not depend on it")
       ->check(CLI::Range(1, 4096));
   command->add_option("--block", arguments->block, "clients computed together (default: chosen); results do not depend on it");
   command

@@ -222,7 +222,7 @@ class Interruptions : public FaultTest, public testing::WithParamInterface<std::
 TEST_P(Interruptions, KeepFinishedCellsAndTheOneThatWasRunning) {
   const auto [signal, code] = GetParam();
   write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 3000000, 6]\n");
-  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--set", "evaluate.every=1000000"});
+  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "1", "--set", "evaluate.every=1000000"});
   ASSERT_TRUE(process.wait_for_lines(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   process.signal(signal);
@@ -231,6 +231,21 @@ TEST_P(Interruptions, KeepFinishedCellsAndTheOneThatWasRunning) {
   EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
   const std::map<std::string, RunStatus> expected = {{"5/1", RunStatus::done}, {"3000000/1", RunStatus::interrupted}};
   EXPECT_EQ(expect_whole_runs("out"), expected);
+}
+
+TEST_P(Interruptions, KeepAllCellsThatHaveBegunAtTheSameTime) {
+  const auto [signal, code] = GetParam();
+  write_small("[sweep]\n[[sweep.axis]]\nkey = 'rounds'\nvalues = [5, 3000000, 6]\n");
+  Process process(folder_, {"run", "small.toml", "--out", "out", "--verbose", "--threads", "3", "--set", "evaluate.every=1000000"});
+  ASSERT_TRUE(process.wait_for_lines(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process.signal(signal);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  const std::map<std::string, RunStatus> statuses = expect_whole_runs("out");
+  EXPECT_EQ(statuses.at("5/1"), RunStatus::done);
+  EXPECT_EQ(statuses.at("3000000/1"), RunStatus::interrupted);
+  EXPECT_TRUE(statuses.contains("6/1")) << "it had begun, and is stored as far as it came";
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interruptions, testing::Values(std::pair(SIGINT, 130), std::pair(SIGTERM, 143), std::pair(SIGHUP, 129)),
