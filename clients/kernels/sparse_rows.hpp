@@ -35,6 +35,7 @@ class SparseRows {
       : begin_(data.sparse.row_begin.data()),
         column_(data.sparse.column.data()),
         value_(data.sparse.value.empty() ? nullptr : data.sparse.value.data()),
+        num_entries_(data.sparse.column.size()),
         D_(data.num_features) {}
 
   // Ignores the rows that come next: the processor prefetches short rows by itself.
@@ -64,14 +65,23 @@ class SparseRows {
         for (int r = 0; r < block.count; ++r) z[r] = long_row(x, begin_[block.rows[r]], begin_[block.rows[r] + 1]);
         continue;
       }
+      if (!block.contiguous && block.longest <= 3 * kLanes && block.longest > kLanes) {
+        if (block.longest <= 2 * kLanes)
+          direct_sums<2>(block, x, z);
+        else
+          direct_sums<3>(block, x, z);
+        continue;
+      }
       alignas(64) double product[kFlat + kPad];
       if (block.contiguous)
         products(x, begin_[block.rows[0]], block.entries(), product);
       else
-        for (int r = 0; r < block.count; ++r) products(x, begin_[block.rows[r]], block.length(r), product + block.offset[r]);
+        for (int r = 0; r < block.count; ++r) row_products(x, begin_[block.rows[r]], block.length(r), product + block.offset[r]);
       std::fill_n(product + block.entries(), kPad, 0.0);
       if (block.longest <= 2 * kLanes)
         row_sums<2>(block, product, z);
+      else if (block.longest <= 3 * kLanes)
+        row_sums<3>(block, product, z);
       else
         row_sums<4>(block, product, z);
     }
@@ -83,15 +93,16 @@ class SparseRows {
           for (std::uint64_t i = begin_[block.rows[r]]; i < begin_[block.rows[r] + 1]; ++i) acc[column_[i]] += z[r] * value(i);
         continue;
       }
+      if (!block.contiguous || block.entries() == static_cast<std::uint32_t>(block.count) * block.longest) {  // ends are foreseen
+        for (int r = 0; r < block.count; ++r) scatter_row(z[r], begin_[block.rows[r]], block.length(r), acc);
+        continue;
+      }
       alignas(64) double spread[kFlat + kPad];
       if (block.longest <= 2 * kLanes)
         spread_rows<2>(block, z, spread);
       else
         spread_rows<4>(block, z, spread);
-      if (block.contiguous)
-        scatter(spread, begin_[block.rows[0]], block.entries(), acc);
-      else
-        for (int r = 0; r < block.count; ++r) scatter(spread + block.offset[r], begin_[block.rows[r]], block.length(r), acc);
+      scatter(spread, begin_[block.rows[0]], block.entries(), acc);
     }
   }
   // Writes out [D] = the row, dense.
@@ -119,7 +130,19 @@ class SparseRows {
       for (; i < n; ++i) out[i] = static_cast<double>(x[column[i]]) * static_cast<double>(value_[first + i]);
     }
   }
-  // Computes z[r] = sum of row r's products. The last W vectors are masked; most rows have no others.
+  // Computes the same in whole vectors: the last one reads entries of the next row and writes past this row's products, where the next
+  // row's follow.
+  template <class X>
+  [[gnu::always_inline]] void row_products(const X* x, std::uint64_t first, std::size_t n, double* out) const {
+    if (first + n + kLanes > num_entries_) return products(x, first, n, out);  // there is no next row
+    const std::uint32_t* column = column_ + first;
+    if (value_ == nullptr)
+      for (std::size_t i = 0; i < n; i += kLanes) store(out + i, gather(x, column + i));
+    else
+      for (std::size_t i = 0; i < n; i += kLanes) store(out + i, gather(x, column + i) * load(value_ + first + i));
+  }
+  // Computes z[r] = sum of row r's products. The last W vectors are masked; most rows have no others. A vector of zeros does not change a
+  // sum, so every W gives the same bits for rows that fit.
   template <int W>
   [[gnu::always_inline]] static void row_sums(const RowBlock& block, const double* product, double* z) {
     const VecI lane = lane_numbers();
@@ -132,6 +155,28 @@ class SparseRows {
       z[r] = sum(part[0] + part[1]);
     }
   }
+  template <int W, class X>
+  [[gnu::always_inline]] void direct_sums(const RowBlock& block, const X* x, double* z) const {
+    const VecI lane = lane_numbers();
+    for (int r = 0; r < block.count; ++r) {
+      const std::uint64_t first = begin_[block.rows[r]];
+      const std::int64_t left = block.length(r);
+      VecD part[2] = {};
+      if (first + W * kLanes <= num_entries_) {
+        for (int w = 0; w < W; ++w) {
+          VecD v = gather(x, column_ + first + w * kLanes);
+          if (value_ != nullptr) v *= load(value_ + first + w * kLanes);
+          part[w % 2] += lane + w * kLanes < left ? v : VecD{};
+        }
+        z[r] = sum(part[0] + part[1]);
+      } else {
+        alignas(64) double product[W * kLanes] = {};
+        products(x, first, static_cast<std::size_t>(left), product);
+        for (int w = 0; w < W; ++w) part[w % 2] += load(product + w * kLanes);
+        z[r] = sum(part[0] + part[1]);
+      }
+    }
+  }
   // Writes out = z[r] over the entries of row r. The next row overwrites entries written past a row's end.
   template <int W>
   [[gnu::always_inline]] static void spread_rows(const RowBlock& block, const double* z, double* out) {
@@ -142,12 +187,28 @@ class SparseRows {
       for (std::uint32_t i = W * kLanes; i < block.length(r); i += kLanes) store(to + i, value);
     }
   }
-  [[gnu::always_inline]] void scatter(const double* from, std::uint64_t first, std::size_t n, double* acc) const {
+  // Adds from[i] (times the value) to the column of each of n entries, in order. Four at a time, because g++ does not unroll the loop.
+  template <class From>
+  [[gnu::always_inline]] void scatter_entries(const From& from, std::uint64_t first, std::size_t n, double* acc) const {
     const std::uint32_t* column = column_ + first;
-    if (value_ == nullptr)
-      for (std::size_t i = 0; i < n; ++i) acc[column[i]] += from[i];
-    else
-      for (std::size_t i = 0; i < n; ++i) acc[column[i]] += from[i] * static_cast<double>(value_[first + i]);
+    std::size_t i = 0;
+    if (value_ == nullptr) {
+      for (; i + 4 <= n; i += 4) {
+        acc[column[i]] += from(i);
+        acc[column[i + 1]] += from(i + 1);
+        acc[column[i + 2]] += from(i + 2);
+        acc[column[i + 3]] += from(i + 3);
+      }
+      for (; i < n; ++i) acc[column[i]] += from(i);
+    } else {
+      for (; i < n; ++i) acc[column[i]] += from(i) * static_cast<double>(value_[first + i]);
+    }
+  }
+  [[gnu::always_inline]] void scatter(const double* from, std::uint64_t first, std::size_t n, double* acc) const {
+    scatter_entries([from](std::size_t i) { return from[i]; }, first, n, acc);
+  }
+  [[gnu::always_inline]] void scatter_row(double z, std::uint64_t first, std::size_t n, double* acc) const {
+    scatter_entries([z](std::size_t) { return z; }, first, n, acc);
   }
   template <class X>
   [[nodiscard]] double long_row(const X* x, std::uint64_t first, std::uint64_t last) const {
@@ -162,6 +223,7 @@ class SparseRows {
   const std::uint64_t* begin_;
   const std::uint32_t* column_;
   const V* value_;
+  std::uint64_t num_entries_;
   std::size_t D_;
 };
 
