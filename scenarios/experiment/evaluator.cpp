@@ -11,7 +11,8 @@ namespace fl {
 
 namespace {
 constexpr std::size_t kRowsPerPiece = 4096;    // of a test set
-constexpr std::uint32_t kClientsPerPass = 32;  // gradients held at a time
+constexpr std::uint32_t kClientsPerPass = 32;  // gradients computed at a time
+constexpr std::size_t kHeldBytes = 32 << 20;   // gradients of all clients are held if they fit in here
 }  // namespace
 
 // The parts of the evaluation that run on a GPU.
@@ -132,14 +133,13 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
 }
 
 template <class T>
-void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count) {
+void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients) {
   const std::size_t P = x.size();
-  if (remote_ != nullptr) return remote_->read_gradients(x, first, {gradients_.data(), nullptr, count, P, P});
+  if (remote_ != nullptr) return remote_->read_gradients(x, first, {gradients, nullptr, count, P, P});
   if (on_device_ == nullptr || on_device_->gradient == nullptr) {
     pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
       const Rows rows = problem_.shards()[first + k];
-      problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {gradients_.data() + k * P, nullptr, 1, P, P},
-                                nullptr);
+      problem_.model().gradient(exec, shared_view(x.data(), 1, P), std::span(&rows, 1), {gradients + k * P, nullptr, 1, P, P}, nullptr);
     });
     return;
   }
@@ -150,30 +150,32 @@ void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, 
   RunSettings run;
   run.P = P;
   const RoundOrder order;
-  const ClientBlock<T> block{0, count, clients, {{gradients_.data(), nullptr, count, P, P}}, {}, work};
+  const ClientBlock<T> block{0, count, clients, {{gradients, nullptr, count, P, P}}, {}, work};
   on_device_->gradient->run(on_device_->exec, pool_, {run, order, x}, block, refused);
   const std::vector<T> nans(P, std::numeric_limits<T>::quiet_NaN());
   for (std::uint32_t k = 0; k < count; ++k)
-    if (refused[k] != 0)
-      copy_bytes(gradients_.data() + k * P, Device::cuda, nans.data(), Device::cpu, P * sizeof(T), on_device_->exec.stream);
+    if (refused[k] != 0) copy_bytes(gradients + k * P, Device::cuda, nans.data(), Device::cpu, P * sizeof(T), on_device_->exec.stream);
   synchronise(on_device_->exec);
 }
 
-// Returns the gradients of the latest pass in host memory: [count,P].
+// Returns `entries` numbers of gradients_ in host memory.
 template <class T>
-const T* Evaluator<T>::gradients_here(std::size_t entries) {
-  if (gradients_.device() == Device::cpu) return gradients_.data();
+const T* Evaluator<T>::gradients_here(const T* gradients, std::size_t entries) {
+  if (gradients_.device() == Device::cpu) return gradients;
   copied_gradients_.resize_discard(entries);
-  copy_bytes(copied_gradients_.data(), Device::cpu, gradients_.data(), Device::cuda, entries * sizeof(T), on_device_->exec.stream);
+  copy_bytes(copied_gradients_.data(), Device::cpu, gradients, Device::cuda, entries * sizeof(T), on_device_->exec.stream);
   return copied_gradients_.data();
 }
 
-// Computes zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, which avoids cancellation when clients are alike.
+// Computes zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, which avoids cancellation when clients are alike. The second
+// computes the gradients again unless all of them are held.
 template <class T>
 GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
   const auto N = static_cast<std::uint32_t>(problem_.shards().size());
   const std::size_t P = x.size();
-  gradients_.resize_discard(kClientsPerPass * P);
+  const bool holds_all =
+      remote_ == nullptr && (N <= kClientsPerPass || (gradients_.device() == Device::cpu && N * P * sizeof(T) <= kHeldBytes));
+  gradients_.resize_discard((holds_all ? std::max(N, kClientsPerPass) : kClientsPerPass) * P);
   mean_.resize_discard(P);
   std::fill(mean_.begin(), mean_.end(), 0.0);
   double zeta_sq = 0;
@@ -181,15 +183,16 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
   for (int pass = 0; pass < 2; ++pass) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
-      if (pass == 0 || remote_ == nullptr) compute_gradients(x, first, count);
+      T* gradients = gradients_.data() + (holds_all ? first * P : 0);
+      if (pass == 0 || (remote_ == nullptr && !holds_all)) compute_gradients(x, first, count, gradients);
       if (pass == 1 && remote_ != nullptr) {
         remote_->read_distances(x, mean_.span(), first, std::span(distance).first(count));
       } else if (pass == 1) {
-        const T* here = gradients_here(count * P);
+        const T* here = gradients_here(gradients, count * P);
         pool_.parallel_for(count, [&](std::uint32_t k, const Exec&) { distance[k] = distance_sq(here + k * P, mean_.data(), P); });
       }
       const std::span<const double> weights = std::span(problem_.weights()).subspan(first, count);
-      if (pass == 0) row_sums_.add(gradients_.device(), {gradients_.data(), nullptr, count, P, P}, weights, mean_.span());
+      if (pass == 0) row_sums_.add(gradients_.device(), {gradients, nullptr, count, P, P}, weights, mean_.span());
       for (std::uint32_t k = 0; pass == 1 && k < count; ++k) zeta_sq += weights[k] * distance[k];
     }
   }

@@ -60,9 +60,9 @@ class Evaluator {
   [[nodiscard]] std::vector<double> loss_sums(std::span<const T> x);
   [[nodiscard]] Spread remote_accuracy(std::span<const T> x);
   void sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x, std::vector<Sums>& sums);
-  // Fills gradients_ [count,P] with the gradients of clients `first` to first + count - 1.
-  void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count);
-  [[nodiscard]] const T* gradients_here(std::size_t entries);
+  // Fills `gradients` [count,P], a part of gradients_, with the gradients of clients `first` to first + count - 1.
+  void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients);
+  [[nodiscard]] const T* gradients_here(const T* gradients, std::size_t entries);
 
   const FederatedProblem<T>& problem_;
   ThreadPool& pool_;
@@ -70,7 +70,7 @@ class Evaluator {
   bool knows_loss_ = true;
   RowSums<T> row_sums_;
   std::unique_ptr<OnDevice> on_device_;  // null on the CPU
-  Buffer<T> gradients_;                  // [block,P] on the device that computes them
+  Buffer<T> gradients_;                  // [block,P] or [N,P] on the device that computes them
   Buffer<T> copied_gradients_;           // [block,P] on the host, a copy of gradients_ if those are on a GPU
   Buffer<double> mean_, spread_;         // [P]
   std::optional<RankingTask<T>> ranking_;
