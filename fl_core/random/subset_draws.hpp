@@ -20,10 +20,13 @@ class SubsetDraws {
       stream_.quad(quad_++, word_);
       used_ = 0;
     }
-    const std::uint64_t pair = std::uint64_t{used_ == 0 ? word_[0] : word_[2]} << 32 | (used_ == 0 ? word_[1] : word_[3]);
+    const std::uint32_t word0 = used_ == 0 ? word_[0] : word_[2], word1 = used_ == 0 ? word_[1] : word_[3];  // in registers of a GPU
     used_ += 2;
-    // Computes floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
-    const std::uint64_t high = (pair >> 32) * bound, low = (pair & 0xFFFFFFFFu) * bound;
+    return below(word0, word1, bound);
+  }
+  // Returns the number that two words make: floor(pair * bound / 2^64) in 64-bit steps; bound <= 2^32.
+  [[nodiscard]] static FL_HD std::uint32_t below(std::uint32_t word0, std::uint32_t word1, std::uint64_t bound) {
+    const std::uint64_t high = word0 * bound, low = word1 * bound;
     return static_cast<std::uint32_t>((high + (low >> 32)) >> 32);
   }
 

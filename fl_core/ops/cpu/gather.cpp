@@ -1,10 +1,12 @@
 #include "fl_core/ops/cpu/gather.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
 #include "fl_core/memory/workspace.hpp"
 #include "fl_core/ops/cpu/entries.hpp"
+#include "fl_core/ops/cpu/philox_tile.hpp"
 #include "fl_core/random/random.hpp"
 #include "fl_core/random/subset_draws.hpp"
 
@@ -34,16 +36,39 @@ void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size
   }
 }
 
+// Marks t or, if it is marked already, j, as Floyd's algorithm does.
+inline void mark(std::uint64_t* bits, std::size_t t, std::size_t j) {
+  const bool is_new = (bits[t / 64] >> (t % 64) & 1) == 0;
+  const std::size_t marked = is_new ? t : j;
+  bits[marked / 64] |= std::uint64_t{1} << (marked % 64);
+}
+
+// Marks what draw_subset() would take, with the words of many draws at a time.
+void mark_many(const RandomStream& stream, std::size_t n, std::size_t drawn, std::uint64_t* bits) {
+  constexpr std::size_t kDraws = kTile / 2;
+  std::uint32_t words[kRandomTile];
+  for (std::size_t first = 0; first < drawn; first += kDraws) {
+    const std::size_t count = std::min(kDraws, drawn - first);
+    const std::uint32_t* pair = random_tile(stream, 2 * first, 2 * count, words);
+    for (std::size_t i = 0, j = n - drawn + first; i < count; ++i, ++j)
+      mark(bits, SubsetDraws::below(pair[2 * i], pair[2 * i + 1], j + 1), j);
+  }
+}
+
 // Marks k of n bits. bits: [ceil(n/64)]
 void mark_subset(const RandomStream& stream, std::size_t n, std::size_t k, std::uint64_t* bits) {
-  const std::size_t words = (n + 63) / 64;
+  constexpr std::size_t kFew = 64;  // draws, which a batch of words would not pay for
+  const std::size_t words = (n + 63) / 64, drawn = draws_the_others(n, k) ? n - k : k;
   std::memset(bits, 0, words * sizeof(std::uint64_t));
-  draw_subset(stream, n, k, [bits](std::size_t t) {
-    const std::uint64_t bit = std::uint64_t{1} << (t % 64);
-    const bool is_new = (bits[t / 64] & bit) == 0;
-    bits[t / 64] |= bit;
-    return is_new;
-  });
+  if (drawn > kFew)
+    mark_many(stream, n, drawn, bits);
+  else
+    draw_subset(stream, n, k, [bits](std::size_t t) {
+      const std::uint64_t bit = std::uint64_t{1} << (t % 64);
+      const bool is_new = (bits[t / 64] & bit) == 0;
+      bits[t / 64] |= bit;
+      return is_new;
+    });
   if (!draws_the_others(n, k)) return;
   for (std::size_t w = 0; w < words; ++w) bits[w] = ~bits[w];
   if (n % 64 != 0) bits[words - 1] &= (std::uint64_t{1} << (n % 64)) - 1;
