@@ -6,7 +6,9 @@
 // Then two clients on two threads against one on one, and blocks of 20 clients with 500 float64 parameters, as convex studies have them.
 //
 //   operator_bench [parameters = 10000000] [repeats = 15]
-//   operator_bench --serve     answers bench/baselines_operators_torch.py, which interleaves PyTorch's operators with these
+//   operator_bench --ratios    one line "ratio<TAB>operator" for the operators above and for every registered one, for
+//   bench/operator_guard.py operator_bench --serve     answers bench/baselines_operators_torch.py, which interleaves PyTorch's operators
+//   with these
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -92,9 +94,14 @@ class Clients {
     for (std::size_t j = 0; j < n; ++j) e[j] += g[j];
   }
   // All phases of one round, in which the first client's message stands for the mean.
-  void compress(Conversation<T>& conversation) {
+  // `remembered`: what the operator keeps of each client, read and overwritten [K,L].
+  void compress(Conversation<T>& conversation, Buffer<T>& remembered) {
+    const std::size_t L = remembered.size() / K;
+    const BatchView<T> kept{remembered.data(), nullptr, K, L, L};
     for (conversation.open(round_++);;) {
-      conversation.send(exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}}, pointers_);
+      conversation.send(
+          exec_, {.clients = ids_, .input = input(), .state = {StateRule::residual, view(error_)}, .remembered = kept, .remember = kept},
+          pointers_);
       if (conversation.is_last()) return;
       conversation.receive({messages_[0].value.data(), messages_[0].num_sent}, {});
     }
@@ -156,12 +163,13 @@ class Contender {
     op_ = make_part<Compressor<T>>("compressor", work.kind, options, Device::cpu, kPrecisionOf<T>);
     scope_ = op_->adapt(scope_);
     conversation_ = std::make_unique<Conversation<T>>(*op_, scope_, 42);
+    remembered_ = Buffer<T>(clients.K * op_->client_state_size(scope_));
   }
   void run() {
     if (conversation_ == nullptr)
       clients_.add_in_place();
     else
-      clients_.compress(*conversation_);
+      clients_.compress(*conversation_, remembered_);
   }
 
  private:
@@ -169,6 +177,7 @@ class Contender {
   Scope scope_;
   std::unique_ptr<Compressor<T>> op_;
   std::unique_ptr<Conversation<T>> conversation_;
+  Buffer<T> remembered_;
 };
 
 // Times each work once, starting from the same error vectors, `repeats` times over. `inner` calls make one measurement. Seconds of the
@@ -245,6 +254,43 @@ void print_small(int repeats) {
     std::printf("%-28s %10zu %10.1f\n", works[w].label.c_str(), results[w].second, 1e9 * results[w].first / clients.K);
 }
 
+// Returns the median of floor / time over interleaved turns. A turn of the operator takes 5 ms or one call, and the add's turn the same
+// number of calls.
+double ratio_of(const Work& work, Clients<float>& clients, int turns) {
+  Contender<float> add({"in-place add", ""}, clients), contender(work, clients);
+  clients.restore();
+  contender.run();  // warms up
+  const double once = bench::seconds_of([&] { contender.run(); }).processor;
+  const int calls = std::clamp(static_cast<int>(0.005 / std::max(once, 1e-7)), 1, 1000);
+  const auto turn = [&](Contender<float>& one) {
+    clients.restore();
+    one.run();  // the data of the previous turn leave the cache
+    return bench::seconds_of([&] {
+             for (int i = 0; i < calls; ++i) one.run();
+           })
+        .processor;
+  };
+  std::vector<double> ratios;
+  for (int i = 0; i < turns; ++i) {
+    const double floor = turn(add);
+    ratios.push_back(work.floor_in_adds * floor / turn(contender));
+  }
+  return median(ratios);
+}
+
+// The operators of the table at a size that leaves the second-level cache, then every registered operator with its defaults on a matrix of
+// 256 x 256, whose decomposition takes no seconds.
+int print_ratios() {
+  constexpr int kTurns = 5;
+  constexpr std::size_t kLarge = 3'200'000, kRows = 256;
+  Clients<float> large(1, kLarge), small(1, kRows * kRows);
+  for (const Work& work : large_works())
+    if (!work.kind.empty()) std::printf("%.4g\t%s\n", ratio_of(work, large, kTurns), work.label.c_str());
+  for (const std::string& name : Registry::instance().names("compressor"))
+    std::printf("%.4g\tdefault %s\n", ratio_of({.label = name, .kind = name, .rows = kRows}, small, kTurns), name.c_str());
+  return 0;
+}
+
 // Requests name a work with '_' for every space; every operator has warmed up, and errors go on from call to call as training's do.
 int serve() {
   Clients<float> clients(1, 10'000'000);
@@ -272,6 +318,7 @@ int serve() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--serve") == 0) return serve();
+  if (argc > 1 && std::strcmp(argv[1], "--ratios") == 0) return print_ratios();
   const std::size_t parameters = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
   const int repeats = argc > 2 ? std::atoi(argv[2]) : 15;
   if (parameters < 3200 || repeats < 1) {
