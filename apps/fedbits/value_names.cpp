@@ -26,6 +26,8 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"seconds", "SECONDS"},
     {"memory", "SIZE"},
     {"shard", "I/N"},
+    {"join shard", "FILE"},
+    {"data out", "FILE"},
     {"out", "FOLDER"},
     {"json", "FILE"},
     {"log-json", "FILE"},
