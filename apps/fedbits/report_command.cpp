@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/contrast_arguments.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/output_file.hpp"
 #include "apps/fedbits/report_text.hpp"
@@ -21,11 +22,13 @@ struct ReportArguments {
   bool text = false, no_splits = false;
   StudyOptions study;
   ReportOptions report;
+  ContrastArguments contrasts;
 };
 
 // Throws ConfigError with all problems of the options at once.
-void validate(const ReportArguments& arguments) {
+void validate(ReportArguments& arguments) {
   Problems problems;
+  arguments.report.contrasts = contrast_options(arguments.contrasts, problems);
   if (arguments.out.empty() && !arguments.text) problems.push_back({"report", "nothing to write; give -o FILE.html, --text, or both"});
   if (arguments.report.target && !std::isfinite(*arguments.report.target)) problems.push_back({"--target", "must be a finite number"});
   if (!problems.empty()) throw ConfigError(std::move(problems));
@@ -51,7 +54,7 @@ int write_page(const std::vector<Study>& studies, const ReportArguments& argumen
   return 0;
 }
 
-int report(const ReportArguments& arguments) {
+int report(ReportArguments& arguments) {
   validate(arguments);
   const RunStore store = RunStore::open(store_named("report", arguments.store), RunStore::Mode::read);
   std::vector<Study> studies;
@@ -92,6 +95,7 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_flag("--claims-despite-refused", arguments->study.claims_despite_refused,
                     "make claims about cells in which updates were refused because they were not finite");
   command->add_option("--target", arguments->report.target, "value of the first measure, for bits to target");
+  add_contrast_options(*command, arguments->contrasts);
   command->footer("Example: fedbits report fedbits-out/quickstart -o report.html");
   command->callback([arguments, guard] { guard([&] { return report(*arguments); }); });
 }
