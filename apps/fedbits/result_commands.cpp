@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "apps/fedbits/commands.hpp"
-#include "apps/fedbits/contrast_arguments.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/explain.hpp"
 #include "apps/fedbits/export.hpp"
 #include "apps/fedbits/export_contrasts.hpp"
 #include "apps/fedbits/output_file.hpp"
+#include "apps/fedbits/planned_options.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
@@ -59,18 +59,16 @@ struct ExportArguments {
   std::string store;
   ExportOptions options;
   ContrastExport contrasts;
-  ContrastArguments asked;
+  AnalysisArguments asked;
   [[nodiscard]] bool has_tables() const { return !options.runs.empty() || !options.rounds.empty(); }
   [[nodiscard]] bool has_contrasts() const { return !contrasts.differences.empty() || !contrasts.slopes.empty(); }
 };
 
 // Throws ConfigError with all problems of the options at once.
-void validate(ExportArguments& arguments) {
+void validate(const ExportArguments& arguments) {
   Problems problems;
-  arguments.contrasts.contrasts = contrast_options(arguments.asked, problems);
-  if (arguments.has_contrasts() && arguments.asked.contrasts.empty())
-    problems.push_back({"export", "--differences and --slopes need the methods that are compared: --contrast A:B"});
-  if (!arguments.has_contrasts() && !arguments.asked.contrasts.empty())
+  (void)contrast_options(arguments.asked.contrasts, problems);
+  if (!arguments.has_contrasts() && !arguments.asked.contrasts.contrasts.empty())
     problems.push_back({"export", "--contrast has no effect without --differences FILE or --slopes FILE"});
   for (const std::filesystem::path& path : {arguments.contrasts.differences, arguments.contrasts.slopes})
     if (!path.empty() && path.extension() != ".csv" && path.extension() != ".json" && !path.string().starts_with("/dev/"))
@@ -79,12 +77,27 @@ void validate(ExportArguments& arguments) {
   if (arguments.has_tables() || !arguments.has_contrasts()) validate(arguments.options);
 }
 
+// Returns the export of contrasts as the plan of the store's runs and the command line say. Throws ConfigError without a contrast.
+ContrastExport planned_export(const RunStore& store, const ExportArguments& arguments) {
+  Problems problems;
+  const PlannedOptions planned = planned_options(store, arguments.asked, problems);
+  if (planned.contrasts.contrasts.empty())
+    problems.push_back(
+        {"export", "--differences and --slopes need the methods that are compared: --contrast A:B, or a study with a plan_file"});
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  tell_departures(planned);
+  ContrastExport options = arguments.contrasts;
+  options.study = planned.study;
+  options.contrasts = planned.contrasts;
+  return options;
+}
+
 int export_all(const ExportArguments& arguments) {
   const RunStore store = RunStore::open(store_named("export", arguments.store), RunStore::Mode::read);
   std::vector<DamagedRun> damaged;
   const ExportOptions& options = arguments.options;
   if (arguments.has_contrasts()) {
-    damaged = export_contrasts(store, arguments.contrasts);
+    damaged = export_contrasts(store, planned_export(store, arguments));
     tell_written("contrasts", {arguments.contrasts.differences, arguments.contrasts.slopes});
   }
   if (arguments.has_tables()) {
@@ -99,14 +112,14 @@ int export_all(const ExportArguments& arguments) {
 void add_differences_options(CLI::App& command, ExportArguments& arguments) {
   command.add_option("--differences", arguments.contrasts.differences, "one line per pair of runs of a contrast (.csv or .json)");
   command.add_option("--slopes", arguments.contrasts.slopes, "one line per contrast, with its tests (.csv or .json)");
-  add_contrast_options(command, arguments.asked);
-  StudyOptions& study = arguments.contrasts.study;
+  add_contrast_options(command, arguments.asked.contrasts);
+  StudyOptions& study = arguments.asked.study;
   command.add_option("--measure", study.measures, "column of rounds.csv that contrasts compare (repeatable; default: as for report)")
       ->allow_extra_args(false);
   command.add_option("--study", study.study, "study of the contrasts (default: the one with the most runs)");
   command.add_option("--method", study.method_axis, "axis that is the method of the contrasts (default: as for report)");
   command.add_option("--level", study.level_axis, "axis that is the level of heterogeneity (default: as for report)");
-  command.add_option("--window", study.window, "share of a budget over which a value of a contrast is averaged (default: 0.2)");
+  command.add_option("--window", arguments.asked.window, "share of a budget over which a value of a contrast is averaged (default: 0.2)");
 }
 
 }  // namespace

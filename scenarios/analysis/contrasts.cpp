@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -253,16 +252,6 @@ Heterogeneity chosen_axis(const Study& study, const ContrastOptions& options) {
 }
 
 }  // namespace
-
-std::optional<Margin> read_margin(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  if (end == text.c_str() || !std::isfinite(value)) return std::nullopt;
-  if (unit == "x" && value > 1) return Margin{.is_ratio = true, .value = value, .text = text};
-  if (unit == "pt" && value > 0 && value < 100) return Margin{.is_ratio = false, .value = value / 100, .text = text};
-  return std::nullopt;
-}
 
 std::vector<ContrastPair> contrast_pairs(const Study& study, const ContrastOptions& options, Problems& problems) {
   std::vector<ContrastPair> pairs;

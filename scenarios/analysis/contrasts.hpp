@@ -30,6 +30,7 @@
 #include "fl_core/config/options.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
 #include "scenarios/analysis/study.hpp"
+#include "scenarios/file/analysis_plan.hpp"
 
 namespace fl {
 
@@ -45,15 +46,6 @@ enum class Heterogeneity { at_start, at_optimum, order };
 }
 
 enum class SlopeTest { student, sign_flip };
-
-// A margin of non-inferiority: a ratio of gaps ("1.1x") or percentage points of a share ("1pt").
-struct Margin {
-  bool is_ratio = true;
-  double value = 1.1;  // the ratio, or the difference of shares in [0, 1]
-  std::string text{};  // as written
-};
-// Reads "1.1x" or "0.5pt". Returns nothing for other texts, ratios that are not above 1 and points that are not above 0 and below 100.
-[[nodiscard]] FL_API std::optional<Margin> read_margin(const std::string& text);
 
 struct ContrastPair {
   std::string a, b;  // labels of methods

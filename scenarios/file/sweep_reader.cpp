@@ -207,7 +207,7 @@ namespace {
 
 // Adds a problem for each key of [sweep] that is not known. A list there is meant as an axis: the error writes it as one.
 void refuse_other_keys_of_sweep(const Node& table, ProblemList& problems) {
-  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of"};
+  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of", "plan_file"};
   for (const auto& [name, member] : table.members) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     std::string key = name;
@@ -250,6 +250,14 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
       problems.add(label->place, "sweep.to_bits_of: must be the label of a method, is " + label->shown());
     else
       sweep.to_bits_of = *text;
+  }
+  if (const Node* plan = table.find("plan_file")) {
+    sweep.plan_place = plan->place;
+    const std::string* text = plan->text();
+    if (text == nullptr || text->empty())
+      problems.add(plan->place, "sweep.plan_file: must be the path of an analysis plan, is " + plan->shown());
+    else
+      sweep.plan_file = *text;
   }
   if (const Node* seeds = table.find("seeds")) {
     sweep.seeds_place = seeds->place;
