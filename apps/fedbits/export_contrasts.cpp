@@ -60,14 +60,14 @@ void put_names(TableWriter& table, const Family& family, std::size_t group, std:
 }
 
 void put_difference(TableWriter& table, const Study& study, const Family& family, const PairedRun& one) {
-  const RunRecord &a = study.runs[one.run_a].record, &b = study.runs[one.run_b].record;
+  const RunRecord &a = study.runs[one.a.run].record, &b = study.runs[one.b.run].record;
   table.cell(a.name);
   put_names(table, family, one.group, one.pair);
   table.cell(family.contrasts.levels[one.level]);
   table.cell(one.seed);
-  for (const double number : {one.zeta_at_start, one.zeta_at_optimum, one.x, one.a, one.b, one.difference}) table.cell(number);
-  table.cell(std::uint64_t{one.is_capped_a});
-  table.cell(std::uint64_t{one.is_capped_b});
+  for (const double number : {one.zeta_at_start, one.zeta_at_optimum, one.x, one.a.value, one.b.value, one.difference}) table.cell(number);
+  table.cell(std::uint64_t{one.a.is_capped});
+  table.cell(std::uint64_t{one.b.is_capped});
   table.cell(one.budget);
   one.num_evaluations == kNoEvaluations ? table.empty_cell() : table.cell(std::uint64_t{one.num_evaluations});
   table.cell(a.run);
@@ -83,7 +83,7 @@ void write_differences(const Study& study, const std::vector<Family>& families, 
   for (const Family& family : families)
     for (const PairedRun& one : family.contrasts.differences) {
       put_difference(table, study, family, one);
-      for (const std::string& key : keys) table.cell_as_written(table.written(label_of(study.runs[one.run_a].record, key)));
+      for (const std::string& key : keys) table.cell_as_written(table.written(label_of(study.runs[one.a.run].record, key)));
       table.end_row();
     }
   table.end_table();

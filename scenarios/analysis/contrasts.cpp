@@ -47,7 +47,7 @@ std::map<std::uint64_t, OneSeed> by_seed(const Contrasts& contrasts, std::size_t
 std::vector<std::size_t> identity_of(const std::vector<std::size_t>& first, const OneSeed& seed) {
   std::vector<std::size_t> runs;
   for (const PairedRun* one : seed)
-    for (const std::size_t run : {one->run_a, one->run_b}) runs.push_back(first[run]);
+    for (const std::size_t run : {one->a.run, one->b.run}) runs.push_back(first[run]);
   return runs;
 }
 
@@ -69,7 +69,7 @@ void add_slope(SlopeContrast& slope, const Contrasts& contrasts, std::uint64_t n
   }
   slope.seeds.push_back(number);
   slope.slopes.push_back(value);
-  for (const PairedRun* one : seed) slope.num_capped += (one->is_capped_a ? 1 : 0) + (one->is_capped_b ? 1 : 0);
+  for (const PairedRun* one : seed) slope.num_capped += (one->a.is_capped ? 1 : 0) + (one->b.is_capped ? 1 : 0);
 }
 
 // Returns the reason why nothing is claimed from runs with refused updates or few evaluations; "" if nothing speaks against a claim.
@@ -77,7 +77,7 @@ std::string why_of_runs(const Study& study, const std::vector<const PairedRun*>&
   std::uint64_t refused = 0;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   for (const PairedRun* one : all) {
-    refused += study.runs[one->run_a].refused + study.runs[one->run_b].refused;
+    refused += study.runs[one->a.run].refused + study.runs[one->b.run].refused;
     if (one->why.empty()) fewest = std::min(fewest, one->num_evaluations);
   }
   if (refused > 0 && !study.rules.claims_despite_refused) return std::to_string(refused) + " updates were refused, not finite";

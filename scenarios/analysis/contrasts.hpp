@@ -65,15 +65,21 @@ struct ContrastOptions {
 
 inline constexpr std::size_t kNoEvaluations = std::numeric_limits<std::size_t>::max();
 
+// One side of a pair of runs.
+struct PairSide {
+  std::size_t run = 0;  // index into Study::runs
+  double value = kNotMeasured;
+  bool is_capped = false;  // the value is the initial model's
+};
+
 // One pair of runs: the same group, level and seed.
 struct PairedRun {
   std::size_t pair = 0, group = 0, level = 0;  // indices into Contrasts
   std::uint64_t seed = 0;
-  std::size_t run_a = 0, run_b = 0;  // indices into Study::runs
+  PairSide a{}, b{};
   double zeta_at_start = kNotMeasured, zeta_at_optimum = kNotMeasured;
   double x = kNotMeasured;  // place on the axis of the slopes
-  double a = kNotMeasured, b = kNotMeasured, difference = kNotMeasured;
-  bool is_capped_a = false, is_capped_b = false;
+  double difference = kNotMeasured;
   double budget = kNotMeasured;
   std::size_t num_evaluations = kNoEvaluations;  // minimum over the runs that did not diverge; kNoEvaluations if both did
   std::string why{};                             // reason why the pair has no difference; "" for a pair that is used

@@ -73,7 +73,7 @@ double place_on_axis(const PairedRun& pair, Heterogeneity axis) {
 }
 
 void compare_runs(PairedRun& pair, const Study& study, const Rules& rules, Heterogeneity axis) {
-  const StudyRun &a = study.runs[pair.run_a], &b = study.runs[pair.run_b];
+  const StudyRun &a = study.runs[pair.a.run], &b = study.runs[pair.b.run];
   pair.zeta_at_start = first_known(a.record.zeta_sq, b.record.zeta_sq);
   pair.zeta_at_optimum = first_known(zeta_at_optimum(a.record), zeta_at_optimum(b.record));
   pair.x = place_on_axis(pair, axis);
@@ -82,12 +82,12 @@ void compare_runs(PairedRun& pair, const Study& study, const Rules& rules, Heter
   if (!pair.why.empty()) return;
   pair.budget = budget_of(a, b, rules);
   const PairValue of_a = value_of(a, pair.budget, rules), of_b = value_of(b, pair.budget, rules);
-  pair.a = of_a.value;
-  pair.b = of_b.value;
-  pair.is_capped_a = of_a.is_capped;
-  pair.is_capped_b = of_b.is_capped;
+  pair.a.value = of_a.value;
+  pair.b.value = of_b.value;
+  pair.a.is_capped = of_a.is_capped;
+  pair.b.is_capped = of_b.is_capped;
   pair.num_evaluations = std::min(of_a.num_evaluations, of_b.num_evaluations);
-  pair.difference = rules.is_gap ? std::log(pair.a / pair.b) : pair.a - pair.b;
+  pair.difference = rules.is_gap ? std::log(pair.a.value / pair.b.value) : pair.a.value - pair.b.value;
   if (!std::isfinite(pair.difference))
     pair.why = of_a.is_capped || of_b.is_capped ? "a run diverged, and this measure has no bound for it" : "not measured at equal bits";
   else if (std::isnan(pair.x))
@@ -139,7 +139,7 @@ void pair_runs(Contrasts& contrasts, const Study& study, std::size_t measure, Ag
           for (const auto& [seed, run_a] : of_a) {
             const auto run_b = of_b.find(seed);
             if (run_b == of_b.end()) continue;
-            PairedRun one{.pair = pair, .group = group, .level = level, .seed = seed, .run_a = run_a, .run_b = run_b->second};
+            PairedRun one{.pair = pair, .group = group, .level = level, .seed = seed, .a = {.run = run_a}, .b = {.run = run_b->second}};
             compare_runs(one, study, rules, contrasts.heterogeneity);
             contrasts.differences.push_back(std::move(one));
           }
