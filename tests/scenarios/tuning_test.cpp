@@ -346,7 +346,9 @@ TEST_F(TuningTest, AFrontierOfThresholdsIsJudgedAtTheBudget) {
   EXPECT_NEAR(found[0].measure, best->second, 1e-9 * best->second);
   for (const Cell& cell : cells) {
     EXPECT_EQ(cell.scenario.stop.bits_up.value_or(0), found[0].budget_bits);
-    if (cell.axis_labels[0].second == "hard") EXPECT_THAT(cell.resolved_toml, HasSubstr("threshold = " + best->first));
+    if (cell.axis_labels[0].second == "hard") {
+      EXPECT_THAT(cell.resolved_toml, HasSubstr("threshold = " + best->first));
+    }
   }
 }
 

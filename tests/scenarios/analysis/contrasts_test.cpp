@@ -121,8 +121,12 @@ TEST(Contrasts, DivergedRunsAreBoundedByTheStart) {
     const bool diverged = one.level == 2 && one.seed == 3, beyond = one.level == 2 && one.seed == 2;
     EXPECT_EQ(one.a.is_capped, diverged);
     EXPECT_EQ(one.b.is_capped, beyond);
-    if (diverged) EXPECT_DOUBLE_EQ(one.a.value, 8);
-    if (beyond) EXPECT_DOUBLE_EQ(one.b.value, 8);
+    if (diverged) {
+      EXPECT_DOUBLE_EQ(one.a.value, 8);
+    }
+    if (beyond) {
+      EXPECT_DOUBLE_EQ(one.b.value, 8);
+    }
     EXPECT_DOUBLE_EQ(one.budget, 300);
   }
   EXPECT_EQ(contrasts.slopes[0].num_capped, 2u);
