@@ -92,7 +92,7 @@ class PlanFile : public testing::Test {
   [[nodiscard]] std::vector<Cell> cells(const std::string& plan) const {
     std::ofstream(folder_ / "plan.toml") << plan;
     std::ofstream(folder_ / "study.toml")
-        << "name = 'planned'\nrounds = 4\ndata = { name = 'mushrooms' }\npartition = { kind = 'iid', clients = 2 }\n"
+        << "name = 'planned'\nrounds = 4\ndata = { name = 'mushrooms' }\npartition = { kind = 'shuffled', clients = 2 }\n"
            "model = { kind = 'logistic_regression' }\nlocal = { kind = 'gradient', learning_rate = 0.1 }\n"
            "[sweep]\nplan_file = 'plan.toml'\n[[sweep.axis]]\nkey = 'compressor.up'\nvalues = [{ label = 'a', "
            "kind = 'top_k', k = 2 }, { label = 'b', kind = 'identity' }]\n";
