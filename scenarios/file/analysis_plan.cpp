@@ -121,8 +121,10 @@ AnalysisPlan parse_plan(const std::string& text, const std::string& file) {
 }
 
 AnalysisPlan read_plan(const std::filesystem::path& file) {
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(file, error);
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw ConfigError("sweep.plan_file: cannot read " + file.string() + "; it is looked for beside the scenario file");
+  if (!is_file || !in) throw ConfigError("sweep.plan_file: cannot read " + file.string() + "; it is looked for beside the scenario file");
   std::string text(std::istreambuf_iterator<char>(in), {});
   if (text.size() > kLongestPlan)
     throw ConfigError("sweep.plan_file: " + file.string() + " has " + std::to_string(text.size()) + " bytes; at most " +
