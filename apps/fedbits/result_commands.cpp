@@ -92,8 +92,7 @@ ContrastExport planned_export(const RunStore& store, const ExportArguments& argu
   return options;
 }
 
-int export_all(const ExportArguments& arguments) {
-  const RunStore store = RunStore::open(store_named("export", arguments.store), RunStore::Mode::read);
+int export_all(const RunStore& store, const ExportArguments& arguments) {
   std::vector<DamagedRun> damaged;
   const ExportOptions& options = arguments.options;
   if (arguments.has_contrasts()) {
@@ -139,8 +138,9 @@ void add_export_command(CLI::App& app, const Guard& guard) {
   command->callback([arguments, guard] {
     guard([&] {
       validate(*arguments);
+      const RunStore store = RunStore::open(store_named("export", arguments->store), RunStore::Mode::read);
       try {
-        return export_all(*arguments);
+        return export_all(store, *arguments);
       } catch (const StoreError& error) {
         std::cerr << "fedbits: " << error.what() << '\n';
         return 1;
