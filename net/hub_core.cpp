@@ -147,13 +147,14 @@ void HubCore::assign(Peer& peer, const Session& session) {
   assignment.set_closed_round(session.closed);
   for (const std::uint64_t hash : stated_hashes(offer_.row_hashes, session.clients)) assignment.add_rows(hash);
   put(peer, make_frame(header, {offer_.scenario}));
+  peer.note_assignment();
 }
 
 void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   Session* session = session_of(peer);
   if (session == nullptr) throw ProtocolError("it is ready before its hello");
   if (session->is_ready) throw ProtocolError("it is ready twice");
-  if (offer_.scenario == nullptr || ready.run() != offer_.run) return;  // of the last run; its answer to this one follows
+  if (!peer.note_ready() || offer_.scenario == nullptr || ready.run() != offer_.run) return;  // of an earlier offer; another answer follows
   if (ready.split() != offer_.split)
     throw ProtocolError("its data are split in another way (hash " + std::to_string(ready.split()) + ", the server's " +
                         std::to_string(offer_.split) + ")");

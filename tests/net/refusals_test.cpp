@@ -406,6 +406,23 @@ TEST(Sessions, APeerThatLeavesJustBeforeItsFirstRoundIsSentItLater) {
   EXPECT_FALSE(sent->header.open().is_replay());
 }
 
+// The run begins again while the peer prepares its answer to the first offer, which names a round that the server has gone back from.
+TEST(Sessions, AnAnswerToAnEarlierOfferOfTheSameRunCountsForNothing) {
+  net::PeerHub hub({});
+  const std::string token = play_two_rounds(hub);
+  RawPeer back(hub.port());
+  back.send(hello_with(token));
+  EXPECT_EQ(back.read()->header.assignment().closed_round(), 8U);
+  net::RunOffer offer = offer_of(7);
+  offer.closed_rounds.assign(7, 5);
+  hub.begin_run(offer);
+  EXPECT_EQ(back.read()->header.assignment().closed_round(), 5U);
+  back.send(ready_with(8));
+  back.send(ready_with(5));
+  wait_for([&hub] { return hub.num_hosted() == 4; });
+  EXPECT_TRUE(hub.counts().refused.empty());
+}
+
 TEST(Sessions, FramesAreNotKeptForEverForAPeerThatHasLeft) {
   net::PeerHub hub({.keeps_rounds = std::chrono::seconds(0)});
   const std::string token = play_two_rounds(hub);
