@@ -34,6 +34,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   [[nodiscard]] HostId host() const { return host_; }
   void set_host(HostId host) { host_ = host; }
 
+  // Counts the runs that the peer was offered. It answers each of them once, in their order.
+  void note_assignment() { ++num_assigned_; }
+  // Counts an answer, and returns whether it is the answer to the last offer.
+  bool note_ready() { return ++num_ready_ >= num_assigned_; }
+
   // Returns the size of the largest payload that is accepted; 0 before the peer is ready.
   [[nodiscard]] std::uint64_t most_payload() const { return most_payload_; }
   void allow_payload(std::uint64_t bytes) { most_payload_ = std::max(most_payload_, bytes); }
@@ -87,7 +92,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   HostId host_ = kNobody;
   std::deque<OutgoingFrame> outbox_;
   std::size_t outbox_bytes_ = 0;
-  std::uint64_t most_payload_ = 0;
+  std::uint64_t most_payload_ = 0, num_assigned_ = 0, num_ready_ = 0;
   bool has_left_ = false;
   Clock::time_point begun_ = Clock::now(), last_put_ = begun_, ends_at_{};
 };

@@ -44,6 +44,7 @@ struct RunOffer {
   std::shared_ptr<const Bytes> scenario;       // its text
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
+  std::vector<std::uint64_t> row_hashes{};     // [N] of what each client's rows contain; empty = peers do not compare it
   std::vector<std::uint32_t> closed_rounds{};  // [N] last closed round of each client, of a run that goes on; empty = 0 for all
 };
 
@@ -99,8 +100,9 @@ class FL_API PeerHub {
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
   // Returns the text of an error about clients whose peers have left and are not back within `patience_s`.
   [[nodiscard]] std::string why_left(const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) const;
-  // Returns the session that hosts each client of a cohort and can play another round, or kNobody.
-  [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> cohort) const;
+  // Returns the session that hosts each client of a cohort and can play another round, or kNobody. These sessions stay for the whole run,
+  // so that a peer that leaves before it is sent a round is sent it when it connects again.
+  [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> cohort);
   // Returns how often a peer has become ready, left or acknowledged a round.
   [[nodiscard]] std::uint64_t num_changes() const;
   // Waits until num_changes() is not `seen` any more, for a short time at most. Throws Interrupted if goes_on() returns false.

@@ -63,6 +63,7 @@ void RemoteCohort<T>::begin_run() {
                   .scenario = bytes_of(request_.cell.resolved_toml),
                   .num_clients = N,
                   .most_message_bytes = kMostDense * request_.run.P * sizeof(T) + kMostHeader,
+                  .row_hashes = request_.problem.row_hashes(),
                   .closed_rounds = closed_});
   has_begun_ = true;
   const std::size_t wanted = presence_.min_clients == 0 ? N : std::min(presence_.min_clients, N);
