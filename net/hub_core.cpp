@@ -161,9 +161,8 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
   // Memories that the server waits for are asked for again, by the end of their round.
-  const std::vector<Expected> missing = answers_.unanswered(false);
   const bool owes_memory = std::ranges::any_of(
-      missing, [&](const Expected& one) { return one.kind == Expected::Kind::memory && roster_.host_of(one.client) == session; });
+      session->clients, [this](const ClientRange& range) { return answers_.is_owed(Expected::Kind::memory, range.first, range.last); });
   session->acknowledge(owes_memory ? std::min(ready.closed_round(), answers_.round() - 1) : ready.closed_round());
   send_again(peer, *session);
   note_change();
