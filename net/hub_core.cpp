@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kMostReasons = 64;  // of refusals, that are told apart
 constexpr std::size_t kMostNews = 256;    // lines until they are taken
 constexpr std::size_t kMostShown = 200;   // characters of a text that a peer has chosen
+// Connections that ended before their peers were known: those that are told one by one in each period, and those that are remembered.
+constexpr std::uint64_t kMostStrangersTold = 8;
+constexpr std::chrono::seconds kStrangersPeriod{10};
+constexpr std::ptrdiff_t kMostStrangersKept = 16;
 
 // Returns a text of a peer as one short line.
 std::string shown(std::string text) {
@@ -210,20 +214,28 @@ void HubCore::leave(Peer& peer, const std::string& why) {
   if (peer.has_left()) return;
   peer.set_left();
   Session* session = session_of(peer);
-  departed_.push_back({.id = peer.id(), .address = peer.connection().remote(), .has_left = true, .why = why});
-  if (departed_.size() > kMostDeparted) departed_.pop_front();
+  PeerFacts facts{.id = peer.id(), .address = peer.connection().remote(), .has_left = true, .why = why};
   if (session == nullptr) {
-    if (peer.host() == kNobody) tell("a peer was turned away: " + why);
-    return;
+    if (peer.host() == kNobody) tell_of_stranger("a peer was turned away: " + why);
+    return keep_departed(std::move(facts));
   }
-  PeerFacts& facts = departed_.back();
   facts.clients = to_text(session->clients);
   facts.last_round = session->last_round;
   facts.refusals = session->refusals;
   const std::string news = "the peer of clients " + facts.clients + " has left: " + why;
+  keep_departed(std::move(facts));
   tell(news);
   roster_.leave(*session, news);
   note_change();
+}
+
+// Strangers do not displace all peers that have left.
+void HubCore::keep_departed(PeerFacts facts) {
+  const auto is_stranger = [](const PeerFacts& one) { return one.clients.empty(); };
+  if (is_stranger(facts) && std::ranges::count_if(departed_, is_stranger) >= kMostStrangersKept)
+    departed_.erase(std::ranges::find_if(departed_, is_stranger));
+  departed_.push_back(std::move(facts));
+  if (departed_.size() > kMostDeparted) departed_.pop_front();
 }
 
 void HubCore::remove(Peer& peer) {
@@ -380,6 +392,22 @@ void HubCore::refuse(Session& session, const std::string& reason) {
 void HubCore::tell(const std::string& news) {
   if (news_.size() == kMostNews) news_.erase(news_.begin());
   news_.push_back(news);
+}
+
+void HubCore::tell_of_stranger(const std::string& news) {
+  tell_of_untold();
+  if (strangers_.told < kMostStrangersTold) {
+    ++strangers_.told;
+    tell(news);
+  } else {
+    ++strangers_.untold;
+  }
+}
+
+void HubCore::tell_of_untold() {
+  if (Clock::now() - strangers_.since < kStrangersPeriod) return;
+  if (strangers_.untold > 0) tell(std::to_string(strangers_.untold) + " more connections were closed before their peers were known");
+  strangers_ = {.since = Clock::now(), .told = 0, .untold = 0};
 }
 
 }  // namespace fl::net

@@ -69,6 +69,9 @@ class HubCore {
   void count_out(const OutgoingFrame& frame);
   void count_refusal(const std::string& reason);
   void tell(const std::string& news);
+  // Tells of a connection that ends before its peer is known. If there are many of them, they are counted instead.
+  void tell_of_stranger(const std::string& news);
+  void tell_of_untold();
   [[nodiscard]] const WireCounts& counts() const { return counts_; }
   [[nodiscard]] std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
@@ -86,6 +89,7 @@ class HubCore {
   void take_late(Session& session);
   void take_closed(Peer& peer, const wire::Closed& closed);
   void refuse(Session& session, const std::string& reason);
+  void keep_departed(PeerFacts facts);
   [[nodiscard]] Session* session_of(const Peer& peer);
 
   std::size_t most_outbox_bytes_;
@@ -99,6 +103,11 @@ class HubCore {
   std::vector<std::string> news_;
   std::uint64_t num_changes_ = 0;
   std::deque<PeerFacts> departed_;
+  // Of connections that ended before their peers were known, since a time.
+  struct {
+    Clock::time_point since{};
+    std::uint64_t told = 0, untold = 0;
+  } strangers_;
 };
 
 // Returns the frame that ends a session.

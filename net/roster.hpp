@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "fl_core/config/device.hpp"
 #include "net/client_ranges.hpp"
 #include "net/frame.hpp"
 #include "net/presence.hpp"
@@ -34,7 +35,7 @@ struct PlayedRound {
   std::vector<OutgoingFrame> frames;
 };
 
-struct Session {
+struct FL_API Session {
   HostId id = kNobody;
   std::string token, next_token;  // `next_token` of a peer without the token that has not proved its state yet
   std::vector<ClientRange> clients;
@@ -60,7 +61,7 @@ struct Session {
   [[nodiscard]] bool can_continue_from(std::uint32_t round) const;
 };
 
-class Roster {
+class FL_API Roster {
  public:
   // Forgets the sessions of peers that have left, and the rounds of all others. `closed` [N] is the last closed round of each client, from
   // a checkpoint; empty = 0 for all.
