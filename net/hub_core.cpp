@@ -243,7 +243,7 @@ void HubCore::remove(Peer& peer) {
   if (const auto held = by_certificate_.find(identity.name); held != by_certificate_.end() && held->second == peer.id())
     by_certificate_.erase(held);
   peers_.erase(peer.id());
-  if (peers_.empty()) changed.notify_all();
+  if (peer.host() != kNobody) changed.notify_all();
 }
 
 std::vector<PeerFacts> HubCore::facts() {
@@ -266,7 +266,8 @@ std::vector<PeerFacts> HubCore::facts() {
 
 void HubCore::begin_run(const RunOffer& offer) {
   offer_ = offer;
-  roster_.begin_run(offer.num_clients, offer.closed_rounds);
+  roster_.begin_run(offer.num_clients, offer.closed_rounds, offer.kept_rounds);
+  offer_.kept_rounds.clear();
   answers_.expect({});
   const auto waiting = peers_;
   for (const auto& [id, peer] : waiting)
@@ -290,11 +291,10 @@ void HubCore::send(Session& session, OutgoingFrame frame) {
   if (const auto found = peers_.find(session.peer); found != peers_.end()) put(*found->second, std::move(frame));
 }
 
-void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why) {
+void HubCore::tell_of_refusal(std::uint32_t client, std::uint32_t round, const std::string& why) {
   count_refusal("a message that is none: " + why);
-  Session* session = roster_.host_of(client);
+  const Session* session = roster_.host_of(client);
   if (session == nullptr) return;
-  ++session->refusals;
   const auto found = peers_.find(session->peer);
   if (found == peers_.end()) return;
   wire::Header header;
@@ -302,7 +302,15 @@ void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const st
   header.mutable_refused()->set_client(client);
   header.mutable_refused()->set_reason(why);
   put(*found->second, make_frame(header));
-  if (session->is_banned()) turn_away(*found->second, too_many_refusals());
+}
+
+void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why) {
+  tell_of_refusal(client, round, why);
+  Session* session = roster_.host_of(client);
+  if (session == nullptr) return;
+  ++session->refusals;
+  const auto found = peers_.find(session->peer);
+  if (found != peers_.end() && session->is_banned()) turn_away(*found->second, too_many_refusals());
 }
 
 // Keeps the frame if the server waits for it. What comes late or twice for an honest reason is dropped and costs the peer nothing.

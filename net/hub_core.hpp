@@ -26,7 +26,7 @@ class HubCore {
   explicit HubCore(std::size_t most_outbox_bytes) : most_outbox_bytes_(most_outbox_bytes) {}
 
   std::mutex mutex;
-  std::condition_variable changed;  // note_change() was called, enough answers are there, or the last connection has ended
+  std::condition_variable changed;  // note_change() was called, enough answers are there, or the connection of a known peer has ended
 
   // ---- peers
   std::shared_ptr<Peer> add(std::shared_ptr<Connection> connection);
@@ -57,7 +57,9 @@ class HubCore {
   void send(Session& session, OutgoingFrame frame);
   // Sends a frame between two rounds. A peer that connects again is sent the last one of them once more, until a round closes.
   void order(Session& session, OutgoingFrame frame);
-  // Tells a client's peer that its message is refused.
+  // Counts a reason for which an answer of a client is not used, and tells its peer.
+  void tell_of_refusal(std::uint32_t client, std::uint32_t round, const std::string& why);
+  // Tells a client's peer that its message is refused. After kMostRefusals of them the peer is turned away.
   void refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why);
   // Returns the clients that are waited for, and whose peer has left and is not back after `patience_s`.
   [[nodiscard]] std::vector<std::uint32_t> lost_clients(double patience_s);

@@ -9,7 +9,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <exception>
-#include <utility>
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -97,9 +96,10 @@ class Session {
         co_await converse();
         drop_link();
         co_return;
+      } catch (const HandshakeLost& lost) {
+        lost_ = lost.what();
       } catch (const boost::system::system_error& error) {
         lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : error.code().message();
-        if (!lost_handshake_.empty()) lost_ = std::exchange(lost_handshake_, {});
       } catch (...) {
         drop_link();
         throw;
@@ -138,9 +138,8 @@ class Session {
     std::unique_ptr<Connection> connection = transport->connected(std::move(*socket), options_.host);
     try {
       co_await shake_hands(*connection, kHandshakeLimit);
-    } catch (const HandshakeLost& lost) {  // a server with many connections may close this one for a newer one
-      lost_handshake_ = lost.what();
-      throw boost::system::system_error(asio::error::connection_aborted);
+    } catch (const HandshakeLost&) {  // a server with many connections may close this one for a newer one
+      throw;
     } catch (const ProtocolError& refused) {
       if (frames_ == 0) throw Error("the server at " + name() + " is refused: " + refused.what());
       throw boost::system::system_error(asio::error::connection_aborted, refused.what());  // it was accepted before: it may be starting
@@ -291,7 +290,7 @@ class Session {
   asio::steady_timer ticks_{io_}, pause_{io_};
   Clock::time_point heard_ = Clock::now();  // when the server sent something last
   std::uint64_t frames_ = 0;                // that it has sent
-  std::string lost_, lost_handshake_;       // why the last connection ended, and its handshake
+  std::string lost_;                        // why the last connection ended
   JoinResult result_;
   bool is_over_ = false;
 };

@@ -46,7 +46,9 @@ struct RunOffer {
   std::shared_ptr<const Bytes> scenario;       // its text
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
-  std::vector<std::uint32_t> closed_rounds{};  // [N] last closed round of each client, of a run that goes on; empty = 0 for all
+  // Of a run that goes on: [N] last closed round of each client, empty = 0 for all; and the rounds that peers may not have.
+  std::vector<std::uint32_t> closed_rounds{};
+  std::vector<KeptRounds> kept_rounds{};
 };
 
 // Reports that the server was asked to stop while it waited.
@@ -118,6 +120,8 @@ class FL_API PeerHub {
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
   // Returns the last closed round of each client [N].
   [[nodiscard]] std::vector<std::uint32_t> closed_rounds() const;
+  // Returns the closed rounds that peers have not acknowledged.
+  [[nodiscard]] std::vector<KeptRounds> kept_rounds() const;
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
 
@@ -125,6 +129,8 @@ class FL_API PeerHub {
   void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);
   // Tells a client's peer that its message is refused, and counts the refusal by its reason.
   void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
+  // Tells a client's peer that its answer is not used, and counts it by its reason. It costs the peer nothing.
+  void leave_out(std::uint32_t client, std::uint32_t round, const std::string& why);
   // How long collect() waits.
   struct Wait {
     std::optional<Clock::time_point> until{};  // nothing = until all is there

@@ -35,6 +35,12 @@ struct PlayedRound {
   std::vector<OutgoingFrame> frames;
 };
 
+// The closed rounds that the peer of these clients has not acknowledged, ascending.
+struct KeptRounds {
+  std::vector<ClientRange> clients;
+  std::vector<PlayedRound> rounds;
+};
+
 struct FL_API Session {
   HostId id = kNobody;
   std::string token, next_token;  // `next_token` of a peer without the token that has not proved its state yet
@@ -64,8 +70,8 @@ struct FL_API Session {
 class FL_API Roster {
  public:
   // Forgets the sessions of peers that have left, and the rounds of all others. `closed` [N] is the last closed round of each client, from
-  // a checkpoint; empty = 0 for all.
-  void begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed);
+  // a checkpoint, and empty = 0 for all. `kept` is from there, too: its rounds are sent to peers that come with the state before them.
+  void begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed, std::span<const KeptRounds> kept = {});
 
   // Returns the session that a peer continues, or a new one. Throws ProtocolError if a client is hosted by another peer. A connection of
   // the same session that is still open is returned in `replaced`.
@@ -92,6 +98,8 @@ class FL_API Roster {
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }
+  // Returns the closed rounds that peers have not acknowledged, whether they are connected or not.
+  [[nodiscard]] std::vector<KeptRounds> kept_rounds() const;
   // Keeps the last order of sums that a session is sent, until a round closes. order_of() returns null if there is none.
   void keep_order(const Session& session, OutgoingFrame frame) { orders_[session.id] = std::move(frame); }
   [[nodiscard]] const OutgoingFrame* order_of(const Session& session) const {
@@ -102,6 +110,7 @@ class FL_API Roster {
  private:
   [[nodiscard]] Session* overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared);
   Session& add(const std::vector<ClientRange>& clients);
+  void restore(const KeptRounds& kept);
   void forget(Session& session);
   void count_hosted(const Session& session, bool is_here);
   [[nodiscard]] std::uint32_t last_closed(const std::vector<ClientRange>& clients) const;

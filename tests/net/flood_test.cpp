@@ -163,6 +163,34 @@ TEST(Floods, HandshakesAreLimitedAsHellosAre) {
   wait_until([&hub] { return hub.counts().refused.contains(kReplacedReason) && hub.counts().refused.at(kReplacedReason) == 8; });
 }
 
+// A connection that gives way looks to its peer as one whose server leaves during the handshake.
+TEST(Floods, APeerWhoseHandshakeIsCutConnectsAgain) {
+  const test::CertificateFixture certificates;
+  boost::asio::io_context io;
+  tcp::acceptor acceptor = net::listen_at(io, "127.0.0.1", 0);
+  const std::uint16_t port = acceptor.local_endpoint().port();
+  std::atomic<bool> is_connected = false;
+  std::string error;
+  std::thread peer([&] {
+    try {
+      const net::JoinOptions options{
+          .port = port, .clients = {{0, 0}}, .patience_s = 20, .transport = net::tls_peer_transport(certificates.path(), "", {{0, 0}})};
+      net::JoinEvents events;
+      events.tell = [&](const net::JoinEvent& event) { is_connected = is_connected || event.kind == net::JoinEvent::Kind::connected; };
+      events.goes_on = [&] { return !is_connected; };
+      static_cast<void>(net::join_server(options, events));
+    } catch (const Error& failure) {
+      error = failure.what();
+    }
+  });
+  acceptor.accept().close();
+  acceptor.close();
+  const net::PeerHub hub({.port = port, .transport = net::tls_server_transport(certificates.path())});
+  peer.join();
+  EXPECT_EQ(error, "");
+  EXPECT_TRUE(is_connected);
+}
+
 TEST(Floods, TheNewsAndTheListOfPeersStayShort) {
   net::PeerHub hub({.most_pending = 4, .pending_grace = 1ms});
   {
