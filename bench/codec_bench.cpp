@@ -147,7 +147,7 @@ void decode_dense(benchmark::State& state) {
   state.counters["Mvalue/s"] = benchmark::Counter(kParameters / 1e6, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Ternary levels of which 5% are not zero, or eight bits of a normal distribution: worth an entropy code. Columns: million levels per
+// Ternary levels, 5% of them not zero, or eight bits of a normal distribution: worth an entropy code. Columns: million levels per
 // second, bits per level and their empirical entropy.
 Payload<float> coded_message(unsigned level_bits) {
   Payload<float> message = dense_message(level_bits);

@@ -1,7 +1,7 @@
 // Estimates of the GPU memory that training clients use. They need no GPU.
 //
 //   training     (E min(B, 512) + 3 P) numbers for each client of a wave, with E entries of a pass over an example and B rows of a
-//                minibatch, all of which count under batch normalisation. A wave takes up to 2 GiB, and one client always fits.
+//                minibatch (the whole minibatch under batch normalisation). A wave takes up to 2 GiB, and one client always fits.
 //                Convolutions that first lay out their windows take up to 256 MiB more
 //   evaluation   two layers' outputs for as many rows as take 512 MiB
 //

@@ -15,7 +15,8 @@ target_link_libraries(wire PUBLIC protobuf::libprotobuf-lite)
 fedbits_part(net)
 target_link_libraries(net PUBLIC wire OpenSSL::SSL OpenSSL::Crypto)
 target_include_directories(net SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
-target_compile_definitions(net PRIVATE BOOST_ASIO_NO_DEPRECATED)
+# Everything that includes Asio needs the same definition: it changes what functions of sockets return.
+target_compile_definitions(net PUBLIC BOOST_ASIO_NO_DEPRECATED)
 target_compile_options(net PRIVATE -O1)  # waits for sockets, and is long to compile
 set_target_properties(net PROPERTIES UNITY_BUILD OFF)  # its files share short names
 fedbits_coroutines(net)

@@ -356,7 +356,7 @@ std::vector<std::uint32_t> HubCore::lost_clients(double patience_s) {
   const auto patience = std::chrono::duration<double>(patience_s);
   for (const Expected& one : answers_.unanswered(false)) {
     const Session* session = roster_.host_of(one.client);
-    if (session == nullptr || session->peer != kNobody || Clock::now() - session->left_at < patience) continue;
+    if (session != nullptr && (session->peer != kNobody || Clock::now() - session->left_at < patience)) continue;
     if (lost.empty() || lost.back() != one.client) lost.push_back(one.client);
   }
   std::ranges::sort(lost);

@@ -84,12 +84,14 @@ std::string PeerHub::why_left(const std::vector<std::uint32_t>& clients, const s
   return text_of_lost(impl_->core, clients, when, patience_s);
 }
 
-std::vector<HostId> PeerHub::hosts_of(std::span<const std::uint32_t> cohort) const {
+std::vector<HostId> PeerHub::hosts_of(std::span<const std::uint32_t> cohort) {
   const std::lock_guard lock(impl_->core.mutex);
   std::vector<HostId> hosts;
   for (const std::uint32_t client : cohort) {
-    const Session* session = impl_->core.roster().host_of(client);
-    hosts.push_back(session != nullptr && session->can_play() ? session->id : kNobody);
+    Session* session = impl_->core.roster().host_of(client);
+    const bool can_play = session != nullptr && session->can_play();
+    if (can_play) session->is_counted_on = true;
+    hosts.push_back(can_play ? session->id : kNobody);
   }
   return hosts;
 }

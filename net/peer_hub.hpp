@@ -103,8 +103,9 @@ class FL_API PeerHub {
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
   // Returns the text of an error about clients whose peers have left and are not back within `patience_s`.
   [[nodiscard]] std::string why_left(const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) const;
-  // Returns the session that hosts each client of a cohort and can play another round, or kNobody.
-  [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> cohort) const;
+  // Returns the session that hosts each client of a cohort and can play another round, or kNobody. These sessions stay for the whole run,
+  // so that a peer that leaves before it is sent a round is sent it when it connects again.
+  [[nodiscard]] std::vector<HostId> hosts_of(std::span<const std::uint32_t> cohort);
   // Returns how often a peer has become ready, left or acknowledged a round.
   [[nodiscard]] std::uint64_t num_changes() const;
   // Waits until num_changes() is not `seen` any more, for a short time at most. Throws Interrupted if goes_on() returns false.

@@ -36,7 +36,7 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
   std::vector<HostId> gone;
   for (auto& [id, session] : sessions_) {
     if (session.peer == kNobody) gone.push_back(id);
-    session.is_ready = session.was_ready = false;
+    session.is_ready = session.was_ready = session.is_counted_on = false;
     session.rounds.clear();
     session.closed = last_closed(session.clients);
     session.last_round = 0;
@@ -119,8 +119,8 @@ void Roster::leave(Session& session, const std::string& why) {
   session.peer = kNobody;
   session.is_ready = false;
   session.next_token.clear();
-  const bool has_part = session.closed > 0 || !session.rounds.empty() || session.is_banned() || orders_.contains(session.id);
-  if (!session.was_ready || !has_part) forget(session);
+  const bool has_part = session.is_counted_on || session.closed > 0 || !session.rounds.empty();
+  if (!session.was_ready || (!has_part && !session.is_banned())) forget(session);
 }
 
 void Roster::forget_rounds_of_left(Clock::time_point before) {

@@ -48,6 +48,7 @@ struct FL_API Session {
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
+  bool is_counted_on = false;   // the run has asked for a host of its clients and was given this session
   Clock::time_point left_at{};  // where no peer is connected
   std::string why_left;
   std::deque<PlayedRound> rounds;  // not acknowledged, ascending

@@ -5,6 +5,7 @@
 #                                           anything else, which the build has compiled alone by that
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/steps.sh
 
 # Headers of net/ include what protoc makes of net/proto; a build has done so.
 wire=build/wire
@@ -13,9 +14,15 @@ if [ ! -f $wire/wire.pb.h ] && command -v protoc >/dev/null; then
 fi
 export wire
 
+# One source for each header, in a folder of its own, so that the compiler cache can answer for a header that has not changed.
+command -v ccache >/dev/null && launcher=ccache || launcher=
+export launcher
 check_header() {
-  echo "#include \"$1\"" | ${CXX:-g++} -std=c++20 -march=native -fsyntax-only -Wall -Wextra -I. -isystem /usr/include/eigen3 -isystem "$wire" \
-    -DFL_VERSION='""' -DFL_BINARY='""' -DFL_SOURCE_DIR='""' -DFL_FUZZ_CORPUS='""' -x c++ - || { echo "$1 does not compile alone" >&2; return 1; }
+  local source="build/headers/$1.cpp"
+  mkdir -p "$(dirname "$source")" && echo "#include \"$1\"" >"$source"
+  $launcher ${CXX:-g++} -std=c++20 -march=native -O0 -c -Wall -Wextra -I. -isystem /usr/include/eigen3 -isystem "$wire" \
+    -DFL_VERSION='""' -DFL_BINARY='""' -DFL_SOURCE_DIR='""' -DFL_FUZZ_CORPUS='""' "$source" -o "${source%.cpp}.o" ||
+    { echo "$1 does not compile alone" >&2; return 1; }
 }
 export -f check_header
 

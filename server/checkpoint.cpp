@@ -149,7 +149,7 @@ std::string page_file_name(const std::string& run, const fs::path& checkpoints, 
   return place_of(checkpoints) == place_of(pages) ? run : run + "." + tag_of(checkpoints);
 }
 
-// The page file that a checkpoint refers to; "" where there is none, or no checkpoint that can be read.
+// Returns the page file that a checkpoint refers to, or "" if it refers to none or cannot be read.
 std::string pages_of(const fs::path& checkpoint) {
   constexpr std::size_t kMostBytes = 4096;  // of its header
   try {

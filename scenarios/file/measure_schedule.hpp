@@ -13,7 +13,7 @@ class MeasureSchedule {
   MeasureSchedule(const Scenario& scenario, bool model_starts_at_random)
       : scenario_(scenario), model_starts_at_random_(model_starts_at_random) {}
 
-  // Every so many rounds, and in the last one; never where `every` is 0.
+  // Returns whether a measure of this period is due: in the rounds that `every` divides and in the last one; never if `every` is 0.
   [[nodiscard]] bool is_due(std::uint32_t round, std::int64_t every) const;
   [[nodiscard]] std::int64_t messages_every() const;
   [[nodiscard]] std::int64_t gradient_every() const;

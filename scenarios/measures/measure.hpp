@@ -136,8 +136,8 @@ class FL_API MeasureRow {
 };
 
 // When a measure is due unless the scenario says so with `every`: in each round, when losses are (evaluate.every), when norms of the
-// messages are (evaluate.measure_every), at the start alone, or after the last round alone. What is due every so many rounds is due in the
-// last one too.
+// messages are (evaluate.measure_every), at the start alone, or after the last round alone. What is due periodically is due in the last
+// round too.
 enum class MeasureTimes { each_round, evaluations, messages, start, end };
 
 // What a measure needs beside what is there anyway. The run provides it in rounds in which the measure is due.

@@ -71,7 +71,8 @@ void net_header(std::span<const std::byte> bytes) {
   try {
     const net::wire::Header header = net::parse_header(bytes);
     net::check_frame_of_peer(header, payload);
-    require(payload == 0 || header.has_update() || header.has_memory(), "a payload was accepted where none may be");
+    require(payload == 0 || header.has_update() || header.has_memory() || header.has_partial_sums(),
+            "a payload was accepted where none may be");
     require(header.hello().clients_size() <= net::kMostRanges, "a hello with too many ranges was accepted");
     require(!header.has_norms() || header.norms().values_size() == net::kNumNorms, "norms were accepted that are not six");
     const net::Bytes head = net::make_frame(header).head;

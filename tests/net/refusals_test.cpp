@@ -379,6 +379,33 @@ TEST(Sessions, APeerWithAnotherStateIsNotTakenBackAndOneWithTheLastRoundIsSentIt
   EXPECT_EQ(hub.num_hosted(), 4U);
 }
 
+// The peer leaves after the run has counted on it for its first round, and before that round opens.
+TEST(Sessions, APeerThatLeavesJustBeforeItsFirstRoundIsSentItLater) {
+  net::PeerHub hub({});
+  hub.begin_run(offer_of(7));
+  RawPeer first(hub.port());
+  first.say_hello("0-3");
+  const std::string token = first.read()->header.assignment().token();
+  first.send(ready_with(0));
+  wait_for([&hub] { return hub.num_hosted() == 4; });
+  const std::vector<net::HostId> hosts(1, hub.hosts_of(std::vector<std::uint32_t>{0, 1})[0]);
+  first.kill();
+  wait_for([&hub] { return hub.num_hosted() == 0; });
+
+  hub.open_round(1, hosts);
+  net::wire::Header open;
+  open.mutable_open()->set_round(1);
+  hub.send(hosts[0], net::make_frame(open));
+  RawPeer back(hub.port());
+  back.send(hello_with(token));
+  ASSERT_EQ(back.read()->header.assignment().token(), token);
+  back.send(ready_with(0));
+  const std::optional<net::Frame> sent = back.read();
+  ASSERT_TRUE(sent && sent->header.has_open());
+  EXPECT_EQ(sent->header.open().round(), 1U);
+  EXPECT_FALSE(sent->header.open().is_replay());
+}
+
 TEST(Sessions, FramesAreNotKeptForEverForAPeerThatHasLeft) {
   net::PeerHub hub({.keeps_rounds = std::chrono::seconds(0)});
   const std::string token = play_two_rounds(hub);

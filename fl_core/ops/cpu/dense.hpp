@@ -16,7 +16,7 @@ FL_API void dense_rows(const Exec& exec, const Affine<T>& input, const Scope& sc
                        std::span<Payload<T>* const> out);
 
 // Values of the excluded tensors, as they are, into Payload::excluded; they leave no error, so their state becomes 0. Called once per
-// message by whoever drives the operator, never by operators; where the state lies over a term of the input, before or after them alike.
+// message by the caller of the operator, never by operators; where the state lies over a term of the input, before or after them alike.
 template <class T>
 FL_API void send_excluded(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                           std::span<Payload<T>* const> out);

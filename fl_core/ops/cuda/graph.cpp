@@ -41,7 +41,7 @@ cudaGraphExec_t recorded(cudaStream_t stream, const std::function<void()>& work)
 }  // namespace
 
 std::recursive_mutex& recording_mutex() {
-  static auto* mutex = new std::recursive_mutex;  // outlives whoever gives memory back last
+  static auto* mutex = new std::recursive_mutex;  // must outlive the last owner of memory
   return *mutex;
 }
 

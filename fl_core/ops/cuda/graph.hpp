@@ -12,7 +12,7 @@
 
 namespace fl::cuda {
 
-// Held while a thread records; whoever marks streams of other threads holds it too, or the mark would become part of what is recorded.
+// Held while a thread records; code that marks streams of other threads holds it too, or the mark would become part of the record.
 [[nodiscard]] FL_API std::recursive_mutex& recording_mutex();
 // Whether this thread records.
 [[nodiscard]] FL_API bool is_recording();

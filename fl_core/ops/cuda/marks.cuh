@@ -16,7 +16,7 @@ namespace fl::cuda {
 
 inline constexpr std::size_t kMarkWords = kReduceTile / 32;  // words of a tile; bits beyond its elements are 0
 
-// A tile of which few are kept needs less memory for a list than for marks: n values p, then their n places from the tile's first element,
+// A tile that keeps few entries needs less memory for a list than for marks: n values p, then their n places from the tile's first element,
 // both in the room of the tile's marks and ascending. Up to this many are listed.
 template <class T>
 inline constexpr unsigned kMostListed = static_cast<unsigned>(kMarkWords * sizeof(std::uint32_t) / (sizeof(T) + sizeof(std::uint16_t)));

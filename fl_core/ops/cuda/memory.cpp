@@ -62,7 +62,7 @@ namespace {
 class Memory {
  public:
   static Memory& instance() {
-    static auto* memory = new Memory;  // outlives whoever gives back last
+    static auto* memory = new Memory;  // must outlive the last block
     return *memory;
   }
 

@@ -60,7 +60,7 @@ class Pool {
   // The size of the chunk that a block needs, where `room` bytes are left; zeroed memory of it is then added.
   [[nodiscard]] std::size_t next_chunk(std::size_t bytes, std::size_t room) const;
   void add_chunk(void* memory, std::size_t bytes);
-  // A chunk of which nothing is in use, for its owner to give back to the driver; {null, 0} = there is none.
+  // Removes an unused chunk and returns it, so that its owner can give it back to the driver; {null, 0}: every chunk is in use.
   [[nodiscard]] std::pair<void*, std::size_t> remove_unused_chunk();
 
  private:

@@ -1,11 +1,10 @@
 // The k entries of largest magnitude in every segment, exactly.
 //
-//   1. large segments of which a small part is kept (candidates.cuh): a sample gives a bound, one pass over memory evaluates the input,
+//   1. large segments that keep a small part (candidates.cuh): a sample gives a bound, one pass over memory evaluates the input,
 //      leaves p in the state row and lists what reaches the bound, and the k largest of the list are marked
-//   2. all others, and those whose bound was wrong: a block per client and segment finds the k-th magnitude by radix selection, 8 bits of
-//   the
-//      key at a time (4 passes for float, 8 for double), of which the first leaves p in the state row where it is not there yet; it marks
-//      what is above and the first entries equal to it, in ascending order
+//   2. all others, and those whose bound was wrong: a block per client and segment finds the k-th magnitude by radix selection,
+//      8 bits of the key at a time (4 passes for float, 8 for double). The first pass writes p to the state row if it is not there yet.
+//      The block then marks the entries above that magnitude and the first ones equal to it, in ascending order
 //   3. marks.cuh makes the message of the marks
 // Order: by |p| as a number, NaN above infinity. A large segment is read and written about once, by a block for every 8192 elements. Its
 // list takes a tenth of the memory of the segment where 1% is kept, less than all of it where an eighth is. One whose bound was wrong

@@ -17,7 +17,7 @@
 namespace fl {
 
 struct FetchOptions {
-  std::filesystem::path folder = {};  // the data folder; made where there is none
+  std::filesystem::path folder = {};  // the data folder; made if it does not exist
   std::string from = {};              // "" = the publisher, else an address below which the publisher's file names are found
 };
 
