@@ -16,7 +16,7 @@ using asio::ip::tcp;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPauseAfterError{50};  // where no connection can be accepted, as without a free file descriptor
-constexpr milliseconds kShortestWait{50};     // for a place, so that many connections are accepted at once
+constexpr milliseconds kShortestWait{10};     // for a place, so that many connections are accepted at once
 constexpr const char* kReplaced = "it said no hello in time, and newer connections waited";
 
 OutgoingFrame heartbeat_frame() {

@@ -31,7 +31,7 @@ struct HubOptions {
   std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
   std::chrono::milliseconds hello_limit{10'000};      // for that frame
   std::size_t most_pending = 512;                     // connections before that frame; the oldest is closed for a newer one
-  std::chrono::milliseconds pending_grace{2'000};     // but not before this time
+  std::chrono::milliseconds pending_grace{1'000};     // but not before this time
   std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
   std::chrono::milliseconds silence_limit{20'000};    // without a byte of a peer: the connection is closed
   std::chrono::milliseconds farewell_limit{2'000};    // for a peer that is told goodbye to read it
