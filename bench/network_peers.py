@@ -208,10 +208,11 @@ def join(binary, port, ids):
 
 
 def wait_until_ready(peer):
+    line = ""
     for line in peer.stdout:
         if " begins, with clients " in line:
             return
-    sys.exit("a peer was refused")
+    sys.exit(f"a peer was refused: {line}")
 
 
 def run_seconds(binary, folder, arguments, slow_peers_of):
