@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Plain PyTorch doing the same local steps and rounds as neural_bench and federated_bench, in turn with them.
+"""PyTorch doing the same local steps and rounds as neural_bench and federated_bench, in turn with them.
 
-Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python3 bench/baselines_torch.py build/bench [REPEATS [steps|rounds [NAME]]]
-FEDBITS_DATA names the folder with fashion-mnist/. One thread is timed by the processor's clock, which leaves out other programs; two
-threads by the wall's, which needs a quiet machine. PyTorch's images are random numbers. Debian's PyTorch is a weak reference: its products
-are OpenBLAS's and its own kernels AVX2's.
+Usage: OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 taskset -c CORE python3 bench/baselines_torch.py build/bench [REPEATS [steps|rounds [NAME]]]
+FEDBITS_DATA names the folder with fashion-mnist/. A step takes the best of several forms of PyTorch: plain, images with channels last, the
+optimizer's foreach and fused loops, and compiled. One thread is timed by the processor's clock, which leaves out other programs; two
+threads (rounds alone) by the wall's, which needs a quiet machine. PyTorch's images are random numbers. The wheel of PyPI multiplies with MKL
+and oneDNN; Debian's package is a weaker reference.
 """
 import statistics
-import subprocess
 import sys
-import time
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
+
+from baseline_turns import STEPS, Ours, seconds_of, steps_in_turn
 
 
 def conv(i, o, padding):
@@ -29,6 +30,35 @@ class CharLstm(nn.Module):
         return self.out(self.lstm(self.embedding(x))[0][:, -1])
 
 
+class Residual(nn.Module):
+    def __init__(self, i, o, stride):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.GroupNorm(2, o)
+        self.conv2, self.norm2 = nn.Conv2d(o, o, 3, 1, 1, bias=False), nn.GroupNorm(2, o)
+        self.beside = nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.GroupNorm(2, o)) if stride > 1 else nn.Identity()
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.norm2(self.conv2(self.relu(self.norm1(self.conv1(x)))))
+        return self.relu(y + self.beside(x))
+
+
+def resnet18():
+    layers, before = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.GroupNorm(2, 64), nn.ReLU(inplace=True)], 64
+    for width in (64, 128, 256, 512):
+        layers += [Residual(before, width, 2 if width > 64 else 1), Residual(width, width, 1)]
+        before = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def vgg11():
+    layers, before = [], 3
+    for width, halves in ((64, 1), (128, 1), (256, 0), (256, 1), (512, 0), (512, 1), (512, 0), (512, 1)):
+        layers += [nn.Conv2d(before, width, 3, padding=1), nn.ReLU(inplace=True)] + [nn.MaxPool2d(2)] * halves
+        before = width
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
+
+
 NETWORKS = {
     "MLP": lambda: nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 10)),
     "2NN": lambda: nn.Sequential(nn.Flatten(), nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU(), nn.Linear(200, 10)),
@@ -37,49 +67,46 @@ NETWORKS = {
     ),
     "CNN": lambda: nn.Sequential(*conv(1, 32, 2), *conv(32, 64, 2), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 10)),
     "LSTM": CharLstm,
+    "ResNet-18": resnet18,
+    "VGG-11": vgg11,
 }
-STEPS = {"MLP": (32, 200), "2NN": (10, 200), "LeNet": (32, 20), "CNN": (32, 3), "LSTM": (32, 1)}  # batch, steps per measurement
 ROUNDS = {"2NN": (600, 10), "LeNet": (600, 32), "CNN": (100, 10)}  # rows of a client, batch; ten clients, one epoch
 CLIENTS = 10
 
 
-def seconds_of(work, threads):
-    clock = time.process_time if threads == 1 else time.perf_counter
-    begin = clock()
-    work()
-    return clock() - begin
+def inputs_of(name, batch):
+    if name == "LSTM":
+        return torch.randint(90, (batch, 80)), torch.randint(90, (batch,))
+    shape = (3, 32, 32) if name in ("ResNet-18", "VGG-11") else (1, 28, 28)
+    return torch.rand(batch, *shape), torch.randint(10, (batch,))
 
 
-class Ours:
-    """One of our programs, waiting for requests."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def seconds(self, name, threads):
-        """Seconds, and the operations done in them where the program knows."""
-        print(name, threads, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline().split()
-        if not answer:
-            sys.exit(f"{self.process.args[0]} ended")
-        wall, processor, operations = map(float, answer)
-        return (processor if threads == 1 else wall), operations
-
-
-def steps_of(name):
+def steps_of(name, channels_last=False, compiled=False, **loops):
     """Local steps of one network: zero_grad, forward, backward, plain SGD."""
     batch, count = STEPS[name]
+    torch.manual_seed(1)
     model, loss = NETWORKS[name](), nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    x, y = (torch.randint(90, (batch, 80)), torch.randint(90, (batch,))) if name == "LSTM" else (torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,)))
+    x, y = inputs_of(name, batch)
+    if channels_last:
+        model, x = model.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, **loops)
+    called = torch.compile(model) if compiled else model
 
     def run():
         for _ in range(count):
             optimizer.zero_grad()
-            loss(model(x), y).backward()
+            loss(called(x), y).backward()
             optimizer.step()
 
     return run, count
+
+
+def forms_of(name):
+    forms = {"plain": {}, "foreach": {"foreach": True}, "fused": {"fused": True}, "compiled": {"compiled": True, "fused": True}}
+    if name not in ("MLP", "2NN", "LSTM"):
+        forms |= {"channels last": {"channels_last": True, "fused": True}}
+        forms |= {"channels last, compiled": {"channels_last": True, "compiled": True, "fused": True}}
+    return {form: lambda settings=settings: steps_of(name, **settings) for form, settings in forms.items()}
 
 
 def round_of(name):
@@ -106,35 +133,33 @@ def round_of(name):
     return run
 
 
-def compare(ours, kind, name, threads, repeats):
-    run, count = steps_of(name) if kind == "steps" else (round_of(name), 1)
-    # Of steps ours takes one per thread at a time, PyTorch one on all threads: seconds per step.
-    shared = threads if kind == "steps" else 1
+def compare_rounds(ours, name, threads, repeats):
     torch.set_num_threads(threads)
+    run = round_of(name)
     run()
-    own, theirs, peak, share = [], [], [], []
+    own, theirs = [], []
     for _ in range(repeats):
-        seconds, operations = ours.seconds(name, threads)
-        own.append(seconds / shared)
-        theirs.append(seconds_of(run, threads) / count)
-        peak_seconds, peak_operations = ours.seconds("peak", threads)
-        if operations:
-            share.append(operations / seconds / (peak_operations / peak_seconds))
+        own.append(ours.seconds(name, threads)[0])
+        theirs.append(seconds_of(run, threads))
     own, theirs = statistics.median(own), statistics.median(theirs)
-    of_peak = f"   {statistics.median(share):.2f} of the peak" if share else ""
-    print(f"{kind:6s} {name:5s} {threads} thread{'s' if threads > 1 else ' '}  ours {1e3 * own:9.3f} ms  PyTorch {1e3 * theirs:9.3f} ms"
-          f"   {theirs / own:.2f} times{of_peak}", flush=True)
+    print(f"round {name:5s} {threads} thread{'s' if threads > 1 else ' '}  ours {1e3 * own:9.3f} ms  PyTorch {1e3 * theirs:9.3f} ms"
+          f"   {theirs / own:.2f} times", flush=True)
 
 
 def main():
     folder, repeats = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 9
     kinds = [sys.argv[3]] if len(sys.argv) > 3 else ["steps", "rounds"]
+    torch.set_num_threads(1)
     for kind in kinds:
         ours = Ours(folder + ("/neural_bench" if kind == "steps" else "/federated_bench"))
         for name in STEPS if kind == "steps" else ROUNDS:
-            for threads in (1, 2):
-                if len(sys.argv) <= 4 or sys.argv[4] == name:
-                    compare(ours, kind, name, threads, repeats)
+            if len(sys.argv) > 4 and sys.argv[4] != name:
+                continue
+            if kind == "steps":
+                steps_in_turn(ours, "PyTorch", name, forms_of(name), repeats)
+            else:
+                for threads in (1, 2):
+                    compare_rounds(ours, name, threads, repeats)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 //   a step   minibatch gathered from pixels, forward, backward, y -= gamma g: share of the peak, by the operations that its products take
 //   2 x      two clients on two threads against one on one thread, beside the same ratio of the peak
 // Usage: neural_bench [repeats [part of a label]]     needs FEDBITS_DATA (fashion-mnist)
-//        neural_bench --serve     answers bench/baselines_torch.py, which interleaves PyTorch's steps with these
+//        neural_bench --serve     answers bench/baselines_torch.py and baselines_jax.py, which interleave their steps with these
 // One thread is timed by the processor's clock, two by the wall's: the first leaves out other programs, the second needs a quiet machine.
 #include "bench/timing.hpp"
 #include "checks/model_cases.hpp"
@@ -66,10 +66,68 @@ fl::Dataset<float> random_text() {
   return data;
 }
 
+// Colour images of random pixels.
+fl::Dataset<float> random_images() {
+  fl::Dataset<float> data;
+  data.name = "images";
+  data.num_rows = 600 * 7;
+  data.shape = {3, 32, 32};
+  data.num_features = 3 * 32 * 32;
+  data.num_classes = 10;
+  data.allocate_dense();
+  fl::RandomSequence random(2, fl::Purpose::synthetic_data);
+  for (float& pixel : data.dense) pixel = static_cast<float>(random.uniform());
+  for (std::size_t r = 0; r < data.num_rows; ++r) data.label.push_back(static_cast<std::int32_t>(random.below(10)));
+  return data;
+}
+
+// Million operations of a convolution of B images to `size` x `size` pixels.
+double conv(double B, double in, double out, double kernel, double size, int products) {
+  return 2 * B * in * out * kernel * kernel * size * size * products / 1e6;
+}
+
+// ResNet-18 for 32 x 32 pixels.
+double resnet18_operations(double B) {
+  double all = conv(B, 3, 64, 3, 32, 2) + dense(B, 512, 10, 3);
+  double size = 32, before = 64;
+  for (const double width : {64.0, 128.0, 256.0, 512.0}) {
+    if (width > 64) size /= 2;
+    all += conv(B, before, width, 3, size, 3) + 3 * conv(B, width, width, 3, size, 3);
+    if (width > 64) all += conv(B, before, width, 1, size, 3);
+    before = width;
+  }
+  return all;
+}
+
+// VGG-11 for 32 x 32 pixels: eight convolutions, five halvings, one dense layer.
+const std::vector<std::pair<double, bool>> kVgg = {{64, true},   {128, true}, {256, false}, {256, true},
+                                                   {512, false}, {512, true}, {512, false}, {512, true}};
+double vgg11_operations(double B) {
+  double all = dense(B, 512, 10, 3), size = 32, before = 3;
+  for (const auto& [width, halves] : kVgg) {
+    all += conv(B, before, width, 3, size, before == 3 ? 2 : 3);
+    before = width;
+    if (halves) size /= 2;
+  }
+  return all;
+}
+fl::Value vgg11_layers() {
+  fl::Value::List layers;
+  for (const auto& [width, halves] : kVgg) {
+    layers.push_back({"conv2d(" + std::to_string(static_cast<int>(width)) + ", 3, padding=1)"});
+    layers.push_back({std::string("relu")});
+    if (halves) layers.push_back({std::string("max_pool(2)")});
+  }
+  layers.push_back({std::string("flatten")});
+  layers.push_back({std::string("dense(classes)")});
+  return fl::Value{layers};
+}
+
 // The networks, two clients of each.
 class Bench {
  public:
-  Bench() : data_(fl::load_data<float>({.name = "fashion-mnist"}, fl::DataCatalog()).train), text_(random_text()) {
+  Bench()
+      : data_(fl::load_data<float>({.name = "fashion-mnist"}, fl::DataCatalog()).train), text_(random_text()), images_(random_images()) {
     const double conv1 = 32.0 * 28 * 28 * 25 * 32 * 2 / 1e6, conv2 = 32.0 * 14 * 14 * 800 * 64 * 2 / 1e6;
     const double le1 = 32.0 * 28 * 28 * 25 * 6 * 2 / 1e6, le2 = 32.0 * 10 * 10 * 150 * 16 * 2 / 1e6;
     const double lstm = dense(32 * 80, 8 + 256, 4 * 256, 3) + dense(32 * 80, 512, 4 * 256, 3) + dense(32, 256, 90, 3);
@@ -89,6 +147,8 @@ class Bench {
          20},
         {"CNN of McMahan, batch 32", "cnn_mcmahan", {}, 32, 2 * conv1 + 3 * conv2 + dense(32, 3136, 512, 3) + dense(32, 512, 10, 3), 3},
         {"LSTM 2x256x80, batch 32", "char_lstm", {}, 32, lstm, 1},
+        {"ResNet-18, group norm, batch 20", "resnet18", {}, 20, resnet18_operations(20), 1},
+        {"VGG-11, batch 20", "neural_network", {std::pair("layers", vgg11_layers())}, 20, vgg11_operations(20), 1},
     };
   }
   [[nodiscard]] const std::vector<Work>& works() const { return works_; }
@@ -96,7 +156,7 @@ class Bench {
   Seconds steps_of(const Work& work, int threads) {
     auto& clients = clients_[work.label];
     if (clients.empty()) {
-      for (int k = 0; k < 2; ++k) clients.push_back(std::make_unique<Client>(work, work.model == "char_lstm" ? text_ : data_));
+      for (int k = 0; k < 2; ++k) clients.push_back(std::make_unique<Client>(work, data_of(work)));
       clients[0]->run(pools_.of(1).exec(0));
     }
     return fl::bench::seconds_of([&] {
@@ -107,7 +167,11 @@ class Bench {
   Seconds peak(int threads) { return fl::bench::peak_of(pools_.of(threads)); }
 
  private:
-  fl::Dataset<float> data_, text_;
+  [[nodiscard]] const fl::Dataset<float>& data_of(const Work& work) const {
+    if (work.model == "char_lstm") return text_;
+    return work.model == "resnet18" || work.model == "neural_network" ? images_ : data_;
+  }
+  fl::Dataset<float> data_, text_, images_;
   std::vector<Work> works_;
   std::map<std::string, std::vector<std::unique_ptr<Client>>> clients_;
   fl::bench::Pools pools_;

@@ -92,19 +92,33 @@ Authority new_authority(const Validity& validity) {
   return authority;
 }
 
-// Writes a key and its certificate for one use: serverAuth or clientAuth.
-void certify(const Authority& authority, const CertificateFolder& folder, const std::string& name, const char* use,
-             const std::string& alternative_names, const Validity& validity) {
+// What a certificate is for.
+struct Purpose {
+  std::string use;    // serverAuth or clientAuth
+  std::string names;  // subject's alternative names, as OpenSSL writes them
+};
+
+// Writes a key and its certificate. `like` = a certificate whose use and names it takes over; null = those of `purpose`.
+void certify(const Authority& authority, const CertificateFolder& folder, const std::string& name, const Purpose& purpose,
+             const Validity& validity, const X509* like = nullptr) {
   const PrivateKey key = new_key();
   const Certificate certificate = begin_certificate(name, key, validity);
   X509& issuer = *authority.certificate;
+  if (ASN1_TIME_compare(X509_get0_notAfter(certificate.get()), X509_get0_notAfter(&issuer)) > 0)
+    require_openssl(X509_set1_notAfter(certificate.get(), X509_get0_notAfter(&issuer)) == 1, "write the end of " + name);
   require_openssl(X509_set_issuer_name(certificate.get(), X509_get_subject_name(&issuer)) == 1, "write the issuer");
   add_extension(*certificate, issuer, NID_basic_constraints, "critical,CA:FALSE");
   add_extension(*certificate, issuer, NID_key_usage, "critical,digitalSignature");
-  add_extension(*certificate, issuer, NID_ext_key_usage, use);
   add_extension(*certificate, issuer, NID_subject_key_identifier, "hash");
   add_extension(*certificate, issuer, NID_authority_key_identifier, "keyid:always");
-  add_extension(*certificate, issuer, NID_subject_alt_name, alternative_names);
+  for (const auto& [kind, value] : {std::pair{NID_ext_key_usage, purpose.use}, std::pair{NID_subject_alt_name, purpose.names}}) {
+    if (like == nullptr) {
+      add_extension(*certificate, issuer, kind, value);
+      continue;
+    }
+    X509_EXTENSION* same = X509_get_ext(like, X509_get_ext_by_NID(like, kind, -1));
+    require_openssl(same != nullptr && X509_add_ext(certificate.get(), same, -1) == 1, "take over what " + name + " is for");
+  }
   require_openssl(X509_sign(certificate.get(), authority.key.get(), EVP_sha256()) > 0, "sign " + name);
   write_key(folder.key(name), key);
   write_certificate(folder.certificate(name), certificate);
@@ -149,11 +163,15 @@ std::string server_names(const std::vector<std::string>& names) {
   return text;
 }
 
+void require_days(int days) {
+  if (days < 1 || days > kMostDays)
+    throw key_error("--days", "must be from 1 to " + std::to_string(kMostDays) + ", is " + std::to_string(days));
+}
+
 void check_request(const AuthorityRequest& request) {
   if (request.num_clients == 0) throw key_error("--clients", "must be at least 1");
   if (request.per_peer == 0) throw key_error("--per-peer", "must be at least 1");
-  if (request.days < 1 || request.days > kMostDays)
-    throw key_error("--days", "must be from 1 to " + std::to_string(kMostDays) + ", is " + std::to_string(request.days));
+  require_days(request.days);
   if ((request.num_clients - 1) / request.per_peer + 1 > kMostCertificates)
     throw key_error("--clients",
                     "would need more than " + std::to_string(kMostCertificates) + " certificates; --per-peer puts several clients on one");
@@ -211,6 +229,30 @@ bool is_listed(X509_CRL& list, X509& certificate) {
   return X509_CRL_get0_by_cert(&list, &entry, &certificate) == 1;
 }
 
+// Signs a list that has one more certificate, and replaces the old one by it.
+void add_to_list(const CertificateFolder& files, const Authority& authority, X509& revoked, const std::string& name) {
+  const RevocationList list = read_revocation_list(files.revoked());
+  const std::time_t now = std::time(nullptr);
+  const Openssl<ASN1_TIME> moment(ASN1_TIME_set(nullptr, now));
+  Openssl<X509_REVOKED> entry(X509_REVOKED_new());
+  require_openssl(moment && entry && X509_REVOKED_set_serialNumber(entry.get(), X509_get_serialNumber(&revoked)) == 1 &&
+                      X509_REVOKED_set_revocationDate(entry.get(), moment.get()) == 1 &&
+                      X509_CRL_add0_revoked(list.get(), entry.get()) == 1,
+                  "revoke " + name);
+  static_cast<void>(entry.release());  // the list owns it now
+  const Openssl<ASN1_INTEGER> number(static_cast<ASN1_INTEGER*>(X509_CRL_get_ext_d2i(list.get(), NID_crl_number, nullptr, nullptr)));
+  sign_list(*list, *authority.certificate, *authority.key, number ? ASN1_INTEGER_get(number.get()) + 1 : 1, now);
+  const fs::path next = files.revoked().string() + ".new";
+  std::error_code ignored;
+  fs::remove(next, ignored);  // of a process that was killed
+  write_revocation_list(next, list);
+  fs::rename(next, files.revoked());
+}
+
+Authority read_authority(const CertificateFolder& files) {
+  return {.key = read_key(files.key(kAuthorityName)), .certificate = read_certificate(files.certificate(kAuthorityName))};
+}
+
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -224,6 +266,21 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+// Throws ConfigError unless the folder has this certificate, and it is not the authority's. `what` is done to it.
+void require_certificate(const CertificateFolder& files, const std::string& name, const std::string& what) {
+  const std::vector<std::string> names = names_in(files.path);
+  if (std::ranges::find(names, name) == names.end())
+    throw key_error("NAME", "there is no certificate " + name + " in " + files.path.string() + "; fedbits certs list names them");
+  if (name == kAuthorityName) throw key_error("NAME", "the authority cannot " + what + " itself; fedbits certs init creates another one");
+}
+
+// Returns the whole days until the end of a certificate.
+std::int64_t days_left(const X509& certificate) {
+  int days = 0, seconds = 0;
+  require_openssl(ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(&certificate)) == 1, "read the end of a certificate");
+  return seconds < 0 ? days - 1 : days;
+}
+
 }  // namespace
 
 std::vector<std::string> create_authority(const AuthorityRequest& request) {
@@ -232,17 +289,17 @@ std::vector<std::string> create_authority(const AuthorityRequest& request) {
   NewFolder folder(request.folder);
   const CertificateFolder files{folder.path()};
   const Validity validity{request.now, request.days};
-  const Authority authority = new_authority(validity);
+  const Authority authority = new_authority({request.now, kMostDays});  // longer, so that certificates can be renewed
   write_key(files.key(kAuthorityName), authority.key);
   write_certificate(files.certificate(kAuthorityName), authority.certificate);
   write_revocation_list(files.revoked(), empty_list(authority, request.now));
-  certify(authority, files, kServerName, "serverAuth", server, validity);
+  certify(authority, files, kServerName, {"serverAuth", server}, validity);
   std::vector<std::string> names;
   for (std::uint32_t first = 0; first < request.num_clients;) {
     const std::uint32_t count = std::min(request.per_peer, request.num_clients - first);
     const std::vector<ClientRange> clients{{first, first + count - 1}};
     names.push_back(certificate_name(clients));
-    certify(authority, files, names.back(), "clientAuth", "URI:" + clients_uri(clients), validity);
+    certify(authority, files, names.back(), {"clientAuth", "URI:" + clients_uri(clients)}, validity);
     first += count;
   }
   folder.put_in_place();
@@ -252,30 +309,41 @@ std::vector<std::string> create_authority(const AuthorityRequest& request) {
 void revoke_certificate(const fs::path& folder, const std::string& name) {
   const FolderHold hold(folder);
   const CertificateFolder files{folder};
-  const std::vector<std::string> names = names_in(folder);
-  if (std::ranges::find(names, name) == names.end())
-    throw key_error("NAME", "there is no certificate " + name + " in " + folder.string() + "; fedbits certs list names them");
-  if (name == kAuthorityName) throw key_error("NAME", "the authority cannot revoke itself; fedbits certs init creates another one");
-  const Certificate authority = read_certificate(files.certificate(kAuthorityName)), revoked = read_certificate(files.certificate(name));
-  const PrivateKey key = read_key(files.key(kAuthorityName));
-  const RevocationList list = read_revocation_list(files.revoked());
-  if (is_listed(*list, *revoked)) throw key_error("NAME", "the certificate " + name + " is revoked already");
+  require_certificate(files, name, "revoke");
+  const Authority authority = read_authority(files);
+  const Certificate revoked = read_certificate(files.certificate(name));
+  if (is_listed(*read_revocation_list(files.revoked()), *revoked))
+    throw key_error("NAME", "the certificate " + name + " is revoked already");
+  add_to_list(files, authority, *revoked, name);
+}
 
-  const std::time_t now = std::time(nullptr);
-  const Openssl<ASN1_TIME> moment(ASN1_TIME_set(nullptr, now));
-  Openssl<X509_REVOKED> entry(X509_REVOKED_new());
-  require_openssl(moment && entry && X509_REVOKED_set_serialNumber(entry.get(), X509_get_serialNumber(revoked.get())) == 1 &&
-                      X509_REVOKED_set_revocationDate(entry.get(), moment.get()) == 1 &&
-                      X509_CRL_add0_revoked(list.get(), entry.get()) == 1,
-                  "revoke " + name);
-  static_cast<void>(entry.release());  // the list owns it now
-  const Openssl<ASN1_INTEGER> number(static_cast<ASN1_INTEGER*>(X509_CRL_get_ext_d2i(list.get(), NID_crl_number, nullptr, nullptr)));
-  sign_list(*list, *authority, *key, number ? ASN1_INTEGER_get(number.get()) + 1 : 1, now);
-  const fs::path next = files.revoked().string() + ".new";
-  std::error_code ignored;
-  fs::remove(next, ignored);  // of a process that was killed
-  write_revocation_list(next, list);
-  fs::rename(next, files.revoked());
+std::string renew_certificate(const RenewalRequest& request) {
+  require_days(request.days);
+  const FolderHold hold(request.folder);
+  const CertificateFolder files{request.folder};
+  const std::string& name = request.name;
+  require_certificate(files, name, "renew");
+  const Authority authority = read_authority(files);
+  const Certificate old = read_certificate(files.certificate(name));
+  if (X509_cmp_time(X509_get0_notAfter(authority.certificate.get()), const_cast<std::time_t*>(&request.now)) < 0)
+    throw key_error("DIR", "the authority has expired; fedbits certs init creates another one");
+  std::string text = (request.folder / "renew.XXXXXX").string();
+  if (::mkdtemp(text.data()) == nullptr) throw Error("cannot create a folder in " + request.folder.string());
+  const CertificateFolder made{text};
+  try {
+    certify(authority, made, name, {}, {request.now, request.days}, old.get());
+    // A server that reads the folder in between finds a key that does not fit, and goes on with the old pair until the certificate is
+    // there.
+    fs::rename(made.key(name), files.key(name));
+    fs::rename(made.certificate(name), files.certificate(name));
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(made.path, ignored);
+    throw;
+  }
+  fs::remove_all(made.path);
+  if (request.revokes_old && !is_listed(*read_revocation_list(files.revoked()), *old)) add_to_list(files, authority, *old, name);
+  return end_text(*read_certificate(files.certificate(name)));
 }
 
 std::vector<CertificateInfo> list_certificates(const fs::path& folder) {
@@ -289,6 +357,7 @@ std::vector<CertificateInfo> list_certificates(const fs::path& folder) {
                      .clients = clients_of(*certificate),
                      .serial = serial_text(*certificate),
                      .valid_until = end_text(*certificate),
+                     .days_left = days_left(*certificate),
                      .is_revoked = list && is_listed(*list, *certificate),
                      .is_expired = X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0});
   }

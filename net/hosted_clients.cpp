@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "clients/model_reader.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "net/hosted_sums.hpp"
 #include "net/raw_values.hpp"
 #include "scenarios/experiment/client_side.hpp"
@@ -12,6 +13,20 @@ namespace fl::net {
 
 namespace {
 
+// Returns the problem of a run, from a shard if there is one. Throws ConfigError if the shard does not have the rows of these clients.
+template <class T>
+std::unique_ptr<FederatedProblem<T>> problem_of(const Cell& cell, const std::vector<ClientRange>& clients, const HostOptions& options,
+                                                ProblemCache& cache, ThreadPool& pool) {
+  if (options.shard == nullptr) return std::make_unique<FederatedProblem<T>>(cell.scenario, cache, pool, cell.folder);
+  std::unique_ptr<FederatedProblem<T>> problem = options.shard->problem<T>(cell, cache.catalog(), pool);
+  for (const ClientRange& range : clients)
+    for (std::uint64_t client = range.first; client <= range.last; ++client)
+      if (!problem->holds_rows_of(static_cast<std::uint32_t>(client)))
+        throw key_error("--shard", "it has the rows of clients " + to_text(ranges_of(options.shard->clients())) + ", not those of client " +
+                                       std::to_string(client));
+  return problem;
+}
+
 template <class T>
 class Hosted final : public HostedClients {
  public:
@@ -20,7 +35,8 @@ class Hosted final : public HostedClients {
         hosted_(clients),
         pool_(options.threads),
         cache_(DataCatalog(options.data)),
-        problem_(cell_.scenario, cache_, pool_, cell_.folder),
+        owned_problem_(problem_of<T>(cell_, hosted_, options, cache_, pool_)),
+        problem_(*owned_problem_),
         method_(make_method<T>(cell_.scenario, problem_.layers(), Device::cpu)),
         run_(run_settings(cell_.scenario, method_, problem_)),
         shared_(run_.P) {
@@ -34,6 +50,12 @@ class Hosted final : public HostedClients {
   }
 
   [[nodiscard]] std::uint64_t split_hash() const override { return problem_.split_hash(); }
+  [[nodiscard]] std::vector<std::uint64_t> row_hashes() const override {
+    for (const ClientRange& range : row_hashes_.empty() ? hosted_ : std::vector<ClientRange>())
+      for (std::uint64_t client = range.first; client <= range.last; ++client)
+        row_hashes_.push_back(problem_.row_hash(static_cast<std::uint32_t>(client)));
+    return row_hashes_;
+  }
 
   void open(const Frame& frame) override {
     const wire::Open& open = frame.header.open();
@@ -197,7 +219,9 @@ class Hosted final : public HostedClients {
   const std::vector<ClientRange> hosted_;
   ThreadPool pool_;
   ProblemCache cache_;
-  FederatedProblem<T> problem_;
+  std::unique_ptr<FederatedProblem<T>> owned_problem_;
+  FederatedProblem<T>& problem_;
+  mutable std::vector<std::uint64_t> row_hashes_;  // empty until first use
   RunMethod<T> method_;
   RunSettings run_;
   SharedState<T> shared_;

@@ -12,6 +12,7 @@
 #include "net/client_ranges.hpp"
 #include "net/frame.hpp"
 #include "scenarios/data/catalog.hpp"
+#include "scenarios/experiment/server_data.hpp"
 
 namespace fl::net {
 
@@ -20,6 +21,7 @@ struct HostOptions {
   std::string data;  // folder of data sets
   int threads = 1;
   StatePaging paging{};
+  std::shared_ptr<const ServerData> shard{};  // the rows of the hosted clients, instead of a data set; null = none
 };
 
 class HostedClients {
@@ -28,6 +30,8 @@ class HostedClients {
 
   // Returns the hash of the rows of all clients, as this peer computes it.
   [[nodiscard]] virtual std::uint64_t split_hash() const = 0;
+  // Returns the hashes of what the rows of the hosted clients contain, in ascending order.
+  [[nodiscard]] virtual std::vector<std::uint64_t> row_hashes() const = 0;
   // All of the following functions throw ProtocolError for a frame that does not fit the run.
   // Opens a round with its cohort, the model and the shared slots.
   virtual void open(const Frame& frame) = 0;

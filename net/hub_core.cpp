@@ -4,6 +4,7 @@
 
 #include "net/client_ranges.hpp"
 #include "net/frame_rules.hpp"
+#include "net/row_hashes.hpp"
 #include "server/checkpoint.hpp"
 
 namespace fl::net {
@@ -148,6 +149,7 @@ void HubCore::assign(Peer& peer, const Session& session) {
   }
   assignment.set_token(session.next_token.empty() ? session.token : session.next_token);
   assignment.set_closed_round(session.closed);
+  for (const std::uint64_t hash : stated_hashes(offer_.row_hashes, session.clients)) assignment.add_rows(hash);
   put(peer, make_frame(header, {offer_.scenario}));
 }
 
@@ -356,7 +358,7 @@ std::vector<std::uint32_t> HubCore::lost_clients(double patience_s) {
   const auto patience = std::chrono::duration<double>(patience_s);
   for (const Expected& one : answers_.unanswered(false)) {
     const Session* session = roster_.host_of(one.client);
-    if (session != nullptr && (session->peer != kNobody || Clock::now() - session->left_at < patience)) continue;
+    if (session != nullptr && (session->peer != kNobody || Clock::now() - session->left.at < patience)) continue;
     if (lost.empty() || lost.back() != one.client) lost.push_back(one.client);
   }
   std::ranges::sort(lost);

@@ -27,7 +27,7 @@ std::string seconds_text(double seconds) {
 std::string text_of_lost(HubCore& core, const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) {
   const Session* session = clients.empty() ? nullptr : core.roster().host_of(clients.front());
   return clients_have_left(clients) + when + ", and no peer takes the place within " + seconds_text(patience_s) +
-         (session == nullptr || session->why_left.empty() ? "" : ": " + session->why_left);
+         (session == nullptr || session->left.why.empty() ? "" : ": " + session->left.why);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ struct RunOffer {
   std::shared_ptr<const Bytes> scenario;       // its text
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
+  std::vector<std::uint64_t> row_hashes{};     // [N] of what each client's rows contain; empty = peers do not compare it
   // Of a run that goes on: [N] last closed round of each client, empty = 0 for all; and the rounds that peers may not have.
   std::vector<std::uint32_t> closed_rounds{};
   std::vector<KeptRounds> kept_rounds{};

@@ -4,6 +4,7 @@
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "net/row_hashes.hpp"
 
 namespace fl::net {
 
@@ -62,6 +63,7 @@ OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, const Bytes& sc
   has_ended_ = false;
   const std::uint32_t wanted = assignment.closed_round();
   if (clients_ == nullptr || closed_ > wanted) restore(wanted);
+  require_rows(assignment);
   mismatch_.clear();
   if (closed_ != wanted) {
     mismatch_ = "the server has closed round " + std::to_string(wanted) + " of run " + to_hex(run_) + ", and " + state_.folder.string() +
@@ -74,6 +76,17 @@ OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, const Bytes& sc
   header.mutable_ready()->set_split(clients_->split_hash());
   header.mutable_ready()->set_closed_round(closed_);
   return make_frame(header);
+}
+
+// Compares the rows with the server's. A data set that is split in another way is left to the server, which sees it by itself.
+void PeerRun::require_rows(const wire::Assignment& assignment) const {
+  if (machine_.shard == nullptr && clients_->split_hash() != assignment.split()) return;
+  const std::vector<std::uint64_t> stated(assignment.rows().begin(), assignment.rows().end());
+  const std::string others = clients_with_other_rows(clients_->row_hashes(), stated, ranges_);
+  if (others.empty()) return;
+  const bool is_one = others.find_first_of("-,") == std::string::npos;
+  throw ConfigError(std::string(machine_.shard != nullptr ? "--shard: " : "--data: ") + "the rows of client" + (is_one ? " " : "s ") +
+                    others + " are not those of the run: they were made from another data set, or were changed");
 }
 
 void PeerRun::open_journal() {

@@ -55,6 +55,7 @@ class FL_API PeerRun {
     std::vector<Frame> frames{};
     std::vector<OutgoingFrame> sent{};
   };
+  void require_rows(const wire::Assignment& assignment) const;
   void open_journal();
   void restore(std::uint32_t round);
   [[nodiscard]] bool load(PeerJournal::Snapshot snapshot);

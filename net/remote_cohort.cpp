@@ -65,6 +65,7 @@ void RemoteCohort<T>::begin_run() {
                   .scenario = bytes_of(request_.cell.resolved_toml),
                   .num_clients = N,
                   .most_message_bytes = kMostDense * request_.run.P * sizeof(T) + kMostHeader,
+                  .row_hashes = request_.problem.row_hashes(),
                   .closed_rounds = closed_,
                   .kept_rounds = std::exchange(kept_, {})});
   has_begun_ = true;

@@ -55,8 +55,8 @@ void Roster::restore(const KeptRounds& kept) {
   if (session != nullptr && session->clients != kept.clients) return;
   if (session == nullptr) {
     session = &add(kept.clients);
-    session->left_at = Clock::now();
-    session->why_left = "it has not connected since the server went on";
+    session->left.at = Clock::now();
+    session->left.why = "it has not connected since the server went on";
   }
   session->was_ready = true;  // the rounds outlive connections that end before the peer has proved its state
   session->rounds.assign(kept.rounds.begin(), kept.rounds.end());
@@ -113,8 +113,8 @@ void Roster::make_ready(Session& session) {
 void Roster::leave(Session& session, const std::string& why) {
   if (session.is_here()) {
     count_hosted(session, false);
-    session.left_at = Clock::now();
-    session.why_left = why;
+    session.left.at = Clock::now();
+    session.left.why = why;
   }
   session.peer = kNobody;
   session.is_ready = false;
@@ -125,7 +125,7 @@ void Roster::leave(Session& session, const std::string& why) {
 
 void Roster::forget_rounds_of_left(Clock::time_point before) {
   for (auto& [id, session] : sessions_) {
-    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    if (session.peer != kNobody || !session.was_ready || session.left.at >= before) continue;
     while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
   }
 }

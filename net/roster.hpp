@@ -48,9 +48,11 @@ struct FL_API Session {
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
-  bool is_counted_on = false;   // the run has asked for a host of its clients and was given this session
-  Clock::time_point left_at{};  // where no peer is connected
-  std::string why_left;
+  bool is_counted_on = false;  // the run has asked for a host of its clients and was given this session
+  struct {
+    Clock::time_point at{};
+    std::string why{};
+  } left;                          // where no peer is connected
   std::deque<PlayedRound> rounds;  // not acknowledged, ascending
   std::uint32_t closed = 0;        // the last closed round with clients of the session
   std::uint32_t last_round = 0;    // of the last answer that was accepted

@@ -46,8 +46,8 @@ void use_own_certificate(SSL_CTX* context, const CertificateFolder& files, const
   const Certificate own = read_certificate(files.certificate(name));
   const PrivateKey key = read_key(files.key(name));
   if (X509_cmp_current_time(X509_get0_notAfter(own.get())) < 0)
-    throw key_error(kKey, files.certificate(name).string() + " has expired (" + end_text(*own) +
-                              "); fedbits certs init makes another folder of certificates");
+    throw key_error(kKey,
+                    files.certificate(name).string() + " has expired (" + end_text(*own) + "); fedbits certs renew makes another one");
   if (SSL_CTX_use_certificate(context, own.get()) != 1 || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
       SSL_CTX_check_private_key(context) != 1)
     throw key_error(kKey, files.key(name).string() + " is not the key of " + files.certificate(name).string());
@@ -79,7 +79,7 @@ std::shared_ptr<Credentials> load_credentials(const CertificateFolder& files, co
   return made;
 }
 
-// The credentials in a folder, read again when the list of revoked certificates changes.
+// The credentials in a folder, read again when the list of revoked certificates or this side's own certificate changes.
 class CredentialSource {
  public:
   // Throws ConfigError if the folder's files cannot be used.
@@ -103,23 +103,30 @@ class CredentialSource {
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
-  using Stamp = std::array<std::int64_t, 5>;  // equal = the file has not changed
+  using FileStamp = std::array<std::int64_t, 5>;
+  using Stamp = std::array<FileStamp, 3>;  // equal = the files have not changed
 
-  [[nodiscard]] Stamp stamp() const {
+  [[nodiscard]] static FileStamp stamp_of(const fs::path& file) {
     struct stat status {};
-    if (::stat(files_.revoked().c_str(), &status) != 0) return {};
+    if (::stat(file.c_str(), &status) != 0) return {};
     return {static_cast<std::int64_t>(status.st_ino), status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
             status.st_ctim.tv_nsec};
+  }
+  [[nodiscard]] Stamp stamp() const {
+    return {stamp_of(files_.revoked()), stamp_of(files_.certificate(name_)), stamp_of(files_.key(name_))};
   }
   void refresh() {
     seen_ = std::chrono::steady_clock::now();
     const Stamp now = stamp();
     if (now == stamp_) return;
+    const bool has_new_list = now[0] != stamp_[0];
     stamp_ = now;
     try {
       credentials_ = load_credentials(files_, name_);
       trouble_.clear();
     } catch (const Error&) {
+      // An own pair that cannot be used, as between its two files, leaves the old one in use. A list that cannot be read accepts nobody.
+      if (!has_new_list && trouble_.empty()) return;
       trouble_ = "the list of revoked certificates cannot be used now";
     }
   }

@@ -80,8 +80,9 @@ Names names_of_data() {
 // Returns the names that a command accepts after these arguments.
 Names names_after(const std::string& command, const Names& arguments) {
   if (command == "list") return arguments.empty() ? names_of_lists() : arguments.size() == 1 ? names_of_parts(arguments[0]) : Names{};
-  if (command == "data") return arguments.empty() ? Names{"fetch", "show"} : names_of_data();
-  if (command == "certs") return arguments.empty() ? Names{"init", "list", "revoke"} : Names{};
+  if (command == "data" && arguments.empty()) return {"fetch", "shard", "show"};
+  if (command == "data") return arguments.front() == "shard" ? Names{} : names_of_data();
+  if (command == "certs") return arguments.empty() ? Names{"init", "list", "renew", "revoke"} : Names{};
   if (command == "check") return names_of_all_parts();
   return {};
 }

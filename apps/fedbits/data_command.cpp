@@ -6,8 +6,10 @@
 #include <iostream>
 
 #include "apps/fedbits/commands.hpp"
+#include "apps/fedbits/data_shard.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "fl_core/config/error.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "fl_core/config/meanings.hpp"
 #include "fl_core/config/printable.hpp"
 #include "scenarios/data/catalog.hpp"
@@ -22,6 +24,7 @@ struct DataArguments {
   std::vector<std::string> names;
   std::string folder, from;
   bool verify = false;
+  ShardArguments shard;
 };
 
 const DataInfo& need_info(const std::string& name) {
@@ -127,14 +130,30 @@ int fetch(const DataArguments& arguments) {
   return 0;
 }
 
-int data(const DataArguments& arguments) {
+// Throws ConfigError for an option that only a shard has.
+void check_shard_options(const CLI::App& command, const std::string& action) {
+  for (const char* option : {"--clients", "--out", "--set", "--plugin", "--threads"})
+    if (command.count(option) > 0 && action != "shard") throw key_error(option, "belongs to `fedbits data shard FILE`");
+}
+
+int shard(const DataArguments& arguments) {
+  if (arguments.names.size() != 1) throw ConfigError("data: shard takes one scenario file, as in `fedbits data shard FILE --clients 0-4`");
+  ShardArguments asked = arguments.shard;
+  asked.scenario = arguments.names.front();
+  asked.data = arguments.folder;
+  return write_shard(asked);
+}
+
+int data(const CLI::App& command, const DataArguments& arguments) {
+  check_shard_options(command, arguments.action);
   if (!arguments.from.empty() && arguments.action != "fetch")
     throw ConfigError("data: --from needs fetch, as in `fedbits data fetch NAME --from URL`");
   if (arguments.verify && !arguments.action.empty()) throw ConfigError("data: --verify cannot be combined with " + arguments.action);
   if (arguments.action.empty()) return list(arguments);
+  if (arguments.action == "shard") return shard(arguments);
   if (arguments.action != "fetch" && arguments.action != "show")
     throw ConfigError("data: there is no '" + arguments.action +
-                      "'; the actions are fetch and show, and without one it lists the data sets");
+                      "'; the actions are fetch, show and shard, and without one it lists the data sets");
   if (arguments.names.empty()) throw ConfigError("data: which data set? `fedbits data` lists their names");
   return arguments.action == "show" ? show(arguments) : fetch(arguments);
 }
@@ -143,19 +162,28 @@ int data(const DataArguments& arguments) {
 
 void add_data_command(CLI::App& app, const Guard& guard) {
   auto arguments = std::make_shared<DataArguments>();
-  CLI::App* command = app.add_subcommand("data", "list known data sets and where they were found, or download them");
-  command->add_option("ACTION", arguments->action, "fetch: download data sets from their publishers; show: describe them");
-  command->add_option("NAME", arguments->names, "data sets, for fetch and show");
+  CLI::App* command = app.add_subcommand("data", "list known data sets and where they were found, download them, or write clients' rows");
+  command->add_option("ACTION", arguments->action,
+                      "fetch: download data sets from their publishers; show: describe them; shard: write the rows of some clients of a "
+                      "scenario, for `fedbits join --shard`");
+  command->add_option("NAME", arguments->names, "data sets, for fetch and show; the scenario file, for shard");
   command->add_option("--data", arguments->folder, "folder with data sets (default: FEDBITS_DATA, ./data, the embedded set)");
   command->add_option(
       "--from", arguments->from,
       "fetch from copies of the publisher's files below this address (https://, or file:///FOLDER for files on this machine)");
   command->add_flag("--verify", arguments->verify, "compare each file with its checksum");
+  command->add_option("--clients", arguments->shard.clients, "shard: the clients, as in 0-4,7");
+  command->add_option("--out", arguments->shard.out, "shard: the file");
+  command->add_option("--set", arguments->shard.settings, "shard: change a key: --set partition.alpha=0.1 (repeatable)")
+      ->allow_extra_args(false);
+  command->add_option("--plugin", arguments->shard.plugins, "shard: shared library with further parts");
+  command->add_option("--threads", arguments->shard.threads, "shard: threads")->check(CLI::Range(1, 4096));
   command->footer(
       "Examples:\n"
       "  fedbits data --verify --data ~/datasets\n"
-      "  fedbits data fetch fashion-mnist --data ~/datasets");
-  command->callback([arguments, guard] { guard([&] { return data(*arguments); }); });
+      "  fedbits data fetch fashion-mnist --data ~/datasets\n"
+      "  fedbits data shard scenarios/library/quickstart.toml --clients 0-9 --out clients-0-9.shard");
+  command->callback([arguments, command, guard] { guard([&] { return data(*command, *arguments); }); });
 }
 
 }  // namespace fl

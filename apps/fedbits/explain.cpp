@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <ostream>
+#include <sstream>
 #include <vector>
 
 #include "apps/fedbits/numbers.hpp"
+#include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/results_version.hpp"
 
 namespace fl {
@@ -64,6 +67,15 @@ std::vector<Line> origin(const RunRecord& record) {
   return lines;
 }
 
+// Prints the analysis plan of the run as comments, line by line.
+void print_plan(std::ostream& out, const RunRecord& record) {
+  const std::optional<AnalysisPlan> plan = plan_of(record);
+  if (!plan) return;
+  out << "#\n# analysis plan " << one_line(plan->file) << ", sha256 " << plan->sha256 << "\n";
+  std::istringstream lines(plan->text);
+  for (std::string line; std::getline(lines, line);) out << "#   " << one_line(line) << "\n";
+}
+
 }  // namespace
 
 void explain(const RunRecord& record, std::ostream& out) {
@@ -73,9 +85,11 @@ void explain(const RunRecord& record, std::ostream& out) {
   std::vector<Line> axes, constants;
   for (const AxisLabel& axis : record.axes) axes.push_back({axis.key, axis.label});
   for (const ResolvedConstant& constant : record.constants)
-    constants.push_back({constant.name, std::isnan(constant.value) ? "not computed" : exact_text(constant.value)});
+    if (!is_plan_constant(constant))
+      constants.push_back({constant.name, std::isnan(constant.value) ? "not computed" : exact_text(constant.value)});
   print_comments(out, "place in the sweep", axes);
   print_comments(out, "resolved constants", constants);
+  print_plan(out, record);
   out << "\n" << record.scenario;
   if (!record.scenario.ends_with('\n')) out << "\n";
 }

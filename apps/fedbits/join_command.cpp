@@ -23,7 +23,10 @@ namespace fl {
 namespace {
 
 struct JoinArguments {
-  std::string server, clients, certs, identity, data, emulate, state, state_memory, state_folder;
+  std::string server, clients, certs, identity, emulate, state, state_memory, state_folder;
+  struct Rows {  // a folder of data sets, or the file of a shard
+    std::string data, shard;
+  } rows;
   std::vector<std::string> plugins;
   int threads = 1;
   double patience_s = 60;
@@ -75,15 +78,18 @@ int join(const JoinArguments& arguments) {
   const std::vector<net::ClientRange> clients = net::parse_client_ranges(arguments.clients);
   const auto transport =
       arguments.certs.empty() ? net::plain_transport() : net::tls_peer_transport(arguments.certs, arguments.identity, clients);
+  std::shared_ptr<const ServerData> shard;
+  if (!arguments.rows.shard.empty()) shard = std::make_shared<ServerData>(ServerData::read_shard(arguments.rows.shard));
   std::optional<FolderLock> lock;
   if (!arguments.state.empty()) lock.emplace(arguments.state, FolderLock::Holder{"join.lock", "`fedbits join`", "--state"});
   catch_signals();
   const net::JoinOptions options{.host = address.host,
                                  .port = address.port,
                                  .clients = clients,
-                                 .machine = {.data = arguments.data,
+                                 .machine = {.data = arguments.rows.data,
                                              .threads = arguments.threads,
-                                             .paging = paging_of(arguments.state_memory, arguments.state_folder)},
+                                             .paging = paging_of(arguments.state_memory, arguments.state_folder),
+                                             .shard = shard},
                                  .patience_s = arguments.patience_s,
                                  .transport = with_emulation(arguments.emulate, transport, clients.front().first),
                                  .state = arguments.state};
@@ -108,7 +114,9 @@ void add_join_command(CLI::App& app, const Guard& guard) {
                       "name of the certificate (default: the one for these clients and the fewest others)");
   command->add_flag("--insecure", arguments->insecure, "plain TCP, which anybody can read and change; twice: to other machines, too");
   add_emulate_option(*command, arguments->emulate);
-  command->add_option("--data", arguments->data, "folder of data sets (default: $FEDBITS_DATA)");
+  command->add_option("--data", arguments->rows.data, "folder of data sets (default: $FEDBITS_DATA)");
+  command->add_option("--shard", arguments->rows.shard,
+                      "file with the rows of these clients, from `fedbits data shard`; no other row is read");
   command->add_option("--plugin", arguments->plugins, "shared library with further parts");
   command->add_option("--threads", arguments->threads, "threads; results do not depend on it")->check(CLI::Range(1, 4096));
   command->add_option(

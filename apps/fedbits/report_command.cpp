@@ -7,6 +7,7 @@
 #include "apps/fedbits/commands.hpp"
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/output_file.hpp"
+#include "apps/fedbits/planned_options.hpp"
 #include "apps/fedbits/report_text.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
@@ -19,13 +20,14 @@ namespace {
 struct ReportArguments {
   std::string store, out, data;
   bool text = false, no_splits = false;
-  StudyOptions study;
+  AnalysisArguments analysis;
   ReportOptions report;
 };
 
 // Throws ConfigError with all problems of the options at once.
 void validate(const ReportArguments& arguments) {
   Problems problems;
+  (void)contrast_options(arguments.analysis.contrasts, problems);
   if (arguments.out.empty() && !arguments.text) problems.push_back({"report", "nothing to write; give -o FILE.html, --text, or both"});
   if (arguments.report.target && !std::isfinite(*arguments.report.target)) problems.push_back({"--target", "must be a finite number"});
   if (!problems.empty()) throw ConfigError(std::move(problems));
@@ -51,14 +53,22 @@ int write_page(const std::vector<Study>& studies, const ReportArguments& argumen
   return 0;
 }
 
-int report(const ReportArguments& arguments) {
+int report(ReportArguments& arguments) {
   validate(arguments);
   const RunStore store = RunStore::open(store_named("report", arguments.store), RunStore::Mode::read);
+  Problems problems;
+  const PlannedOptions planned = planned_options(store, arguments.analysis, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  arguments.report.contrasts = planned.contrasts;
   std::vector<Study> studies;
   if (arguments.out.empty())
-    studies.push_back(read_study(store, arguments.study));
+    studies.push_back(read_study(store, planned.study));
   else
-    studies = read_studies(store, arguments.study);
+    studies = read_studies(store, planned.study);
+  // Contrasts that do not fit the first study are an error; the page leaves them out of its other studies.
+  if (!planned.contrasts.contrasts.empty()) (void)contrast_methods(studies.front(), 0, Against::bits_up, planned.contrasts);
+  for (Study& study : studies) study.notes.insert(study.notes.begin(), planned.notes.begin(), planned.notes.end());
+  tell_departures(planned);
   const int code = tell_damaged(studies.front().store.file, studies.front().damaged);
   if (arguments.text) print_report(studies.front(), arguments.report, std::cout);
   return arguments.out.empty() ? code : std::max(code, write_page(studies, arguments));
@@ -76,22 +86,23 @@ void add_report_command(CLI::App& app, const Guard& guard) {
   command->add_option("--data", arguments->data, "folder with data sets, to draw the data distribution (default: as for run)");
   command->add_flag("--no-splits", arguments->no_splits, "do not split the data again to draw the data distribution");
   command
-      ->add_option("--measure", arguments->study.measures,
+      ->add_option("--measure", arguments->analysis.study.measures,
                    "column of rounds.csv (repeatable; default: the losses, accuracies and measures that any run has)")
       ->allow_extra_args(false);
-  command->add_option("--study", arguments->study.study,
+  command->add_option("--study", arguments->analysis.study.study,
                       "one of the store's studies by its name (default: the one with the most runs; the page offers the others as well)");
-  command->add_option("--baseline", arguments->study.baseline,
+  command->add_option("--baseline", arguments->analysis.study.baseline,
                       "label of the method to compare with (default: the first of the compressing methods that send the fewest bits)");
-  command->add_option("--method", arguments->study.method_axis,
+  command->add_option("--method", arguments->analysis.study.method_axis,
                       "axis that is the method, or several with commas (default: the first compressor axis)");
-  command->add_option("--level", arguments->study.level_axis,
+  command->add_option("--level", arguments->analysis.study.level_axis,
                       "axis that is the level of heterogeneity (default: the first partition or data axis)");
-  command->add_option("--window", arguments->study.window,
+  command->add_option("--window", arguments->analysis.window,
                       "share of a budget over which a run's value is averaged, weighted by bits (default: 0.2)");
-  command->add_flag("--claims-despite-refused", arguments->study.claims_despite_refused,
+  command->add_flag("--claims-despite-refused", arguments->analysis.study.claims_despite_refused,
                     "make claims about cells in which updates were refused because they were not finite");
   command->add_option("--target", arguments->report.target, "value of the first measure, for bits to target");
+  add_contrast_options(*command, arguments->analysis.contrasts);
   command->footer("Example: fedbits report fedbits-out/quickstart -o report.html");
   command->callback([arguments, guard] { guard([&] { return report(*arguments); }); });
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "apps/fedbits/contrast_text.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/terminal.hpp"
 #include "scenarios/analysis/equal_bits.hpp"
@@ -162,6 +163,9 @@ void print_report(const Study& study, const ReportOptions& options, std::ostream
     print_shares(study, measure, Against::bits_up, out);
     for (const Against against : {Against::bits_up, Against::bits_both}) print_equal_bits(study, measure, against, out);
     print_target(study, measure, options, out);
+    if (!options.contrasts.contrasts.empty())
+      for (const Against against : {Against::bits_up, Against::bits_both})
+        print_contrasts(study, measure, against, contrast_methods(study, measure, against, options.contrasts), out);
   }
 }
 

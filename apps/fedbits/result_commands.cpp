@@ -8,7 +8,9 @@
 #include "apps/fedbits/damaged_runs.hpp"
 #include "apps/fedbits/explain.hpp"
 #include "apps/fedbits/export.hpp"
+#include "apps/fedbits/export_contrasts.hpp"
 #include "apps/fedbits/output_file.hpp"
+#include "apps/fedbits/planned_options.hpp"
 #include "apps/fedbits/plugin_option.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/error.hpp"
@@ -51,12 +53,78 @@ RunRecord record_of(const std::string& prefix, const std::string& store) {
 
 }  // namespace
 
+namespace {
+
+struct ExportArguments {
+  std::string store;
+  ExportOptions options;
+  ContrastExport contrasts;
+  AnalysisArguments asked;
+  [[nodiscard]] bool has_tables() const { return !options.runs.empty() || !options.rounds.empty(); }
+  [[nodiscard]] bool has_contrasts() const { return !contrasts.differences.empty() || !contrasts.slopes.empty(); }
+};
+
+// Throws ConfigError with all problems of the options at once.
+void validate(const ExportArguments& arguments) {
+  Problems problems;
+  (void)contrast_options(arguments.asked.contrasts, problems);
+  if (!arguments.has_contrasts() && !arguments.asked.contrasts.contrasts.empty())
+    problems.push_back({"export", "--contrast has no effect without --differences FILE or --slopes FILE"});
+  for (const std::filesystem::path& path : {arguments.contrasts.differences, arguments.contrasts.slopes})
+    if (!path.empty() && path.extension() != ".csv" && path.extension() != ".json" && !path.string().starts_with("/dev/"))
+      problems.push_back({"export", path.string() + " must end in .csv or .json"});
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  if (arguments.has_tables() || !arguments.has_contrasts()) validate(arguments.options);
+}
+
+// Returns the export of contrasts as the plan of the store's runs and the command line say. Throws ConfigError without a contrast.
+ContrastExport planned_export(const RunStore& store, const ExportArguments& arguments) {
+  Problems problems;
+  const PlannedOptions planned = planned_options(store, arguments.asked, problems);
+  if (planned.contrasts.contrasts.empty())
+    problems.push_back(
+        {"export", "--differences and --slopes need the methods that are compared: --contrast A:B, or a study with a plan_file"});
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  tell_departures(planned);
+  ContrastExport options = arguments.contrasts;
+  options.study = planned.study;
+  options.contrasts = planned.contrasts;
+  return options;
+}
+
+int export_all(const RunStore& store, const ExportArguments& arguments) {
+  std::vector<DamagedRun> damaged;
+  const ExportOptions& options = arguments.options;
+  if (arguments.has_contrasts()) {
+    damaged = export_contrasts(store, planned_export(store, arguments));
+    tell_written("contrasts", {arguments.contrasts.differences, arguments.contrasts.slopes});
+  }
+  if (arguments.has_tables()) {
+    damaged.clear();
+    const std::string others = note_of_other_results(export_results(store, options, damaged));
+    tell_written("tables", {options.runs, options.rounds});
+    if (!others.empty()) std::cerr << others << "; --all-results writes them too\n";
+  }
+  return tell_damaged(store.file().string(), damaged);
+}
+
+void add_differences_options(CLI::App& command, ExportArguments& arguments) {
+  command.add_option("--differences", arguments.contrasts.differences, "one line per pair of runs of a contrast (.csv or .json)");
+  command.add_option("--slopes", arguments.contrasts.slopes, "one line per contrast, with its tests (.csv or .json)");
+  add_contrast_options(command, arguments.asked.contrasts);
+  StudyOptions& study = arguments.asked.study;
+  command.add_option("--measure", study.measures, "column of rounds.csv that contrasts compare (repeatable; default: as for report)")
+      ->allow_extra_args(false);
+  command.add_option("--study", study.study, "study of the contrasts (default: the one with the most runs)");
+  command.add_option("--method", study.method_axis, "axis that is the method of the contrasts (default: as for report)");
+  command.add_option("--level", study.level_axis, "axis that is the level of heterogeneity (default: as for report)");
+  command.add_option("--window", arguments.asked.window, "share of a budget over which a value of a contrast is averaged (default: 0.2)");
+}
+
+}  // namespace
+
 void add_export_command(CLI::App& app, const Guard& guard) {
-  struct Arguments {
-    std::string store;
-    ExportOptions options;
-  };
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command = app.add_subcommand("export", "write stored results as CSV or JSON");
   command->add_option("STORE", arguments->store, "folder with results.sqlite, or the file")->required();
   command->add_option("--rounds", arguments->options.rounds, "one line per round (.csv or .json)");
@@ -65,18 +133,14 @@ void add_export_command(CLI::App& app, const Guard& guard) {
   command->add_flag_callback(
       "--all-results", [arguments] { arguments->options.others = OtherResults::written; },
       "also write runs of other versions of fedbits, whose results this one does not reproduce; runs get a column results_version");
+  add_differences_options(*command, *arguments);
   command->footer("Example: fedbits export fedbits-out/quickstart --rounds rounds.csv --runs runs.csv");
   command->callback([arguments, guard] {
     guard([&] {
-      validate(arguments->options);
+      validate(*arguments);
       const RunStore store = RunStore::open(store_named("export", arguments->store), RunStore::Mode::read);
       try {
-        std::vector<DamagedRun> damaged;
-        const ExportOptions& options = arguments->options;
-        const std::string others = note_of_other_results(export_results(store, options, damaged));
-        tell_written("tables", {options.runs, options.rounds});
-        if (!others.empty()) std::cerr << others << "; --all-results writes them too\n";
-        return tell_damaged(store.file().string(), damaged);
+        return export_all(store, *arguments);
       } catch (const StoreError& error) {
         std::cerr << "fedbits: " << error.what() << '\n';
         return 1;

@@ -150,6 +150,7 @@ RunStore open_store(const RunArguments& arguments, const std::vector<Cell>& cell
   tell_rescue(store);
   store.probe_writable();
   if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, arguments.out);
+  refuse_other_plan(store, cells);
   remove_leftover_pages(checkpoint_folder(arguments.out), pages_folder(arguments, checkpoint_folder(arguments.out)));
   return store;
 }

@@ -18,6 +18,7 @@
 #include "apps/fedbits/study_watch.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/printable.hpp"
+#include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/results/end_point.hpp"
 #include "scenarios/sweep/tuning.hpp"
 
@@ -242,6 +243,14 @@ void refuse_begun_runs(const RunStore& store, const std::vector<Cell>& cells, co
   if (cells.size() == 1) throw ConfigError(out + " holds this run unfinished: --resume continues it, --again starts it anew");
   throw ConfigError(out + " holds " + std::to_string(begun) + " of the " + std::to_string(cells.size()) +
                     " runs unfinished: --resume continues them, --again starts all of them anew");
+}
+
+void refuse_other_plan(const RunStore& store, const std::vector<Cell>& cells) {
+  if (cells.empty()) return;
+  std::vector<DamagedRun> damaged;
+  std::vector<RunRecord> stored = store.list(damaged);
+  std::erase_if(stored, [&](const RunRecord& record) { return record.name != cells.front().scenario.name; });
+  refuse_changed_plan(stored, plan_hash({.constants = cells.front().found}));
 }
 
 }  // namespace fl

@@ -162,6 +162,7 @@ int serve(const ServeArguments& arguments) {
   RunStore store = RunStore::open(out, RunStore::Mode::create);
   store.probe_writable();
   if (!arguments.checkpoints.resume && !arguments.again) refuse_begun_runs(store, cells, out);
+  refuse_other_plan(store, cells);
   net::PeerHub hub(
       {.host = address.host, .port = address.port, .transport = with_emulation(arguments.emulate, transport, net::kServerPlace)});
   spdlog::info("at most {} connections and files at the same time (ulimit -Hn)", raise_open_files());

@@ -1,5 +1,5 @@
-// A network inside a layer, for layers that join several networks. The backward pass computes its activations again (they would take many
-// times the memory of the outer network), and its random numbers differ from those of the layers around it.
+// A network inside a layer, for layers that join several networks. Its activations are kept for the backward pass up to a size from which
+// computing them again costs less than their memory; the bits are the same. Its random numbers differ from those of the layers around it.
 #pragma once
 
 #include <algorithm>
@@ -26,33 +26,34 @@ class Branch {
   [[nodiscard]] std::size_t size() const { return network_.size(); }
   [[nodiscard]] const Shape& output() const { return network_.output(); }
 
-  [[nodiscard]] std::size_t room_size(std::size_t B) const { return network_.room_size(B); }
+  // Returns the entries that forward leaves for backward, and the temporary ones of either.
+  [[nodiscard]] std::size_t saved_size(std::size_t B) const { return std::min(network_.kept_size(B), kMostKept); }
+  [[nodiscard]] std::size_t room_size(std::size_t B) const { return network_.room_size(B, is_kept(B)); }
   [[nodiscard]] std::size_t least_examples() const { return network_.least_examples(); }
 
   // Calls use(z) with z [B,n_out] computed from `in`.
   template <class Use>
-  void forward(const Pass& pass, const T* w, const T* in, const Use& use) const {
+  void forward(const Pass& pass, const T* w, const T* in, T* saved, const Use& use) const {
     Workspace::Frame frame(*pass.exec.workspace);
-    use(static_cast<const T*>(run(frame, pass, w, in).z));
+    const Tape<T> tape = open(frame, pass.B, in, saved, false);
+    use(static_cast<const T*>(network_.forward(salted(pass), w, tape)));
   }
   // Calls fill(d_z), which writes the derivative by the output [B,n_out], and computes d_in [B,n_in], unless null, and d_w.
   template <class Fill>
-  void backward(const Pass& pass, const T* w, const T* in, const Fill& fill, T* d_in, T* d_w) const {
+  void backward(const Pass& pass, const T* w, const T* in, const T* saved, const Fill& fill, T* d_in, T* d_w) const {
     Workspace::Frame frame(*pass.exec.workspace);
-    const Ran ran = run(frame, pass, w, in);
-    fill(network_.slope_of_output(ran.tape));
-    network_.backward(salted(pass), w, ran.tape, d_in, d_w);
+    const Tape<T> tape = open(frame, pass.B, in, const_cast<T*>(saved), true);
+    if (!is_kept(pass.B)) network_.forward(salted(pass), w, tape);
+    fill(network_.slope_of_output(tape));
+    network_.backward(salted(pass), w, tape, d_in, d_w);
   }
 
  private:
-  struct Ran {
-    Tape<T> tape;
-    T* z;
-  };
-  Ran run(Workspace::Frame& frame, const Pass& pass, const T* w, const T* in) const {
-    const Tape<T> tape = network_.open(frame, pass.B);
-    std::copy_n(in, pass.B * network_.input().size(), tape.activation[0]);
-    return {tape, network_.forward(salted(pass), w, tape)};
+  static constexpr std::size_t kMostKept = (std::size_t{128} << 20) / sizeof(T);
+  [[nodiscard]] bool is_kept(std::size_t B) const { return network_.kept_size(B) <= kMostKept; }
+  Tape<T> open(Workspace::Frame& frame, std::size_t B, const T* in, T* saved, bool with_slopes) const {
+    T* kept = is_kept(B) ? saved : frame.take<T>(network_.kept_size(B));
+    return network_.open_kept(frame, B, in, kept, with_slopes);
   }
   [[nodiscard]] Pass salted(const Pass& pass) const {
     Pass own = pass;

@@ -1,32 +1,17 @@
 #include "clients/nn/gemm.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <type_traits>
 
 #include "clients/nn/onednn.hpp"
+#include "clients/nn/packed_product.hpp"
 #include "clients/nn/tiles.hpp"
 
 namespace fl::nn {
 
 namespace {
 
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using View = Eigen::Map<const Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-template <class T>
-using Target = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-Eigen::Index ix(std::size_t n) { return static_cast<Eigen::Index>(n); }
-
-// Eigen cuts products into panels by the size of the caches, and so would round differently on another machine.
-const bool kCachesAreFixed = [] {
-  Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
-  return true;
-}();
-
-// Small products by plain loops: Eigen would sum them in an order that depends on where matrices lie in memory.
+// Small products by plain loops.
 constexpr std::size_t kSmall = 32;  // of m + n + k
 template <class T, class AtA, class AtB>
 void multiply_plainly(std::size_t m, std::size_t n, std::size_t k, const AtA& a, const AtB& b, bool add, T* C, std::size_t ldc) {
@@ -38,21 +23,13 @@ void multiply_plainly(std::size_t m, std::size_t n, std::size_t k, const AtA& a,
     }
 }
 
-// Where tiles without packing were measured faster than Eigen: the products of minibatches, and of layers of moderate size.
+// Where tiles without packing were measured faster: the products of minibatches, and of layers of moderate size.
 constexpr std::size_t kFew = 64, kModerate = 1024;
 template <class T>
 bool suits_tiles(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k) {
   // Adding up the lanes of a sum costs less the longer the sum, packing B less the more rows share it.
   if (op_b == Op::transposed) return op_a == Op::plain && m <= kFew && k >= std::max(2 * kFew, 12 * m);
   return tiles::has_columns<T>(n) && (m <= kFew || k <= (op_a == Op::plain ? kModerate : kFew));
-}
-
-template <class Left, class Right, class Out>
-void multiply(const Left& left, const Right& right, bool add, Out& out) {
-  if (add)
-    out.noalias() += left * right;
-  else
-    out.noalias() = left * right;
 }
 
 }  // namespace
@@ -68,6 +45,8 @@ void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const T
         [=](std::size_t l, std::size_t j) { return B[l * bl + j * bj]; }, add, C, ldc);
     return;
   }
+  if (op_a == Op::plain && op_b == Op::transposed && packed::fills_vectors<T>(m) && n >= kFew)
+    return packed::multiply_few_rows(m, n, k, A, lda, B, ldb, add, C, ldc);
   const bool by_tiles = suits_tiles<T>(op_a, op_b, m, n, k);
 #ifdef FL_WITH_ONEDNN
   if constexpr (std::is_same_v<T, float>)
@@ -77,18 +56,7 @@ void gemm(Op op_a, Op op_b, std::size_t m, std::size_t n, std::size_t k, const T
     if (op_b == Op::transposed) return tiles::multiply_transposed(m, n, k, A, lda, B, ldb, add, C, ldc);
     return tiles::multiply(m, n, k, A, op_a == Op::plain ? lda : 1, op_a == Op::plain ? 1 : lda, B, ldb, add, C, ldc);
   }
-  Target<T> out(C, ix(m), ix(n), Eigen::OuterStride<>(ix(ldc)));
-  const bool ta = op_a == Op::transposed, tb = op_b == Op::transposed;
-  const View<T> a(A, ix(ta ? k : m), ix(ta ? m : k), Eigen::OuterStride<>(ix(lda)));
-  const View<T> b(B, ix(tb ? n : k), ix(tb ? k : n), Eigen::OuterStride<>(ix(ldb)));
-  if (ta && tb)
-    multiply(a.transpose(), b.transpose(), add, out);
-  else if (ta)
-    multiply(a.transpose(), b, add, out);
-  else if (tb)
-    multiply(a, b.transpose(), add, out);
-  else
-    multiply(a, b, add, out);
+  packed::multiply(m, n, k, A, op_a == Op::plain ? lda : 1, op_a == Op::plain ? 1 : lda, op_b, B, ldb, add, C, ldc);
 }
 template void gemm(Op, Op, std::size_t, std::size_t, std::size_t, const float*, std::size_t, const float*, std::size_t, bool, float*,
                    std::size_t);

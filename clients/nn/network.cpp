@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace fl::nn {
 
@@ -20,6 +21,9 @@ void check_size(std::size_t outputs, std::size_t parameters, std::size_t entry_b
                     " with the layers before it, which take " + gigabytes + " GB; at most " + std::to_string(kMostNumbers) +
                     " are possible");
 }
+
+// Entries up to the next cache line.
+std::size_t aligned(std::size_t entries) { return (entries + 15) / 16 * 16; }
 
 }  // namespace
 
@@ -93,11 +97,30 @@ Tape<T> Network<T>::open(Workspace::Frame& frame, std::size_t B) const {
 }
 
 template <class T>
-std::size_t Network<T>::room_size(std::size_t B) const {
+Tape<T> Network<T>::open_kept(Workspace::Frame& frame, std::size_t B, const T* in, T* kept, bool with_slopes) const {
+  Tape<T> tape{frame.take<T*>(modules_.size() + 1), frame.take<T*>(modules_.size() + 1), {}};
+  const auto next = [&kept](std::size_t entries) { return std::exchange(kept, kept + aligned(entries)); };
+  tape.activation[0] = const_cast<T*>(in);
+  for (std::size_t i = 1; i <= modules_.size(); ++i) tape.activation[i] = next(B * shapes_[i].size());
+  for (std::size_t i = 0; i < modules_.size(); ++i) tape.saved[i] = next(modules_[i]->saved_size(B));
+  for (T*& slope : tape.slope) slope = with_slopes ? frame.take<T>(B * largest_) : nullptr;
+  return tape;
+}
+
+template <class T>
+std::size_t Network<T>::kept_size(std::size_t B) const {
+  std::size_t entries = 0;
+  for (std::size_t i = 1; i <= modules_.size(); ++i) entries += aligned(B * shapes_[i].size());
+  for (const auto& layer : modules_) entries += aligned(layer->saved_size(B));
+  return entries;
+}
+
+template <class T>
+std::size_t Network<T>::room_size(std::size_t B, bool is_kept) const {
   std::size_t entries = 2 * B * largest_, most = 0;
-  for (const Shape& shape : shapes_) entries += B * shape.size();
+  for (const Shape& shape : shapes_) entries += is_kept ? 0 : B * shape.size();
   for (const auto& layer : modules_) {
-    entries += layer->saved_size(B);
+    entries += is_kept ? 0 : layer->saved_size(B);
     most = std::max(most, layer->room_size(B));
   }
   return entries + most;

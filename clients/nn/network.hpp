@@ -38,6 +38,10 @@ class FL_API Network {
 
   // Opens a tape for forward and backward that keeps everything.
   [[nodiscard]] Tape<T> open(Workspace::Frame& frame, std::size_t B) const;
+  // Opens a tape whose activations after the input and whose layers' numbers lie in `kept` [kept_size(B)]. Its input is only read. It has
+  // slopes if `with_slopes`; the same memory then holds what an earlier forward without them left.
+  [[nodiscard]] Tape<T> open_kept(Workspace::Frame& frame, std::size_t B, const T* in, T* kept, bool with_slopes) const;
+  [[nodiscard]] std::size_t kept_size(std::size_t B) const;
   // Opens a tape for forward alone, in which two buffers alternate.
   [[nodiscard]] Tape<T> open_forward(Workspace::Frame& frame, std::size_t B) const;
   // Computes all activations from tape.activation[0] on and returns the last one.
@@ -46,8 +50,8 @@ class FL_API Network {
   // unless null.
   void backward(const Pass& pass, const T* w, const Tape<T>& tape, T* d_in, T* d_w) const;
   [[nodiscard]] T* slope_of_output(const Tape<T>& tape) const { return tape.slope[modules_.size() % 2]; }
-  // Returns the entries that open() takes for B examples, plus the layers' temporary entries.
-  [[nodiscard]] std::size_t room_size(std::size_t B) const;
+  // Returns the entries that open() takes for B examples, plus the layers' temporary entries; without those in kept_size() if `is_kept`.
+  [[nodiscard]] std::size_t room_size(std::size_t B, bool is_kept = false) const;
   // Returns the fewest examples of a minibatch in training.
   [[nodiscard]] std::size_t least_examples() const;
   // Returns the entries of the largest activation of one example.

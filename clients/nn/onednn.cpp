@@ -95,13 +95,14 @@ class Argument {
 
 // Shapes of a convolution of B images, and the layouts in which callers hold them.
 struct Geometry {
-  memory::dims image, weights, out, stride{1, 1}, pad;
+  memory::dims image, weights, out, stride, pad;
   bool has_bias;
 
   Geometry(const Convolution& c, std::size_t B, bool bias)
       : image(dims(B, c.C, c.H, c.W)),
         weights(dims(c.OC, c.C, c.K, c.K)),
         out(dims(B, c.OC, c.out_height(), c.out_width())),
+        stride{static_cast<memory::dim>(c.S), static_cast<memory::dim>(c.S)},
         pad{static_cast<memory::dim>(c.P), static_cast<memory::dim>(c.P)},
         has_bias(bias) {}
   static memory::dims dims(std::size_t a, std::size_t b, std::size_t c, std::size_t d) {
@@ -159,10 +160,10 @@ struct Backward {
 // minibatches of all sizes, so a full store begins anew.
 template <class Primitives>
 const Primitives& primitives_of(const Convolution& c, std::size_t B, bool bias) {
-  using Key = std::array<std::size_t, 8>;
+  using Key = std::array<std::size_t, 9>;
   constexpr std::size_t kMostShapes = 256;
   thread_local std::map<Key, std::unique_ptr<Primitives>> store;
-  const Key key{c.C, c.H, c.W, c.OC, c.K, c.P, B, bias ? std::size_t{1} : 0};
+  const Key key{c.C, c.H, c.W, c.OC, c.K, c.P, c.S, B, bias ? std::size_t{1} : 0};
   if (store.size() >= kMostShapes && !store.contains(key)) store.clear();
   auto& made = store[key];
   if (!made) made = std::make_unique<Primitives>(Geometry(c, B, bias));

@@ -8,8 +8,8 @@
 
 namespace fl::nn {
 
-// Returns whether the functions below are faster than dense ones, judged by the zeros among the slopes d_out [B,OC,OH,OW] of the first
-// image.
+// Returns whether sparse_convolve_back() has windows of this form (3, 5 or 7, side by side) and is faster than dense sums, judged by the
+// zeros among the slopes d_out [B,OC,OH,OW] of the first image.
 template <class T>
 [[nodiscard]] bool is_mostly_zero(const Convolution& c, std::size_t B, const T* d_out);
 

@@ -1,31 +1,14 @@
 #include "clients/nn/tiles.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "clients/nn/vectors.hpp"
+#include "clients/nn/register_tile.hpp"
 
 namespace fl::nn::tiles {
 
 namespace {
 
 constexpr std::size_t kCachedBytes = 1 << 20;  // of B, in the second-level cache
-
-// f<count>(), for a count of 1 to kMost that is known only when it runs.
-template <int kMost, class F, int... kCounts>
-void call_with(std::size_t count, const F& f, std::integer_sequence<int, kCounts...>) {
-  ((count == std::size_t{kCounts + 1} ? f.template operator()<kCounts + 1>() : void()), ...);
-}
-// Calls f<count>(first) for pieces of `total`, as few of at most kMost as there can be, of nearly equal sizes.
-template <int kMost, class F>
-void evenly(std::size_t total, const F& f) {
-  const std::size_t pieces = (total + kMost - 1) / kMost;
-  for (std::size_t piece = 0; piece < pieces; ++piece) {
-    const std::size_t first = total * piece / pieces, count = total * (piece + 1) / pieces - first;
-    call_with<kMost>(
-        count, [&]<int kCount>() { f.template operator()<kCount>(first); }, std::make_integer_sequence<int, kMost>());
-  }
-}
 
 // kR rows of C and kV vectors of its columns; of the last vector only the last `fresh` entries are wanted.
 template <class T, int kR, int kV>
@@ -76,8 +59,17 @@ template <class T, int kR, int kV>
   };
   for (; l + kLanes<T> <= k; l += kLanes<T>) step([](const T* p) { return load(p); });
   if (l < k) step([&](const T* p) { return load_some(p, k - l); });
+  constexpr int kLength = static_cast<int>(kLanes<T>), kSums = kR * kV;
+  T sums[(kSums + kLength - 1) / kLength * kLength];
+#pragma GCC unroll 8
+  for (int first = 0; first < kSums; first += kLength) {
+    Vec<T> some[kLength];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLength; ++i) some[i] = first + i < kSums ? sum[(first + i) / kV][(first + i) % kV] : Vec<T>{};
+    store(sums + first, sums_of_lanes<T>(some));
+  }
   for (int r = 0; r < kR; ++r, C += ldc)
-    for (int v = 0; v < kV; ++v) C[v] = add ? C[v] + sum_of_lanes<T>(sum[r][v]) : sum_of_lanes<T>(sum[r][v]);
+    for (int v = 0; v < kV; ++v) C[v] = add ? C[v] + sums[r * kV + v] : sums[r * kV + v];
 }
 
 }  // namespace

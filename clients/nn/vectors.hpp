@@ -69,4 +69,26 @@ template <class T, std::size_t kHalf = kLanes<T> / 2>
     return v[0];
 }
 
+// Returns pieces of kHalf entries: those of the first vector's pieces of 2 kHalf entries and then the second's, each with its halves added.
+template <std::size_t kHalf, class V, std::size_t... kLane>
+[[gnu::always_inline]] inline V folded(V a, V b, std::index_sequence<kLane...>) {
+  constexpr std::size_t kLength = sizeof...(kLane);
+  constexpr auto at = [](std::size_t lane) {
+    const std::size_t within = lane % (kLength / 2);
+    return lane / (kLength / 2) * kLength + within / kHalf * 2 * kHalf + within % kHalf;
+  };
+  return __builtin_shufflevector(a, b, at(kLane)...) + __builtin_shufflevector(a, b, (at(kLane) + kHalf)...);
+}
+// Computes the sums of kLanes<T> vectors' entries, each as sum_of_lanes() does; v is overwritten.
+template <class T>
+[[gnu::always_inline]] inline Vec<T> sums_of_lanes(Vec<T>* v) {
+  const auto fold = [v]<std::size_t kHalf>(const auto& self, std::integral_constant<std::size_t, kHalf>) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kHalf; ++i) v[i] = folded<kHalf>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kLanes<T>>());
+    if constexpr (kHalf > 1) self(self, std::integral_constant<std::size_t, kHalf / 2>());
+  };
+  fold(fold, std::integral_constant<std::size_t, kLanes<T> / 2>());
+  return v[0];
+}
+
 }  // namespace fl::nn

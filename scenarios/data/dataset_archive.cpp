@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "fl_core/state/checksum.hpp"
+
 namespace fl {
 
 namespace {
@@ -121,6 +123,27 @@ Dataset<T> select_rows(const Dataset<T>& data, std::span<const std::uint32_t> ro
 }
 
 template <class T>
+std::uint64_t hash_of_rows(const Dataset<T>& data, std::span<const std::uint32_t> rows) {
+  Hash64 hash;
+  hash.add_value(std::uint64_t{rows.size()}).add_value(std::uint64_t{data.num_features});
+  for (const std::uint32_t row : rows) {
+    if (!data.dense.empty()) hash.add_values(std::span<const T>(data.dense_row(row), data.num_features));
+    if (data.has_pixels())
+      hash.add_values(std::span<const std::uint8_t>(data.images.pixels.data() + row * data.num_features, data.num_features));
+    if (!data.tokens.empty())
+      hash.add_values(std::span<const std::int32_t>(data.tokens.data() + row * data.num_features, data.num_features));
+    if (data.is_sparse) {
+      const std::uint64_t begin = data.sparse.row_begin[row], count = data.sparse.row_begin[row + 1] - begin;
+      hash.add_value(count).add_values(std::span<const std::uint32_t>(data.sparse.column.data() + begin, count));
+      if (!data.sparse.value.empty()) hash.add_values(std::span<const T>(data.sparse.value.data() + begin, count));
+    }
+    if (!data.label.empty()) hash.add_value(data.label[row]);
+    if (!data.target.empty()) hash.add_value(data.target[row]);
+  }
+  return hash.value();
+}
+
+template <class T>
 Dataset<T> form_of(const Dataset<T>& data) {
   Dataset<T> form = without_rows(data);
   form.num_rows = 1;
@@ -161,9 +184,10 @@ void persist(Archive& archive, Dataset<T>& data) {
   if (archive.is_reading()) require_fit(data);
 }
 
-#define FL_INSTANTIATE(T)                                                             \
-  template Dataset<T> select_rows(const Dataset<T>&, std::span<const std::uint32_t>); \
-  template Dataset<T> form_of(const Dataset<T>&);                                     \
+#define FL_INSTANTIATE(T)                                                                 \
+  template Dataset<T> select_rows(const Dataset<T>&, std::span<const std::uint32_t>);     \
+  template std::uint64_t hash_of_rows(const Dataset<T>&, std::span<const std::uint32_t>); \
+  template Dataset<T> form_of(const Dataset<T>&);                                         \
   template void persist(Archive&, Dataset<T>&);
 FL_INSTANTIATE(float)
 FL_INSTANTIATE(double)

@@ -98,7 +98,6 @@ std::string problem_text(const Scenario& scenario) {
 
 ProblemCache::ProblemCache(DataCatalog catalog) : catalog_(std::move(catalog)) {}
 ProblemCache::~ProblemCache() = default;
-
 template <>
 std::vector<ProblemCache::Entry<float>>& ProblemCache::entries<float>() {
   return entries32_;
@@ -217,6 +216,7 @@ std::vector<Shard> FederatedProblem<T>::test_shards() const {
 template <class T>
 const ClientRows<T>& FederatedProblem<T>::client_rows() const {
   if (client_rows_) return *client_rows_;
+  if (!has_rows() && !apart_->held.clients.empty()) return client_rows_.emplace(held_client_rows());
   ClientRows<T> own{.data = data_->test ? &*data_->test : nullptr, .shards = test_shards(), .are_test_rows = true};
   std::vector<Shard> with_rows;
   for (std::uint32_t client = 0; client < own.shards.size(); ++client) {

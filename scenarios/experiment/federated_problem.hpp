@@ -83,14 +83,15 @@ class FederatedProblem {
   FederatedProblem(const Scenario& scenario, ProblemCache& cache, ThreadPool& pool, std::filesystem::path folder = {});
   // Does the same with its own cache.
   FederatedProblem(const Scenario& scenario, const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
-  // Makes the problem of a process without training rows. `data` has their form in data->train (form_of), and `facts` what is known of
-  // them. The catalog's folders are searched for files that the scenario names. Throws ConfigError if the model cannot be bound to that
-  // form.
+  // Makes the problem of a process without all training rows. `data` has in data->train the rows of the clients facts->held, or the form of
+  // all rows (form_of) if there are none, and `facts` what is known of the others. The catalog's folders are searched for files that the
+  // scenario names. Throws ConfigError if the model cannot be bound to that form.
   FederatedProblem(const Scenario& scenario, std::shared_ptr<const LoadedData<T>> data, std::shared_ptr<const TrainingFacts> facts,
                    const DataCatalog& catalog, ThreadPool& pool, std::filesystem::path folder = {});
 
   [[nodiscard]] const Model<T>& model() const { return *model_; }
-  // Returns false in a process without training rows: train() is then their form alone, and no client has any in shards().
+  // Returns false in a process without all training rows. train() is then the rows of some clients, or their form alone. In shards() a
+  // client whose rows are elsewhere has none, or as many as it has, which are not its own (holds_rows_of).
   [[nodiscard]] bool has_rows() const { return apart_ == nullptr; }
   // Returns the training data as clients see it, with the feature shifts of the partition.
   [[nodiscard]] const Dataset<T>& train() const { return seen_ ? *seen_ : data_->train; }
@@ -98,6 +99,11 @@ class FederatedProblem {
   [[nodiscard]] std::size_t num_rows_of(std::size_t client) const {
     return has_rows() ? split_.shards[client].size() : apart_->split.rows[client];
   }
+  [[nodiscard]] bool holds_rows_of(std::uint32_t client) const;
+  // Returns the hash of what the rows of a client contain, which are here.
+  [[nodiscard]] std::uint64_t row_hash(std::uint32_t client) const;
+  // Returns the hash of each client's rows [n]. Computed on first use, unless the facts have them.
+  [[nodiscard]] const std::vector<std::uint64_t>& row_hashes() const;
   [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
   [[nodiscard]] std::size_t P() const { return layers_.size(); }
   [[nodiscard]] const LayerTable& layers() const { return layers_; }
@@ -143,6 +149,8 @@ class FederatedProblem {
   [[nodiscard]] std::size_t num_dropped_test_rows() const { return data_->num_dropped_test_rows; }
 
  private:
+  void take_held_rows();
+  [[nodiscard]] ClientRows<T> held_client_rows() const;
   void hold_out(double fraction, std::uint64_t seed);
   [[nodiscard]] std::vector<std::uint32_t> groups(std::size_t feature) const;
   [[nodiscard]] std::vector<Shard> test_shards() const;
@@ -169,6 +177,7 @@ class FederatedProblem {
     std::vector<Shard> shards;
     std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the offered rows
     std::string note;
+    mutable std::vector<std::uint64_t> row_hashes{};  // empty until first use
   };
   // Numbers that rules may name.
   struct Constants {

@@ -6,6 +6,7 @@
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/config/rule_field.hpp"
+#include "scenarios/data/dataset_archive.hpp"
 #include "scenarios/experiment/federated_problem.hpp"
 
 namespace fl {
@@ -29,6 +30,7 @@ FederatedProblem<T>::FederatedProblem(const Scenario& scenario, std::shared_ptr<
   facts_->curvature = apart_->curvature;
   facts_->minima = apart_->minima;
   split_ = {std::vector<Shard>(apart_->split.rows.size()), apart_->split.hash, apart_->split.data_hash, apart_->split.note};
+  take_held_rows();
   if (data_->test) {
     rows_.test.resize(data_->test->num_rows);
     std::iota(rows_.test.begin(), rows_.test.end(), 0u);
@@ -36,7 +38,57 @@ FederatedProblem<T>::FederatedProblem(const Scenario& scenario, std::shared_ptr<
   about_key("model.kind", [&] { bind(scenario); });
   if (model_->traits().loss_is_convex != apart_->loss_is_convex)
     throw key_error("model.kind",
-                    model_kind_ + " is not convex on these training rows, which only their rows tell: let the server read them");
+                    model_kind_ + " is not convex on these training rows, which only all of them tell: read the data set here");
+}
+
+// Gives each client its rows. A client whose rows are elsewhere gets their number, because methods read the sizes of all clients, and the
+// first row here in place of each, because nobody asks for its vectors here.
+template <class T>
+void FederatedProblem<T>::take_held_rows() {
+  if (apart_->held.clients.empty()) return;
+  for (std::size_t i = 0; i < split_.shards.size(); ++i) split_.shards[i].assign(apart_->split.rows[i], 0);
+  std::uint32_t next = 0;
+  for (const std::uint32_t client : apart_->held.clients)
+    for (std::uint32_t& row : split_.shards[client]) row = next++;
+}
+
+template <class T>
+bool FederatedProblem<T>::holds_rows_of(std::uint32_t client) const {
+  return has_rows() || std::ranges::binary_search(apart_->held.clients, client);
+}
+
+template <class T>
+ClientRows<T> FederatedProblem<T>::held_client_rows() const {
+  const HeldRows& held = apart_->held;
+  const bool are_test_rows = apart_->split.own_rows_are_test_rows;
+  ClientRows<T> own{.data = are_test_rows ? &*data_->test : &train(), .shards = {}, .are_test_rows = are_test_rows};
+  std::uint32_t next = 0;
+  for (std::size_t k = 0; k < held.clients.size(); ++k) {
+    Shard rows = split_.shards[held.clients[k]];
+    if (are_test_rows) {
+      rows.resize(held.own_test_rows[k]);
+      for (std::uint32_t& row : rows) row = next++;
+    }
+    if (rows.empty()) continue;
+    own.clients.push_back(held.clients[k]);
+    own.shards.push_back(std::move(rows));
+  }
+  return own;
+}
+
+template <class T>
+std::uint64_t FederatedProblem<T>::row_hash(std::uint32_t client) const {
+  return hash_of_rows(train(), split_.shards[client]);
+}
+
+template <class T>
+const std::vector<std::uint64_t>& FederatedProblem<T>::row_hashes() const {
+  if (!has_rows()) return apart_->split.row_hashes;
+  if (!split_.row_hashes.empty()) return split_.row_hashes;
+  split_.row_hashes.resize(split_.shards.size());
+  pool_.parallel_for(static_cast<std::uint32_t>(split_.shards.size()),
+                     [this](std::uint32_t i, const Exec&) { split_.row_hashes[i] = row_hash(i); });
+  return split_.row_hashes;
 }
 
 template <class T>
@@ -79,6 +131,7 @@ TrainingFacts FederatedProblem<T>::facts_for(const Scenario& scenario, bool need
                  .data_hash = split_.data_hash,
                  .note = split_.note,
                  .rows = {},
+                 .row_hashes = row_hashes(),
                  .own_labels = {},
                  .own_rows_are_test_rows = own_rows_are_test_rows(),
                  .skew = skew()};
@@ -103,6 +156,11 @@ TrainingFacts FederatedProblem<T>::facts_for(const Scenario& scenario, bool need
   template FederatedProblem<T>::FederatedProblem(const Scenario&, std::shared_ptr<const LoadedData<T>>,                 \
                                                  std::shared_ptr<const TrainingFacts>, const DataCatalog&, ThreadPool&, \
                                                  std::filesystem::path);                                                \
+  template void FederatedProblem<T>::take_held_rows();                                                                  \
+  template bool FederatedProblem<T>::holds_rows_of(std::uint32_t) const;                                                \
+  template ClientRows<T> FederatedProblem<T>::held_client_rows() const;                                                 \
+  template std::uint64_t FederatedProblem<T>::row_hash(std::uint32_t) const;                                            \
+  template const std::vector<std::uint64_t>& FederatedProblem<T>::row_hashes() const;                                   \
   template std::uint64_t FederatedProblem<T>::own_labels(std::size_t) const;                                            \
   template bool FederatedProblem<T>::own_rows_are_test_rows() const;                                                    \
   template SplitSkew FederatedProblem<T>::skew() const;                                                                 \

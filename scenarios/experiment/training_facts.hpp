@@ -1,4 +1,4 @@
-// What a server knows of training rows that it does not have: numbers that are computed once, where the rows are.
+// What a process knows of training rows that it does not have: numbers that are computed once, where the rows are.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,25 @@ struct Minimum {
   double value = 0;
 };
 
+// The clients whose rows a process has although it does not have all rows. The rows of one client follow those of the one before it.
+struct HeldRows {
+  std::vector<std::uint32_t> clients;        // ascending; empty = none
+  std::vector<std::uint64_t> own_test_rows;  // of each of these clients; empty = clients are judged on their training rows
+};
+
 struct TrainingFacts {
   // The split, and the rows of client_accuracy.
   struct Split {
     std::uint64_t hash = 0, data_hash = 0;  // of the shards, and of the rows that were split
     std::string note;                       // Partitioner::note
     std::vector<std::uint64_t> rows;        // [n] of each client
+    std::vector<std::uint64_t> row_hashes;  // [n] of what each client's rows contain (hash_of_rows)
     std::vector<std::uint64_t> own_labels;  // [n] labels of each client's own rows (FederatedProblem::client_rows)
     bool own_rows_are_test_rows = false;
     SplitSkew skew;
   };
   Split split;
+  HeldRows held;
   // Of models with second derivatives.
   std::optional<SecondOrder::Curvature> curvature;
   std::optional<double> least_convexity;

@@ -54,6 +54,7 @@ sampling, so they are paired.
 | `axis.values[].match_key` | string | `"threshold"` | | the option that is tuned for it |
 | `exclude` | list of tables, `[[sweep.exclude]]` | none | axes and labels | combinations that are left out: an axis' key and one of its labels, or a list of them |
 | `to_bits_of` | string | none | label of a method | every run continues until it has sent the bits that this method sends in the scenario's rounds, or for four times the rounds |
+| `plan_file` | string | none | path of a TOML file, beside the scenario file or from the root | the analysis plan: contrasts, measures, window, levels and margins that `report` follows. Its text and SHA-256 are stored with every run |
 | `tune.key`, `tune.values` | string, list | none | | a key whose best value is found for every combination, such as `"local.learning_rate"`, and the values to try |
 | `tune.keys` | list of tables with `key` and `values` | none | each key once | several keys; each applies to the methods that have it, and all combinations of their values are tried |
 | `tune.seeds` | integer | `3` | in [1, 1000] | tuning seeds; never those of the study |

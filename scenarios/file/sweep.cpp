@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "scenarios/file/analysis_plan.hpp"
 #include "scenarios/file/axis_table.hpp"
 #include "scenarios/file/bit_search.hpp"
 #include "scenarios/file/early_checks.hpp"
@@ -279,6 +280,43 @@ void check_match_keys(const std::vector<Cell>& cells, const Sweep& sweep, Proble
   }
 }
 
+// Returns true if a method of a plan, or one part of a method of several axes ("x + y"), is the label of a value of the sweep.
+bool is_label(const Sweep& sweep, const std::string& method) {
+  for (const Axis& axis : sweep.axes)
+    for (const AxisValue& value : axis.values)
+      if (method == value.label || method.starts_with(value.label + " + ")) return true;
+  return false;
+}
+
+// Adds a problem for each label of the plan that the sweep does not have. A misspelt label would be found after all runs.
+void check_labels(const AnalysisPlan& plan, const Sweep& sweep, ProblemList& problems) {
+  const std::string file = "sweep.plan_file: " + plan.file + ": ";
+  for (const std::string& contrast : plan.contrasts) {
+    bool is_known = false;
+    for (std::size_t colon = contrast.find(':'); colon != std::string::npos; colon = contrast.find(':', colon + 1))
+      is_known = is_known || (is_label(sweep, contrast.substr(0, colon)) && is_label(sweep, contrast.substr(colon + 1)));
+    if (!is_known) problems.add(sweep.plan_place, file + "contrasts: no axis has the labels of \"" + contrast + "\"");
+  }
+  for (const std::string& level : plan.levels)
+    if (!is_label(sweep, level)) problems.add(sweep.plan_place, file + "levels: no axis has the label \"" + level + "\"");
+  if (!plan.baseline.empty() && !is_label(sweep, plan.baseline))
+    problems.add(sweep.plan_place, file + "baseline: no axis has the label \"" + plan.baseline + "\"");
+}
+
+// Reads the analysis plan, and records it with every cell.
+void set_plan(std::vector<Cell>& cells, const Sweep& sweep, const std::filesystem::path& folder, ProblemList& problems) {
+  if (sweep.plan_file.empty()) return;
+  try {
+    const AnalysisPlan plan = read_plan(folder / sweep.plan_file);
+    check_labels(plan, sweep, problems);
+    const std::vector<ResolvedConstant> constants = plan_constants(plan);
+    for (Cell& cell : cells) cell.found.insert(cell.found.end(), constants.begin(), constants.end());
+  } catch (const ConfigError& error) {
+    for (const Problem& problem : error.problems())
+      problems.add(sweep.plan_place, problem.where.empty() ? problem.message : problem.where + ": " + problem.message);
+  }
+}
+
 }  // namespace
 
 Cell with_option(const Cell& cell, const std::string& key, const Value& value) {
@@ -338,6 +376,7 @@ std::vector<Cell> cells_of(const std::string& text, const std::string& source, c
   if (problems.empty()) refuse_missing_references(cells, sweep, problems);
   if (problems.empty()) check_match_keys(cells, sweep, problems);
   if (problems.empty()) set_tuning(cells, sweep, problems);
+  if (problems.empty()) set_plan(cells, sweep, search.folder, problems);
   problems.throw_if_any();
   return cells;
 }

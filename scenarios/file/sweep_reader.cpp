@@ -207,7 +207,7 @@ namespace {
 
 // Adds a problem for each key of [sweep] that is not known. A list there is meant as an axis: the error writes it as one.
 void refuse_other_keys_of_sweep(const Node& table, ProblemList& problems) {
-  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of"};
+  static const std::vector<std::string> kKnown = {"seeds", "axis", "exclude", "tune", "to_bits_of", "plan_file"};
   for (const auto& [name, member] : table.members) {
     if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
     std::string key = name;
@@ -224,6 +224,19 @@ void refuse_other_keys_of_sweep(const Node& table, ProblemList& problems) {
                  unknown_key_text("sweep", name, kKnown,
                                   is_axis ? "; an axis is written [[sweep.axis]] with key = \"" + key + "\" and values = [...]" : ""));
   }
+}
+
+// Reads a text of [sweep] and its place. `meaning` says what it must be.
+void read_text(const Node& table, const std::string& key, const std::string& meaning, std::string& text, SourceLocation& place,
+               ProblemList& problems) {
+  const Node* node = table.find(key);
+  if (node == nullptr) return;
+  place = node->place;
+  const std::string* found = node->text();
+  if (found == nullptr || found->empty())
+    problems.add(node->place, "sweep." + key + ": must be " + meaning + ", is " + node->shown());
+  else
+    text = *found;
 }
 
 }  // namespace
@@ -243,14 +256,8 @@ Sweep take_sweep(Node& root, ProblemList& problems) {
   }
   refuse_other_keys_of_sweep(table, problems);
   if (const Node* tune = table.find("tune")) sweep.tune = read_tune(*tune, problems);
-  if (const Node* label = table.find("to_bits_of")) {
-    sweep.to_bits_place = label->place;
-    const std::string* text = label->text();
-    if (text == nullptr || text->empty())
-      problems.add(label->place, "sweep.to_bits_of: must be the label of a method, is " + label->shown());
-    else
-      sweep.to_bits_of = *text;
-  }
+  read_text(table, "to_bits_of", "the label of a method", sweep.to_bits_of, sweep.to_bits_place, problems);
+  read_text(table, "plan_file", "the path of an analysis plan", sweep.plan_file, sweep.plan_place, problems);
   if (const Node* seeds = table.find("seeds")) {
     sweep.seeds_place = seeds->place;
     Schema schema;

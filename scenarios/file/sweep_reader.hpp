@@ -43,6 +43,8 @@ struct Sweep {
   std::optional<TuneTable> tune;
   std::string to_bits_of;  // label whose bits every run of the study goes on to; "" = the scenario's rounds
   SourceLocation to_bits_place;
+  std::string plan_file;  // path of the analysis plan (analysis_plan.hpp); "" = none
+  SourceLocation plan_place;
 };
 
 // Returns true if `path` is `inner` or a table around it: "compressor.up" holds "compressor.up.k".

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fl_core/config/device.hpp"
+#include "scenarios/analysis/contrasts.hpp"
 #include "scenarios/analysis/study.hpp"
 #include "scenarios/report/split_picture.hpp"
 
@@ -16,6 +17,7 @@ namespace fl {
 struct ReportOptions {
   std::optional<double> target{};      // target for bits to target, for the first measure; default: default_target of equal_bits.hpp
   std::vector<SplitPicture> splits{};  // drawn if not empty
+  ContrastOptions contrasts{};         // pairs of methods whose differences are followed over the levels; empty: none
   std::size_t most_numbers = 150000;   // limit for all curves together: curves of large studies have fewer points
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "apps/fedbits/export.hpp"
+#include "apps/fedbits/export_contrasts.hpp"
 #include "scenarios/file/measure_set.hpp"
 #include "tests/support/study.hpp"
 
@@ -470,6 +471,19 @@ TEST_F(ResultColumnsTest, ALogThatCannotBeWrittenStopsASweep) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("cannot write no/such/folder/log.jsonl: No such file or directory"));
   EXPECT_FALSE(exists("out"));
+}
+
+template <class Columns>
+void expect_documented(const std::string& heading, const Columns& columns) {
+  std::vector<std::string> names;
+  for (const DocumentedColumn& column : documented(heading))
+    if (is_fixed(column.name)) names.push_back(column.name);
+  EXPECT_EQ(names, std::vector<std::string>(columns.begin(), columns.end()));
+}
+
+TEST(ResultColumns, ThePageListsThoseOfContrasts) {
+  expect_documented("differences.csv", kDifferenceColumns);
+  expect_documented("slopes.csv", kSlopeColumns);
 }
 
 }  // namespace

@@ -127,6 +127,17 @@ TEST_F(TextsTest, BashCompletesPartsAndDataSets) {
           servers + "\n");
 }
 
+TEST_F(TextsTest, BashCompletesShardsAndRenewals) {
+  if (fedbits({"join", "--help"}).code != 0) GTEST_SKIP() << "this fedbits has no network";
+  write("fedbits.bash", fedbits({"completion", "bash"}).out);
+  ASSERT_EQ(in_shell("bash",
+                     "source fedbits.bash\n"
+                     "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _fedbits; echo \"${COMPREPLY[@]}\"; }\n"
+                     "ask fedbits data s\nask fedbits data shard ''\nask fedbits join --sh\nask fedbits certs re\n"),
+            0);
+  EXPECT_EQ(read("answer"), "shard show\n\n--shard\nrenew revoke\n");
+}
+
 TEST_F(TextsTest, FishAndZshAcceptTheirs) {
   write("fedbits.fish", fedbits({"completion", "fish"}).out);
   const int fish = in_shell("fish", "source fedbits.fish; complete -C'fedbits run --plu'");

@@ -95,6 +95,60 @@ TEST(Certificates, RevokingIsListedAndCannotBeRepeated) {
   EXPECT_EQ(fs::status(certificates.files().revoked()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST(Certificates, ARenewedOneIsForTheSameClientsAndHasAnotherKey) {
+  const CertificateFixture certificates;
+  const auto info_of = [&](const std::string& name) {
+    for (const net::CertificateInfo& info : net::list_certificates(certificates.path()))
+      if (info.name == name) return info;
+    return net::CertificateInfo{};
+  };
+  const auto bytes_of = [](const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_THAT(info_of("client-3").days_left, testing::AnyOf(net::kUsualDays - 1, net::kUsualDays));  // the second may be the same
+  EXPECT_THAT(info_of("ca").days_left, testing::AnyOf(net::kMostDays - 1, net::kMostDays));
+  for (const std::string name : {"client-3", "server"}) {
+    const net::CertificateInfo before = info_of(name);
+    const std::string key = bytes_of(certificates.files().key(name));
+    const std::string end = net::renew_certificate({.folder = certificates.path(), .name = name, .days = 200});
+    const net::CertificateInfo after = info_of(name);
+    EXPECT_EQ(to_text(after.clients), to_text(before.clients));
+    EXPECT_NE(after.serial, before.serial);
+    EXPECT_EQ(after.valid_until, end);
+    EXPECT_THAT(after.days_left, testing::AnyOf(199, 200));
+    EXPECT_FALSE(after.is_revoked);
+    EXPECT_NE(bytes_of(certificates.files().key(name)), key);
+    for (const fs::path& file : {certificates.files().key(name), certificates.files().certificate(name)})
+      EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write) << file;
+  }
+  static_cast<void>(net::tls_server_transport(certificates.path()));  // the key fits the certificate
+  for (const fs::directory_entry& entry : fs::directory_iterator(certificates.path())) EXPECT_FALSE(entry.is_directory()) << entry;
+}
+
+// None is valid for longer than its authority, which would end it.
+TEST(Certificates, ARenewedOneEndsWithItsAuthorityAtTheLatest) {
+  const CertificateFixture certificates;
+  const std::time_t later = std::time(nullptr) + 800L * 24 * 3600;
+  static_cast<void>(net::renew_certificate({.folder = certificates.path(), .name = "client-0", .now = later}));
+  const std::vector<net::CertificateInfo> list = net::list_certificates(certificates.path());
+  EXPECT_EQ(list[2].valid_until, list[0].valid_until);
+}
+
+TEST(Certificates, RenewalsThatCannotBeMadeChangeNothing) {
+  const CertificateFixture certificates;
+  const auto error_of = [&](const std::string& name, int days = 90) {
+    return certificate_error(
+        [&] { static_cast<void>(net::renew_certificate({.folder = certificates.path(), .name = name, .days = days})); });
+  };
+  EXPECT_THAT(error_of("client-7"), HasSubstr("there is no certificate client-7"));
+  EXPECT_THAT(error_of("ca"), HasSubstr("cannot renew itself"));
+  EXPECT_EQ(error_of("client-0", 0), "--days: must be from 1 to 825, is 0");
+  fs::rename(certificates.files().key("ca"), certificates.path() / "elsewhere");
+  EXPECT_THAT(error_of("client-0"), HasSubstr("cannot read"));
+  static_cast<void>(net::tls_peer_transport(certificates.path(), "client-0", {{0, 0}}));
+}
+
 TEST(Certificates, AServerRefusesFilesThatAreNotItsOwn) {
   const CertificateFixture certificates, others;
   const auto server_error = [&] { return certificate_error([&] { static_cast<void>(net::tls_server_transport(certificates.path())); }); };

@@ -35,7 +35,20 @@ grep -q 'the run has clients 0-19, not 15-25' wrong.txt || fail "$(cat wrong.txt
 ! "$binary" join "127.0.0.1:$port" --clients 0-9 --insecure --emulate 'latncy=5ms' 2>wrong.txt || fail "a condition that does not exist"
 grep -q "did you mean 'latency'" wrong.txt || fail "$(cat wrong.txt)"
 
-run "${lines[1]/:7000/:$port}" "" >one.log 2>&1 &
+# The first peer has its own rows alone, from the README's line.
+shard=$(sed -nE 's#^    build/(fedbits data shard .*)#\1#p' "$source/README.md")
+run "${shard/--out /--out $work/}" "--set rounds=20" 2>/dev/null || fail "data shard"
+! "$binary" join "127.0.0.1:$port" --clients 10-19 --insecure --shard clients-0-9.shard 2>wrong.txt || fail "a shard of other clients"
+grep -q -- '--shard: it has the rows of clients 0-9, not those of client 10' wrong.txt || fail "$(cat wrong.txt)"
+! "$binary" join "127.0.0.1:$port" --clients 0-9 --insecure --shard "$source/README.md" 2>wrong.txt || fail "a shard that is none"
+grep -q 'is no shard that this program can read' wrong.txt || fail "$(cat wrong.txt)"
+! "$binary" data --clients 0 2>wrong.txt || fail "clients without a shard"
+grep -q -- '--clients: belongs to `fedbits data shard FILE`' wrong.txt || fail "$(cat wrong.txt)"
+! "$binary" data shard "$source/scenarios/library/quickstart.toml" --clients 15-20 --out none.shard 2>wrong.txt || fail "clients beyond the run's"
+grep -q -- '--clients: the run has clients 0-19, not 20' wrong.txt || fail "$(cat wrong.txt)"
+[ ! -e none.shard ] || fail "a file is left behind"
+
+run "${lines[1]/:7000/:$port}" "--shard $work/clients-0-9.shard" >one.log 2>&1 &
 one=$!
 run "${lines[2]/:7000/:$port}" "--emulate 'bandwidth=100M latency=1ms jitter=1ms'" >two.log 2>&1 &
 two=$!

@@ -95,6 +95,11 @@ class TlsRawPeer {
 
   // Why the handshake failed on this side; "" = it did not.
   [[nodiscard]] std::string handshake_error() const { return error_ ? error_.message() : ""; }
+  // Returns the serial number of the server's certificate.
+  [[nodiscard]] std::string serial_of_server() {
+    const net::Certificate shown(SSL_get1_peer_certificate(stream_.native_handle()));
+    return shown ? net::serial_text(*shown) : "";
+  }
   void send(const net::wire::Header& header) { boost::asio::write(stream_, boost::asio::buffer(net::make_frame(header).head), error_); }
   // The next frame; nothing where the server has closed the connection.
   std::optional<net::Frame> read() {

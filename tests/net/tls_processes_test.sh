@@ -50,7 +50,7 @@ refused 'is for clients 5-15; it has clients-0-9, clients-10-19' join "127.0.0.1
 refused 'is no folder' serve scenarios/library/quickstart.toml --certs missing --out none
 refused 'exists and is not overwritten' certs init certs --clients 20
 refused 'says how many clients' certs init more
-refused "there is no 'renew'" certs renew certs
+refused "there is no 'rename'" certs rename certs
 "$binary" certs init others --clients 20 --per-peer 10 >/dev/null
 refused 'its certificate is refused' join "127.0.0.1:$port" --clients 0-9 --certs others
 refused "cannot reach 127.0.0.1:$port" join "127.0.0.1:$port" --clients 0-9 --insecure --patience 0
@@ -69,6 +69,16 @@ for store in served-tls simulated; do "$binary" export $store --reproducible --r
 cmp served-tls-runs.csv simulated-runs.csv || fail "the runs differ"
 cmp served-tls-rounds.csv simulated-rounds.csv || fail "the rounds differ"
 echo "$(($(wc -l <served-tls-runs.csv) - 1)) runs over TLS are the simulated ones"
+
+# A certificate is renewed, and the old one is revoked.
+"$binary" certs list certs | grep -qE '^clients-0-9 .* (89|90) +valid ' || fail "no days left: $("$binary" certs list certs)"
+refused 'belongs to `fedbits certs renew`' certs revoke certs clients-0-9 --revoke-old
+refused 'there is no certificate clients-0-8' certs renew certs clients-0-8
+cp certs/clients-0-9.pem old.pem
+"$binary" certs renew certs clients-0-9 --days 30 --revoke-old >renew.log
+grep -q 'clients-0-9 has a new key and a new certificate, valid until .*; the old certificate is revoked' renew.log || fail "$(cat renew.log)"
+"$binary" certs list certs | grep -qE '^clients-0-9 .* (29|30) +valid ' || fail "not renewed: $("$binary" certs list certs)"
+! cmp -s old.pem certs/clients-0-9.pem || fail "the certificate is the old one"
 
 # A certificate is revoked while the server runs.
 : >serve.log

@@ -308,6 +308,73 @@ TEST(Tls, APeerWhoseCertificateIsRevokedIsDisconnected) {
   EXPECT_THAT(counts_after_refusal(server.hub).refused, ElementsAre(Pair("its certificate client-0 is revoked", 1U)));
 }
 
+// A server and its peers read their own pairs again when they change. The run goes on, and the old pair of the peer is of no use any more.
+TEST(Tls, ARenewedPairOfServerAndPeerIsUsedWithoutARestart) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  const std::filesystem::path copies = server.certificates.path() / "copies";
+  std::filesystem::create_directory(copies);
+  for (const std::string kind : {".pem", ".key"})
+    std::filesystem::copy(server.certificate("client-0").string() + kind, copies / ("client-0" + kind));
+  const auto transport = net::tls_peer_transport(server.certificates.path(), "client-0", {{0, 0}});
+  const auto serial_seen = [&] {
+    TlsRawPeer peer(server.hub.port(), server.certificate("client-1"));
+    return peer.serial_of_server();
+  };
+  const std::string before = serial_seen();
+  static_cast<void>(net::renew_certificate({.folder = server.certificates.path(), .name = "server", .revokes_old = true}));
+  EXPECT_NE(serial_seen(), before);
+  static_cast<void>(net::renew_certificate({.folder = server.certificates.path(), .name = "client-0", .revokes_old = true}));
+  {
+    TlsRawPeer old(server.hub.port(), copies / "client-0");
+    EXPECT_THAT(old.read_end(), HasSubstr("certificate revoked"));
+  }
+  std::atomic<bool> is_there = false;
+  std::thread peer([&] {
+    try {
+      static_cast<void>(
+          net::join_server({.port = server.hub.port(), .clients = {{0, 0}}, .patience_s = 5, .transport = transport},
+                           {.tell = [](const net::JoinEvent&) {}, .say = [](const std::string&) {}, .goes_on = [&] { return !is_there; }}));
+    } catch (const std::exception&) {  // the scenario of the offer is none
+    }
+  });
+  for (int i = 0; i < 2000 && server.hub.counts().frames_out == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_GT(server.hub.counts().frames_out, 0U) << "a peer that was made before the renewal is assigned its clients";
+  is_there = true;
+  peer.join();
+}
+
+TEST(Tls, ARenewedCertificateLeavesTheOldOneValid) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  const std::filesystem::path copy = server.certificates.path() / "copy";
+  for (const std::string kind : {".pem", ".key"})
+    std::filesystem::copy(server.certificate("client-0").string() + kind, copy.string() + kind);
+  static_cast<void>(net::renew_certificate({.folder = server.certificates.path(), .name = "client-0"}));
+  for (const std::filesystem::path& pair : {copy, server.certificate("client-0")}) {
+    TlsRawPeer peer(server.hub.port(), pair);
+    peer.send(RawPeer::hello("0"));
+    const std::optional<net::Frame> answer = peer.read();
+    ASSERT_TRUE(answer.has_value()) << pair;
+    EXPECT_TRUE(answer->header.has_assignment()) << pair;
+  }
+}
+
+// Between the two files of a pair, the server goes on with the pair before.
+TEST(Tls, AKeyThatDoesNotFitYetLeavesTheOldPairInUse) {
+  TlsServer server;
+  server.hub.begin_run(tls_offer());
+  const std::filesystem::path key = server.certificates.files().key("server");
+  std::filesystem::rename(key, key.string() + ".kept");
+  std::filesystem::copy(server.certificates.files().key("client-1"), key);
+  TlsRawPeer peer(server.hub.port(), server.certificate("client-0"));
+  peer.send(RawPeer::hello("0"));
+  ASSERT_TRUE(peer.read()->header.has_assignment());
+  net::revoke_certificate(server.certificates.path(), "client-2");
+  TlsRawPeer refused(server.hub.port(), server.certificate("client-3"));
+  EXPECT_THAT(counts_after_refusal(server.hub).refused, ElementsAre(Pair("the list of revoked certificates cannot be used now", 1U)));
+}
+
 // A peer that lost its connection is back before the server knows: the token proves that it is the same one.
 TEST(Tls, ASecondConnectionWithTheTokenReplacesTheFirst) {
   TlsServer server;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -304,6 +305,51 @@ TEST_F(TuningTest, BitsThatCannotBeMatchedAreApproached) {
   EXPECT_EQ(cells[3].found[1].name, "matched_bits_deviation");
   EXPECT_EQ(cells[3].found[1].value, found[0].match.deviation);
   EXPECT_TRUE(cells[0].found.empty());
+}
+
+// Returns the mean of train_loss over the last fifth of the bits, each value from the round that measured it to the next one.
+double end_point_by_hand(const RunStore& store, const RunRecord& run, double budget) {
+  double bits = 0, sum = 0, last = 0;
+  for (const RoundRow& row : store.rows(run.run)) {
+    const double next = bits + static_cast<double>(row.bits_up);
+    sum += last * std::max(0.0, std::min(next, budget) - std::max(bits, 0.8 * budget));
+    bits = next;
+    last = row.train_loss;
+  }
+  return (sum + last * std::max(0.0, budget - bits)) / (0.2 * budget);
+}
+
+// A frontier: four thresholds and no match. At the budget of `top` each method is as good as its best threshold, which the tuning seeds
+// choose by the end point at that budget, and the study's runs end there.
+TEST_F(TuningTest, AFrontierOfThresholdsIsJudgedAtTheBudget) {
+  const std::string keys =
+      "to_bits_of = 'top'\n[sweep.tune]\nseeds = 2\nbudget_of = 'top'\nkeys = [{key='compressor.up.threshold', values=[0.003, 0.03, 0.3, "
+      "3.0]}]\n";
+  std::string text = study(kTop + ", {label='hard', kind='hard_threshold', threshold=1.0}", keys);
+  text.replace(text.find("every = 2"), 9, "every = 1");
+  std::vector<Cell> cells = parse_cells(text, "study.toml");
+  const std::vector<TunedOption> found = tune(cells);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].option, "compressor.up.threshold");
+  EXPECT_EQ(found[0].axis_labels[0].second, "hard");
+  const RunStore store = RunStore::open(folder_, RunStore::Mode::read);
+  std::map<std::string, double> means;  // by threshold
+  for (const RunRecord& run : store.list()) {
+    if (run.axes[0].label != "hard") continue;
+    const std::size_t at = run.scenario.find("threshold = ") + 12;
+    const double value = run.status == RunStatus::done ? end_point_by_hand(store, run, found[0].budget_bits) : INFINITY;
+    means[run.scenario.substr(at, run.scenario.find('\n', at) - at)] += value / 2;
+  }
+  EXPECT_GE(means.size(), 4u);
+  const auto best = std::ranges::min_element(means, {}, [](const auto& one) { return one.second; });
+  EXPECT_EQ(best->first, to_string(found[0].value));
+  EXPECT_NEAR(found[0].measure, best->second, 1e-9 * best->second);
+  for (const Cell& cell : cells) {
+    EXPECT_EQ(cell.scenario.stop.bits_up.value_or(0), found[0].budget_bits);
+    if (cell.axis_labels[0].second == "hard") {
+      EXPECT_THAT(cell.resolved_toml, HasSubstr("threshold = " + best->first));
+    }
+  }
 }
 
 TEST_F(TuningTest, MatchesBitsWithinTwoPercent) {

@@ -41,19 +41,23 @@ class Concat final : public Module<T> {
     second_.network().initial(random, w + first_.size());
   }
 
-  void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
+  [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return first_.saved_size(B) + second_.saved_size(B); }
+
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const override {
     const std::size_t a = first_.output().size(), b = second_.output().size();
-    first_.forward(pass, w, in, [&](const T* z) { copy_columns(pass.B, a, z, a, out, a + b); });
-    second_.forward(pass, w + first_.size(), in, [&](const T* z) { copy_columns(pass.B, b, z, b, out + a, a + b); });
+    first_.forward(pass, w, in, saved, [&](const T* z) { copy_columns(pass.B, a, z, a, out, a + b); });
+    second_.forward(pass, w + first_.size(), in, saved + first_.saved_size(pass.B),
+                    [&](const T* z) { copy_columns(pass.B, b, z, b, out + a, a + b); });
   }
-  void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
+  void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
     const std::size_t a = first_.output().size(), b = second_.output().size(), n = pass.B * n_;
     Workspace::Frame frame(*pass.exec.workspace);
     T* beside = d_in != nullptr ? frame.take<T>(n) : nullptr;
     first_.backward(
-        pass, w, in, [&](T* d_z) { copy_columns(pass.B, a, d_out, a + b, d_z, a); }, d_in, d_w);
+        pass, w, in, saved, [&](T* d_z) { copy_columns(pass.B, a, d_out, a + b, d_z, a); }, d_in, d_w);
     second_.backward(
-        pass, w + first_.size(), in, [&](T* d_z) { copy_columns(pass.B, b, d_out + a, a + b, d_z, b); }, beside, d_w + first_.size());
+        pass, w + first_.size(), in, saved + first_.saved_size(pass.B), [&](T* d_z) { copy_columns(pass.B, b, d_out + a, a + b, d_z, b); },
+        beside, d_w + first_.size());
     for (std::size_t j = 0; d_in != nullptr && j < n; ++j) d_in[j] += beside[j];
   }
 

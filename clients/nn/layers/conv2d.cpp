@@ -1,12 +1,10 @@
 // 2-D convolution (cross-correlation) of images {C,H,W}: out {channels, (H+2 padding-kernel)/stride+1, (W+2 padding-kernel)/stride+1}.
 //
-// Tensors: weight [channels, C kernel kernel], bias [channels]. An image becomes a matrix of its windows (im2col), small enough to stay in
-// the second-level cache, and the convolution a product with it; backward builds the windows again instead of keeping them.
+// Tensors: weight [channels, C kernel kernel], bias [channels].
 #include <algorithm>
 
 #include "clients/nn/convolution.hpp"
 #include "clients/nn/elementwise.hpp"
-#include "clients/nn/gemm.hpp"
 #include "clients/nn/module.hpp"
 
 namespace fl::nn {
@@ -74,89 +72,22 @@ class Conv2d final : public Module<T> {
   }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
-    if (is_direct()) {
-      convolve(pass.exec, direct(), pass.B, w, options_.bias ? w + out_channels_ * window_ : nullptr, in, out);
-      return;
-    }
-    Workspace::Frame frame(*pass.exec.workspace);
-    const std::size_t pixels = out_h_ * out_w_;
-    T* columns = frame.take<T>(window_ * pixels);
-    for (std::size_t b = 0; b < pass.B; ++b) {
-      T* to = out + b * out_channels_ * pixels;
-      gather_windows(in + b * in_.size(), columns);
-      if (options_.bias)
-        for (std::size_t c = 0; c < out_channels_; ++c) std::fill_n(to + c * pixels, pixels, w[out_channels_ * window_ + c]);
-      gemm(Op::plain, Op::plain, out_channels_, pixels, window_, w, window_, columns, pixels, options_.bias, to, pixels);
-    }
+    convolve(pass.exec, convolution(), pass.B, w, options_.bias ? w + out_channels_ * window_ : nullptr, in, out);
   }
   void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
     if (options_.bias) bias_gradient(pass, d_out, d_w + out_channels_ * window_);
-    if (is_direct()) {
-      convolve_back(pass.exec, direct(), pass.B, w, in, d_out, pass.accumulate, d_in, d_w);
-      return;
-    }
-    Workspace::Frame frame(*pass.exec.workspace);
-    const std::size_t pixels = out_h_ * out_w_;
-    T* columns = frame.take<T>(window_ * pixels);
-    for (std::size_t b = 0; b < pass.B; ++b) {
-      const T* d = d_out + b * out_channels_ * pixels;
-      gather_windows(in + b * in_.size(), columns);
-      gemm(Op::plain, Op::transposed, out_channels_, window_, pixels, d, pixels, columns, pixels, pass.accumulate || b > 0, d_w, window_);
-      if (d_in == nullptr) continue;
-      gemm(Op::transposed, Op::plain, window_, pixels, out_channels_, w, window_, d, pixels, false, columns, pixels);
-      scatter_windows(columns, d_in + b * in_.size());
-    }
+    convolve_back(pass.exec, convolution(), pass.B, w, in, d_out, pass.accumulate, d_in, d_w);
   }
 
  private:
-  [[nodiscard]] Convolution direct() const { return {in_.channels(), in_.height(), in_.width(), out_channels_, kernel_, padding_}; }
-  [[nodiscard]] bool is_direct() const { return stride_ == 1 && in_.height() > 1 && direct().has_tiles(); }
+  [[nodiscard]] Convolution convolution() const {
+    return {in_.channels(), in_.height(), in_.width(), out_channels_, kernel_, padding_, stride_};
+  }
   void bias_gradient(const Pass& pass, const T* d_out, T* d_bias) const {
     const std::size_t pixels = out_h_ * out_w_;
     if (!pass.accumulate) std::fill_n(d_bias, out_channels_, T(0));
     for (std::size_t b = 0; b < pass.B; ++b)
       for (std::size_t c = 0; c < out_channels_; ++c) d_bias[c] += sum_of(pixels, d_out + (b * out_channels_ + c) * pixels);
-  }
-
-  // Calls f(row of the matrix of windows, y, first and one past the last output x inside the image, the input entry of that first x).
-  template <class F>
-  void each_run(const F& f) const {
-    const auto H = static_cast<std::ptrdiff_t>(in_.height()), W = static_cast<std::ptrdiff_t>(in_.width());
-    const auto pad = static_cast<std::ptrdiff_t>(padding_), stride = static_cast<std::ptrdiff_t>(stride_);
-    std::size_t row = 0;
-    for (std::size_t c = 0; c < in_.channels(); ++c)
-      for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(kernel_); ++i)
-        for (std::ptrdiff_t j = 0; j < static_cast<std::ptrdiff_t>(kernel_); ++j, ++row) {
-          // Output x reads input x*stride + j - pad.
-          const std::ptrdiff_t first = j >= pad ? 0 : (pad - j + stride - 1) / stride;
-          const std::ptrdiff_t last =
-              std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(out_w_), W + pad - j <= 0 ? 0 : (W + pad - j - 1) / stride + 1);
-          for (std::size_t y = 0; y < out_h_; ++y) {
-            const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(y) * stride + i - pad;
-            const bool inside = from >= 0 && from < H && first < last;
-            const std::ptrdiff_t entry = inside ? (static_cast<std::ptrdiff_t>(c) * H + from) * W + first * stride + j - pad : 0;
-            f(row, y, inside ? static_cast<std::size_t>(first) : out_w_, inside ? static_cast<std::size_t>(last) : out_w_, entry);
-          }
-        }
-  }
-  // columns [window,pixels]
-  void gather_windows(const T* image, T* columns) const {
-    each_run([&](std::size_t row, std::size_t y, std::size_t first, std::size_t last, std::ptrdiff_t entry) {
-      T* to = columns + (row * out_h_ + y) * out_w_;
-      std::fill_n(to, first, T(0));
-      if (stride_ == 1)
-        std::copy_n(image + entry, last - first, to + first);
-      else
-        for (std::size_t x = first; x < last; ++x) to[x] = image[entry + static_cast<std::ptrdiff_t>((x - first) * stride_)];
-      std::fill(to + last, to + out_w_, T(0));
-    });
-  }
-  void scatter_windows(const T* columns, T* image) const {
-    std::fill_n(image, in_.size(), T(0));
-    each_run([&](std::size_t row, std::size_t y, std::size_t first, std::size_t last, std::ptrdiff_t entry) {
-      const T* from = columns + (row * out_h_ + y) * out_w_;
-      for (std::size_t x = first; x < last; ++x) image[entry + static_cast<std::ptrdiff_t>((x - first) * stride_)] += from[x];
-    });
   }
 
   Conv2dOptions options_;

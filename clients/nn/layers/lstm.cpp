@@ -16,6 +16,7 @@
 #include "clients/nn/elementwise.hpp"
 #include "clients/nn/gemm.hpp"
 #include "clients/nn/module.hpp"
+#include "clients/nn/packed_product.hpp"
 
 namespace fl::nn {
 
@@ -81,10 +82,13 @@ class Lstm final : public Module<T> {
       for (std::size_t j = 0; biases_ > 1 && j < 4 * H_; ++j) s.gates[r * 4 * H_ + j] += w[bias() + 4 * H_ + j];
     }
     gemm(Op::plain, Op::transposed, B * L_, 4 * H_, n_, in, n_, w, n_, true, s.gates, 4 * H_);
+    Workspace::Frame frame(*pass.exec.workspace);
+    T* panels = frame.take<T>(packed::panels_size<T>(H_, 4 * H_));  // of weight_h, which every position multiplies
+    packed::pack_panels(Op::transposed, H_, 4 * H_, w + hidden(), H_, panels);
     for (std::size_t t = 0; t < L_; ++t) {
       if (t > 0)
-        gemm(Op::plain, Op::transposed, B, 4 * H_, H_, s.h + (t - 1) * H_, L_ * H_, w + hidden(), H_, true, s.gates + t * 4 * H_,
-             L_ * 4 * H_);
+        packed::multiply_panels(B, 4 * H_, H_, s.h + (t - 1) * H_, L_ * H_, std::size_t{1}, panels, true, s.gates + t * 4 * H_,
+                                L_ * 4 * H_);
       for (std::size_t b = 0; b < B; ++b) step(s, b * L_ + t, t == 0);
     }
     for (std::size_t b = 0; b < B; ++b)
@@ -102,6 +106,8 @@ class Lstm final : public Module<T> {
     T *d_h = frame.take<T>(B * H_), *d_c = frame.take<T>(B * H_);
     std::fill_n(d_h, B * H_, T(0));
     std::fill_n(d_c, B * H_, T(0));
+    T* panels = frame.take<T>(packed::panels_size<T>(4 * H_, H_));  // of weight_h
+    packed::pack_panels(Op::plain, 4 * H_, H_, w + hidden(), H_, panels);
     for (std::size_t t = L_; t-- > 0;) {
       for (std::size_t b = 0; b < B; ++b) {
         T* d = d_h + b * H_;
@@ -111,7 +117,7 @@ class Lstm final : public Module<T> {
         }
         step_back(s, b * L_ + t, t == 0, d, d_c + b * H_, d_gates + (b * L_ + t) * 4 * H_);
       }
-      if (t > 0) gemm(Op::plain, Op::plain, B, H_, 4 * H_, d_gates + t * 4 * H_, L_ * 4 * H_, w + hidden(), H_, false, d_h, H_);
+      if (t > 0) packed::multiply_panels(B, H_, 4 * H_, d_gates + t * 4 * H_, L_ * 4 * H_, std::size_t{1}, panels, false, d_h, H_);
     }
     T* before = frame.take<T>(B * L_ * H_);  // h_{t-1}
     for (std::size_t b = 0; b < B; ++b) {
@@ -123,8 +129,11 @@ class Lstm final : public Module<T> {
     for (std::size_t number = 0; number < biases_; ++number) {
       T* d_bias = d_w + bias() + number * 4 * H_;
       if (!pass.accumulate) std::fill_n(d_bias, 4 * H_, T(0));
-      for (std::size_t r = 0; r < B * L_; ++r)
-        for (std::size_t j = 0; j < 4 * H_; ++j) d_bias[j] += d_gates[r * 4 * H_ + j];
+      if (number > 0 && !pass.accumulate)
+        std::copy_n(d_bias - 4 * H_, 4 * H_, d_bias);  // both have the same
+      else
+        for (std::size_t r = 0; r < B * L_; ++r)
+          for (std::size_t j = 0; j < 4 * H_; ++j) d_bias[j] += d_gates[r * 4 * H_ + j];
     }
     if (d_in != nullptr) gemm(Op::plain, Op::plain, B * L_, n_, 4 * H_, d_gates, 4 * H_, w, n_, false, d_in, n_);
   }
@@ -158,19 +167,22 @@ class Lstm final : public Module<T> {
   }
   // d_h [H] by h_t; d_c [H] by c_t from later steps, on return by c_{t-1}; d_gates [4H] by the gates' sums.
   void step_back(const Saved<const T>& s, std::size_t row, bool first, const T* d_h, T* d_c, T* d_gates) const {
-    const T *i = s.gates + row * 4 * H_, *f = i + H_, *g = f + H_, *o = g + H_, *c = s.c + row * H_, *tanh_c = s.tanh_c + row * H_;
-    T *d_i = d_gates, *d_f = d_i + H_, *d_g = d_f + H_, *d_o = d_g + H_;
+    const T* __restrict i = s.gates + row * 4 * H_, * __restrict f = i + H_, * __restrict g = f + H_, * __restrict o = g + H_;
+    const T* __restrict tanh_c = s.tanh_c + row * H_, * __restrict slope = d_h;
+    T* __restrict d_i = d_gates, * __restrict d_f = d_i + H_, * __restrict d_g = d_f + H_, * __restrict d_o = d_g + H_, * __restrict by = d_c;
     for (std::size_t j = 0; j < H_; ++j) {
-      const T by_c = d_c[j] + d_h[j] * o[j] * (T(1) - tanh_c[j] * tanh_c[j]);
+      const T by_c = by[j] + slope[j] * o[j] * (T(1) - tanh_c[j] * tanh_c[j]);
       d_i[j] = by_c * g[j] * i[j] * (T(1) - i[j]);
       d_g[j] = by_c * i[j] * (T(1) - g[j] * g[j]);
-      d_o[j] = d_h[j] * tanh_c[j] * o[j] * (T(1) - o[j]);
-      d_c[j] = by_c * f[j];
+      d_o[j] = slope[j] * tanh_c[j] * o[j] * (T(1) - o[j]);
+      by[j] = by_c * f[j];
     }
-    if (first)
+    if (first) {
       std::fill_n(d_f, H_, T(0));
-    else
-      for (std::size_t j = 0; j < H_; ++j) d_f[j] = d_c[j] * (T(1) - f[j]) * (c - H_)[j];  // d_c holds by_c f
+      return;
+    }
+    const T* __restrict before = s.c + (row - 1) * H_;
+    for (std::size_t j = 0; j < H_; ++j) d_f[j] = by[j] * (T(1) - f[j]) * before[j];  // `by` holds by_c f
   }
   bool last_;
   std::size_t biases_;

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "clients/nn/module.hpp"
+#include "clients/nn/moments.hpp"
 
 namespace fl::nn {
 
@@ -52,10 +53,11 @@ class GroupNorm final : public Module<T> {
     const std::size_t count = channels_ / groups_ * pixels_;
     for (std::size_t g = 0; g < pass.B * groups_; ++g) {
       const T* x = in + g * count;
-      double sum = 0, square = 0;
-      for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]);
-      const double mean = sum / static_cast<double>(count);
-      for (std::size_t j = 0; j < count; ++j) square += (static_cast<double>(x[j]) - mean) * (static_cast<double>(x[j]) - mean);
+      const double mean = sum_in_double(count, [x](std::size_t j) { return x[j]; }) / static_cast<double>(count);
+      const double square = sum_in_double(count, [x, mean](std::size_t j) {
+        const double off = static_cast<double>(x[j]) - mean;
+        return off * off;
+      });
       saved[2 * g] = static_cast<T>(mean);
       saved[2 * g + 1] = static_cast<T>(1 / std::sqrt(square / static_cast<double>(count) + options_.epsilon));
       each_channel(g, [&](std::size_t c, std::size_t at) {
@@ -73,11 +75,9 @@ class GroupNorm final : public Module<T> {
       const T mean = saved[2 * g], r = saved[2 * g + 1];
       double sum = 0, product = 0;
       each_channel(g, [&](std::size_t c, std::size_t at) {
-        double d_bias = 0, d_weight = 0;
-        for (std::size_t p = 0; p < pixels_; ++p) {
-          d_bias += static_cast<double>(d_out[at + p]);
-          d_weight += static_cast<double>(d_out[at + p] * (in[at + p] - mean) * r);
-        }
+        const T *x = in + at, *slope = d_out + at;
+        const double d_bias = sum_in_double(pixels_, [slope](std::size_t p) { return slope[p]; });
+        const double d_weight = sum_in_double(pixels_, [=](std::size_t p) { return slope[p] * (x[p] - mean) * r; });
         d_w[c] += static_cast<T>(d_weight);
         d_w[channels_ + c] += static_cast<T>(d_bias);
         sum += static_cast<double>(w[c]) * d_bias;
@@ -161,10 +161,9 @@ class BatchNorm final : public Module<T> {
       const T mean = saved[c], r = saved[channels_ + c];
       double d_bias = 0, d_weight = 0;
       each_image(pass, c, [&](std::size_t at) {
-        for (std::size_t p = 0; p < pixels_; ++p) {
-          d_bias += static_cast<double>(d_out[at + p]);
-          d_weight += static_cast<double>(d_out[at + p] * (in[at + p] - mean) * r);
-        }
+        const T *x = in + at, *slope = d_out + at;
+        d_bias += sum_in_double(pixels_, [slope](std::size_t p) { return slope[p]; });
+        d_weight += sum_in_double(pixels_, [=](std::size_t p) { return slope[p] * (x[p] - mean) * r; });
       });
       d_w[c] += static_cast<T>(d_weight);
       d_w[channels_ + c] += static_cast<T>(d_bias);
@@ -190,13 +189,13 @@ class BatchNorm final : public Module<T> {
   void statistics(const Pass& pass, const T* in, std::size_t c, double& mean, double& variance) const {
     const auto count = static_cast<double>(pass.B * pixels_);
     double sum = 0, square = 0;
-    each_image(pass, c, [&](std::size_t at) {
-      for (std::size_t p = 0; p < pixels_; ++p) sum += static_cast<double>(in[at + p]);
-    });
+    each_image(pass, c, [&](std::size_t at) { sum += sum_in_double(pixels_, [x = in + at](std::size_t p) { return x[p]; }); });
     mean = sum / count;
     each_image(pass, c, [&](std::size_t at) {
-      for (std::size_t p = 0; p < pixels_; ++p)
-        square += (static_cast<double>(in[at + p]) - mean) * (static_cast<double>(in[at + p]) - mean);
+      square += sum_in_double(pixels_, [x = in + at, mean](std::size_t p) {
+        const double off = static_cast<double>(x[p]) - mean;
+        return off * off;
+      });
     });
     variance = square / count;
   }

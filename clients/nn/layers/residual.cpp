@@ -52,28 +52,34 @@ class Residual final : public Module<T> {
     if (has_shortcut()) shortcut_.network().initial(random, w + body_.size());
   }
 
-  void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
-    const std::size_t count = pass.B * body_.output().size();
-    const auto add = [count, out](const T* z) {
-      for (std::size_t j = 0; j < count; ++j) out[j] += z[j];
-    };
-    body_.forward(pass, w, in, [count, out](const T* z) { std::copy_n(z, count, out); });
-    if (has_shortcut())
-      shortcut_.forward(pass, w + body_.size(), in, add);
-    else
-      add(in);
+  [[nodiscard]] std::size_t saved_size(std::size_t B) const override {
+    return body_.saved_size(B) + (has_shortcut() ? shortcut_.saved_size(B) : 0);
   }
-  void backward(const Pass& pass, const T* w, const T* in, const T*, const T*, const T* d_out, T* d_in, T* d_w) const override {
+
+  void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const override {
+    const std::size_t count = pass.B * body_.output().size();
+    body_.forward(pass, w, in, saved, [&](const T* z) {
+      if (has_shortcut())
+        std::copy_n(z, count, out);
+      else
+        for (std::size_t j = 0; j < count; ++j) out[j] = z[j] + in[j];
+    });
+    if (!has_shortcut()) return;
+    shortcut_.forward(pass, w + body_.size(), in, saved + body_.saved_size(pass.B), [count, out](const T* z) {
+      for (std::size_t j = 0; j < count; ++j) out[j] += z[j];
+    });
+  }
+  void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
     const std::size_t count = pass.B * body_.output().size(), n = pass.B * n_;
     const auto fill = [count, d_out](T* d_z) { std::copy_n(d_out, count, d_z); };
-    body_.backward(pass, w, in, fill, d_in, d_w);
+    body_.backward(pass, w, in, saved, fill, d_in, d_w);
     if (!has_shortcut()) {
       for (std::size_t j = 0; d_in != nullptr && j < n; ++j) d_in[j] += d_out[j];
       return;
     }
     Workspace::Frame frame(*pass.exec.workspace);
     T* beside = d_in != nullptr ? frame.take<T>(n) : nullptr;
-    shortcut_.backward(pass, w + body_.size(), in, fill, beside, d_w + body_.size());
+    shortcut_.backward(pass, w + body_.size(), in, saved + body_.saved_size(pass.B), fill, beside, d_w + body_.size());
     for (std::size_t j = 0; d_in != nullptr && j < n; ++j) d_in[j] += beside[j];
   }
 

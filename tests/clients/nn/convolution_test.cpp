@@ -12,9 +12,13 @@
 namespace fl::nn {
 namespace {
 
-// Images of one channel and of many, rows shorter and longer than a vector, windows that reach past the image.
-const std::vector<Convolution> kShapes = {{1, 28, 28, 6, 5, 2}, {1, 9, 28, 32, 5, 2}, {6, 14, 14, 16, 5, 0}, {32, 14, 14, 64, 5, 2},
-                                          {3, 8, 8, 16, 3, 1},  {5, 6, 19, 37, 3, 2}, {2, 9, 9, 3, 7, 3},    {64, 4, 4, 64, 3, 1}};
+// Images of one channel and of many, rows shorter and longer than a vector, windows that reach past the image, windows apart from each
+// other, images with fewer pixels than a vector has numbers, and images that do not fit into the second-level cache.
+const std::vector<Convolution> kShapes = {
+    {1, 28, 28, 6, 5, 2},    {1, 9, 28, 32, 5, 2},    {6, 14, 14, 16, 5, 0},     {32, 14, 14, 64, 5, 2},  {3, 8, 8, 16, 3, 1},
+    {5, 6, 19, 37, 3, 2},    {2, 9, 9, 3, 7, 3},      {64, 4, 4, 64, 3, 1},      {40, 2, 2, 24, 3, 1},    {9, 7, 7, 11, 3, 1},
+    {16, 8, 8, 19, 3, 1, 2}, {20, 8, 8, 13, 1, 0, 2}, {33, 5, 6, 7, 1, 0},       {3, 11, 10, 5, 4, 5, 3}, {2, 6, 3, 4, 2, 0, 5},
+    {1, 1, 1, 1, 1, 0},      {2, 60, 200, 3, 3, 1},   {12, 90, 130, 2, 5, 2, 2}, {1, 1, 30, 2, 3, 1}};
 constexpr std::size_t kImages = 3;
 // Shares of the slopes that are zero: none, those behind max pooling and a ReLU, nearly all, all.
 constexpr double kZeros[] = {0, 0.85, 0.98, 1};
@@ -41,7 +45,7 @@ void each_product(const Convolution& c, const F& f) {
           for (std::size_t channel = 0; channel < c.C; ++channel)
             for (std::size_t i = 0; i < c.K; ++i)
               for (std::size_t j = 0; j < c.K; ++j) {
-                const std::size_t row = y + i, column = x + j;
+                const std::size_t row = y * c.S + i, column = x * c.S + j;
                 if (row < c.P || row >= c.H + c.P || column < c.P || column >= c.W + c.P) continue;
                 f(((b * c.OC + o) * c.out_height() + y) * c.out_width() + x, ((b * c.C + channel) * c.H + row - c.P) * c.W + column - c.P,
                   ((o * c.C + channel) * c.K + i) * c.K + j);

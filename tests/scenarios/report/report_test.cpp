@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -33,8 +34,8 @@ void add_pair(MadeStore& made, const std::string& method, double last) {
   }
 }
 
-std::string page_of(const Study& study) {
-  const ReportedStudy reported{study};
+std::string page_of(const Study& study, const ReportOptions& options = {}) {
+  const ReportedStudy reported{study, options};
   std::ostringstream out;
   write_report({&reported, 1}, out);
   return out.str();
@@ -65,6 +66,42 @@ TEST(Report, DataHoldEstimatesCurvesAndRuns) {
   EXPECT_EQ(measure["bits"]["up"]["comparisons"].at(1)["why"], "1/1 diverged");
   EXPECT_TRUE(measure["bits"]["up"]["comparisons"].at(1)["difference"]["mean"].is_null());
   EXPECT_EQ(measure["bits"]["up"]["reach"].at(2)["median"], "inf");
+}
+
+// Two methods at three levels with zeta^2 = 1, e, e^2 at x*: the gap of top is 0.1 e^(level * slope of the seed).
+void add_levels(MadeStore& made) {
+  for (const std::uint64_t seed : {1, 2, 3, 4})
+    for (int level = 0; level < 3; ++level)
+      for (const char* method : {"none", "top"}) {
+        const double slope = *method == 't' ? 0.1 + 0.05 * static_cast<double>(seed) : 0;
+        std::vector<std::pair<std::uint64_t, double>> rounds(31, {10, 0.1 * std::exp(slope * level)});
+        rounds.front() = {0, 8};
+        made.add({.method = method,
+                  .level = std::to_string(level),
+                  .seed = seed,
+                  .rounds = rounds,
+                  .constants = {{"zeta_sq_at_optimum", std::exp(level)}}});
+      }
+}
+
+// The slopes of the four seeds are 0.15, 0.2, 0.25 and 0.3.
+TEST(Report, HoldsContrastsAndLeavesThemOutOfOtherStudies) {
+  MadeStore made;
+  add_levels(made);
+  const Study study = read_study(made.store());
+  EXPECT_TRUE(Json::parse(report_data(study, {}))["contrasts"].is_null());
+  EXPECT_TRUE(Json::parse(report_data(study, {.contrasts = {.contrasts = {"top:other"}}}))["contrasts"].is_null());
+  const Json data =
+      Json::parse(report_data(study, {.contrasts = {.contrasts = {"top:none"}, .classes = {"x", "y"}, .margins = {*read_margin("1.1x")}}}));
+  EXPECT_EQ(data["contrasts"]["classes"], Json({"x", "y"}));
+  const Json& family = data["contrasts"]["families"][0]["up"];
+  EXPECT_EQ(family["heterogeneity"], "optimum");
+  EXPECT_EQ(family["levels"], Json({"0", "1", "2"}));
+  EXPECT_NEAR(family["slopes"][0]["mean"].get<double>(), 0.225, 1e-7);
+  EXPECT_EQ(family["slopes"][0]["verdict"], "worse");
+  EXPECT_EQ(family["slopes"][0]["flip"], 0.125);
+  EXPECT_NEAR(family["margins"][0]["mean"].get<double>(), std::exp(0.45), 1e-6);
+  EXPECT_EQ(family["margins"][0]["result"], "not shown");
 }
 
 // For runs that measured client accuracies the report shows a band over clients and the worst client.
@@ -138,6 +175,7 @@ TEST(Report, LargeStudiesGetFewerPointsPerCurve) {
 struct MadeSeeds {
   std::string label;
   void (*fill)(MadeStore&);
+  std::vector<std::string> contrasts{};
 };
 void PrintTo(const MadeSeeds& sample, std::ostream* out) { *out << sample.label; }
 
@@ -150,7 +188,8 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
   MadeStore made;
   GetParam().fill(made);
   const std::filesystem::path file = made.folder() / "report.html";
-  std::ofstream(file, std::ios::binary) << page_of(read_study(made.store()));
+  std::ofstream(file, std::ios::binary) << page_of(read_study(made.store()),
+                                                   {.contrasts = {.contrasts = GetParam().contrasts, .margins = {*read_margin("1.1x")}}});
   const test::Seen seen = test::open_page(file, R"(
     const root = document.documentElement, press = (button) => button.click();
     for (const round of [1, 2]) document.querySelectorAll(".toolbar button, #theme").forEach(press);
@@ -268,6 +307,7 @@ INSTANTIATE_TEST_SUITE_P(
     Studies, ReportInABrowser,
     testing::Values(
         MadeSeeds{"Pairs", [](MadeStore& made) { add_pair(made, "top", 0.1); }},
+        MadeSeeds{"Contrasts", add_levels, {"top:none", "none:top"}},
         MadeSeeds{"SingleRun",
                   [](MadeStore& made) {
                     made.add({"top", "1", 1, RunStatus::done, {{0, 8}, {5, 4}}});
