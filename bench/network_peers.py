@@ -1,27 +1,30 @@
 #!/usr/bin/env python3
 """What peers that do nothing useful cost a server: time of a run under slow peers, and memory for idle ones.
 
-  bench/network_peers.py BINARY [--slow 10000] [--idle 5000] [--rounds 3000] [--repeats 3]
+  bench/network_peers.py BINARY [--slow 10000] [--idle 5000] [--tls] [--rounds 1000] [--repeats 9] [--run-cores 0] [--slow-cores 1]
 
-slow   Half of the connections send nothing, the others one byte of a hello in each second. All come back when they are closed. The time of a
-       run beside them is divided by its time without them; runs of both kinds take turns, and the median of the ratios is printed.
+slow   Half of the connections send nothing, the others one byte of a hello in each second. All come back when they are closed. A run beside
+       them takes turns with a run beside the same connections to another process, which accepts and reads them; the median of the ratios
+       of the times is printed, and the processor time of the server in both. Slow peers have a process and cores of their own, because on
+       other machines than the server's they would not take its cores either. The server and its honest peers share the cores of the run.
 idle   Peers that host one client each, are ready, send a heartbeat every 5 s, and wait for a run that does not begin.
 
 The limit of open files (ulimit -n) has to allow the larger of the two numbers, and 100 more, to this process and to the server.
 """
 
 import argparse
+import multiprocessing
 import os
 import re
 import resource
 import selectors
 import socket
+import ssl
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 SCENARIO = """
@@ -129,15 +132,23 @@ HEARTBEAT = frame(bytes_field(15, b""))
 # ---- processes
 
 class Server:
-    def __init__(self, binary, folder, rounds, clients):
+    def __init__(self, binary, folder, rounds, clients, protection=("--insecure",)):
         os.makedirs(folder)
         scenario = os.path.join(folder, "scenario.toml")
         with open(scenario, "w", encoding="ascii") as file:
             file.write(SCENARIO.format(rounds=rounds, clients=clients))
-        command = [binary, "serve", scenario, "--listen", "127.0.0.1:0", "--insecure", "--out", os.path.join(folder, "out"), "-q"]
+        command = [binary, "serve", scenario, "--listen", "127.0.0.1:0", *protection, "--out", os.path.join(folder, "out"), "-q"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         self.port = int(line.rsplit(":", 1)[1])
+
+    def wait(self):
+        """Waits for the end of the run and returns the processor time of the server in seconds."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode != 0:
+            sys.exit(f"the server ended with {self.process.returncode}")
+        return usage.ru_utime + usage.ru_stime
 
     def resident_mb(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
@@ -148,29 +159,80 @@ class Server:
         self.process.wait()
 
 
-def build_of(port):
-    """Returns the server's build, which it tells to a peer of another one."""
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(hello("another", 0, 0))
-        while True:
-            header = read_frame(connection)
-            if 11 in header:
-                return re.search(r"the server is (.*?)\), so", fields(header[11])[1].decode()).group(1)
+class Process:
+    """A part of this program that runs on cores of its own until it is stopped."""
+
+    def __init__(self, cores, work, *arguments):
+        self.here, there = multiprocessing.Pipe()
+
+        def run():
+            os.sched_setaffinity(0, cores)
+            work(there, *arguments)
+
+        self.process = multiprocessing.Process(target=run, daemon=True)
+        self.process.start()
+
+    def stop(self):
+        """Returns what the process has told after it was asked to end."""
+        self.here.send(None)
+        told = self.here.recv()
+        self.process.join()
+        return told
 
 
-def run_seconds(binary, folder, rounds, before_joining):
-    server = Server(binary, folder, rounds, 20)
-    stop = before_joining(server.port)
+def sink(pipe):
+    """Accepts all connections, reads what they send, and does nothing else."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+    listener.setblocking(False)
+    pipe.send(listener.getsockname()[1])
+    selector = selectors.DefaultSelector()
+    selector.register(listener, selectors.EVENT_READ)
+    while not pipe.poll():
+        for key, _ in selector.select(0.05):
+            try:
+                if key.fileobj is listener:
+                    selector.register(listener.accept()[0], selectors.EVENT_READ)
+                elif not key.fileobj.recv(4096):
+                    raise ConnectionError
+            except BlockingIOError:
+                pass
+            except OSError:
+                selector.unregister(key.fileobj)
+                key.fileobj.close()
+    pipe.send("")
+
+
+def join(binary, port, ids):
+    command = [binary, "join", f"127.0.0.1:{port}", "--clients", ids, "--insecure", "-v"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_until_ready(peer):
+    line = ""
+    for line in peer.stdout:
+        if " begins, with clients " in line:
+            return
+    sys.exit(f"a peer was refused: {line}")
+
+
+def run_seconds(binary, folder, arguments, slow_peers_of):
+    """Plays a run beside slow peers of the port that `slow_peers_of` returns. Returns its time, the server's processor time, and facts."""
+    os.sched_setaffinity(0, arguments.run_cores)
+    server = Server(binary, folder, arguments.rounds, 20)
+    slow_peers = Process(arguments.slow_cores, live_as_slow_peers, slow_peers_of(server.port), arguments.slow)
+    time.sleep(4)
     begun = time.monotonic()
-    peers = [subprocess.Popen([binary, "join", f"127.0.0.1:{server.port}", "--clients", ids, "--insecure", "-q"]) for ids in ("0-9", "10-19")]
-    status = server.process.wait()
-    seconds = time.monotonic() - begun
-    told = stop()
+    peers = [join(binary, server.port, ids) for ids in ("0-9", "10-19")]
     for peer in peers:
-        peer.wait()
-    if status != 0:
-        sys.exit(f"the server ended with {status}")
-    return seconds, told
+        wait_until_ready(peer)
+    hosted = time.monotonic()
+    processor = server.wait()
+    end = time.monotonic()
+    told = slow_peers.stop()
+    for peer in peers:
+        if peer.wait() != 0:
+            sys.exit("a peer was refused")
+    return end - hosted, processor, f"{told}, honest peers there after {hosted - begun:.1f} s"
 
 
 # ---- slow peers
@@ -181,14 +243,12 @@ class SlowPeers:
     def __init__(self, port, number):
         self.port, self.number = port, number
         self.opened = self.closed = self.sent = 0
-        self.ends = False
         self.selector = selectors.DefaultSelector()
-        self.connections = []
+        self.connections = [None] * number
         for i in range(number):
-            self.connections.append(None)
             self.open(i)
-        self.thread = threading.Thread(target=self.live, daemon=True)
-        self.thread.start()
+            if i % 500 == 499:
+                time.sleep(0.05)  # the queue of connections that the server has not accepted is finite
 
     def open(self, i):
         connection = socket.socket()
@@ -197,13 +257,11 @@ class SlowPeers:
         self.selector.register(connection, selectors.EVENT_READ, i)
         self.connections[i] = [connection, 0]
         self.opened += 1
-        if self.opened % 500 == 0:
-            time.sleep(0.05)  # the queue of connections that the server has not accepted is finite
 
-    def live(self):
+    def live(self, pipe):
         text = hello("x" * 200, 0, 0)
         turn, pieces = 0, 20
-        while not self.ends:
+        while not pipe.poll():
             until = time.monotonic() + 1.0 / pieces
             for i in range(turn, self.number, pieces):
                 if i % 2 == 1:
@@ -234,56 +292,92 @@ class SlowPeers:
         self.closed += 1
         self.open(key.data)
 
-    def stop(self):
-        self.ends = True
-        self.thread.join()
-        for connection, _ in self.connections:
-            connection.close()
-        return f"{self.opened} connections, {self.closed} closed by the server, {self.sent} bytes sent"
+
+def live_as_slow_peers(pipe, port, number):
+    peers = SlowPeers(port, number)
+    peers.live(pipe)
+    pipe.send(f"{peers.opened} connections, {peers.closed} closed by the server, {peers.sent} bytes sent")
 
 
-def slow(binary, folder, number, rounds, repeats):
+def slow(binary, folder, arguments):
+    drain = Process(arguments.slow_cores, sink)
+    drain_port = drain.here.recv()
     ratios = []
-    for i in range(repeats):
-        alone, _ = run_seconds(binary, f"{folder}/alone{i}", rounds, lambda port: lambda: "")
-
-        def come(port):
-            peers = SlowPeers(port, number)
-            time.sleep(3)
-            return peers.stop
-
-        beside, told = run_seconds(binary, f"{folder}/beside{i}", rounds, come)
-        ratios.append(beside / alone)
-        print(f"slow: {rounds} rounds alone {alone:.2f} s, beside {number} slow peers {beside:.2f} s, ratio {beside / alone:.3f} ({told})", flush=True)
-    print(f"slow: median ratio {statistics.median(ratios):.3f}")
+    for i in range(arguments.repeats):
+        base, base_processor, base_told = run_seconds(binary, f"{folder}/base{i}", arguments, lambda _: drain_port)
+        beside, processor, told = run_seconds(binary, f"{folder}/beside{i}", arguments, lambda port: port)
+        ratios.append(beside / base)
+        print(f"slow: {arguments.rounds} rounds, slow peers elsewhere: {base:.2f} s, processor of the server {base_processor:.2f} s ({base_told})\n"
+              f"      beside {arguments.slow} slow peers: {beside:.2f} s, processor {processor:.2f} s ({told}), ratio {ratios[-1]:.3f}",
+              flush=True)
+    drain.stop()
+    print(f"slow: median ratio {statistics.median(ratios):.3f} of {len(ratios)}")
 
 
 # ---- idle peers
 
-def idle(binary, folder, number):
-    server = Server(binary, f"{folder}/idle", 1, number + 1)
-    build = build_of(server.port)
+def build_of(binary, folder):
+    """Returns the server's build, which it tells to a peer of another one."""
+    server = Server(binary, f"{folder}/build", 1, 1)
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(hello("another", 0, 0))
+        while True:
+            header = read_frame(connection)
+            if 11 in header:
+                server.stop()
+                return re.search(r"the server is (.*?)\), so", fields(header[11])[1].decode()).group(1)
+
+
+def connect(port, certificates, i):
+    connection = socket.create_connection(("127.0.0.1", port))
+    if certificates is None:
+        return connection
+    context = ssl.create_default_context(cafile=f"{certificates}/ca.pem")
+    context.load_cert_chain(f"{certificates}/client-{i}.pem", f"{certificates}/client-{i}.key")
+    return context.wrap_socket(connection, server_hostname="127.0.0.1")
+
+
+def protection_of(binary, folder, number):
+    """Returns the options of a server with certificates, and their folder."""
+    certificates = f"{folder}/certs"
+    command = [binary, "certs", "init", certificates, "--clients", str(number), "--server", "127.0.0.1"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return ("--certs", certificates), certificates
+
+
+def idle(binary, folder, number, is_tls):
+    protection, certificates = protection_of(binary, folder, number + 1) if is_tls else (("--insecure",), None)
+    server = Server(binary, f"{folder}/idle", 1, number + 1, protection)
+    build = build_of(binary, folder)
     empty = server.resident_mb()
     peers = []
+    beaten = time.monotonic()
     for i in range(number):
-        connection = socket.create_connection(("127.0.0.1", server.port))
+        connection = connect(server.port, certificates, i)
         connection.sendall(hello(build, i, i))
-        peers.append(connection)
-    for connection in peers:
         while 2 not in (header := read_frame(connection)):
             if 11 in header:
                 sys.exit(f"a peer was refused: {fields(header[11])[1].decode()}")
         assignment = fields(header[2])
         connection.sendall(frame(bytes_field(3, varint(1 << 3 | 1) + assignment[1] + varint(2 << 3 | 1) + assignment[2])))
+        peers.append(connection)
+        if time.monotonic() - beaten > 5:
+            beaten = time.monotonic()
+            for earlier in peers:
+                earlier.sendall(HEARTBEAT)
     most = 0.0
     for _ in range(5):
         time.sleep(5)
         for connection in peers:
             connection.sendall(HEARTBEAT)
         most = max(most, server.resident_mb())
-    print(f"idle: {number} peers, resident memory of the server {empty:.0f} MB before them, {most:.0f} MB with them "
-          f"({1024 * (most - empty) / number:.1f} KB each)")
+    print(f"idle: {number} peers over {'TLS' if is_tls else 'plain TCP'}, resident memory of the server {empty:.0f} MB before them, "
+          f"{most:.0f} MB with them ({1024 * (most - empty) / number:.1f} KB each)")
     server.stop()
+
+
+def cores(text):
+    return {int(core) for core in text.split(",")}
 
 
 def main():
@@ -291,15 +385,18 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--slow", type=int, default=10000)
     parser.add_argument("--idle", type=int, default=5000)
-    parser.add_argument("--rounds", type=int, default=3000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tls", action="store_true", help="idle peers have certificates")
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--run-cores", type=cores, default={0}, help="of the server and honest peers, as 0,1")
+    parser.add_argument("--slow-cores", type=cores, default={1}, help="of slow peers")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with tempfile.TemporaryDirectory() as folder:
         if arguments.idle > 0:
-            idle(arguments.binary, folder, arguments.idle)
+            idle(arguments.binary, folder, arguments.idle, arguments.tls)
         if arguments.slow > 0:
-            slow(arguments.binary, folder, arguments.slow, arguments.rounds, arguments.repeats)
+            slow(arguments.binary, folder, arguments)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@
 #include <boost/asio/write.hpp>
 
 #include "fl_core/config/error.hpp"
-#include "net/frame.hpp"
 
 namespace fl::net {
 
@@ -95,8 +94,8 @@ asio::awaitable<void> shake_hands(Connection& connection, std::chrono::milliseco
   try {
     co_await connection.handshake();
   } catch (const boost::system::system_error& error) {
-    if (timer.has_closed()) throw ProtocolError("its handshake is not complete after " + std::to_string(limit.count()) + " ms");
-    throw ProtocolError("it leaves during the handshake: " + error.code().message());
+    if (timer.has_closed()) throw HandshakeLost("its handshake is not complete after " + std::to_string(limit.count()) + " ms");
+    throw HandshakeLost("it leaves during the handshake: " + error.code().message());
   }
 }
 
@@ -120,10 +119,11 @@ tcp::acceptor listen_at(asio::io_context& io, const std::string& host, std::uint
 }
 
 // A reader may wait on the same socket, and Asio wakes only one of two reads at the end of the stream. So this function does not wait in a
-// read of its own, but looks again from time to time.
+// read of its own, but looks again from time to time, and less and less often.
 asio::awaitable<void> drain(tcp::socket& socket) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
-  constexpr std::chrono::milliseconds kPause{2};
+  constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{64};
+  std::chrono::milliseconds length = kFirstPause;
   asio::steady_timer pause(socket.get_executor());
   std::array<std::byte, 4096> discarded{};
   boost::system::error_code error;
@@ -131,7 +131,8 @@ asio::awaitable<void> drain(tcp::socket& socket) {
   for (std::size_t total = 0; !error && total < kMost;) {
     total += socket.read_some(asio::buffer(discarded), error);
     if (error != asio::error::would_block) continue;
-    pause.expires_after(kPause);
+    pause.expires_after(length);
+    length = std::min(2 * length, kLongestPause);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
   }
 }

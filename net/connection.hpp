@@ -20,6 +20,7 @@
 
 #include "fl_core/config/device.hpp"
 #include "net/client_ranges.hpp"
+#include "net/frame.hpp"
 
 namespace fl::net {
 
@@ -113,8 +114,14 @@ class FL_API CloseTimer {
 // Listens at an address of this machine. Throws Error if it cannot be used.
 [[nodiscard]] FL_API asio::ip::tcp::acceptor listen_at(asio::io_context& io, const std::string& host, std::uint16_t port);
 
-// Completes the handshake within a time. Throws ProtocolError as handshake() does, also if the time has passed or the other side leaves
-// before the end.
+// Reports that a handshake has not ended: the other side has left, or its time is over. It says nothing about who the other side is.
+class FL_API HandshakeLost : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
+};
+
+// Completes the handshake within a time. Throws ProtocolError as handshake() does, and HandshakeLost if the time has passed or the other
+// side leaves before the end.
 FL_API asio::awaitable<void> shake_hands(Connection& connection, std::chrono::milliseconds limit);
 
 // Waits until the other side has closed its end of the socket, and discards what it sends meanwhile, so that its system does not discard

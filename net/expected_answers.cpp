@@ -50,6 +50,13 @@ std::vector<Expected> ExpectedAnswers::unanswered(bool all) const {
   return missing;
 }
 
+bool ExpectedAnswers::is_owed(Expected::Kind kind, std::uint32_t first, std::uint32_t last) const {
+  const Expected end{kind, round(), 0, last};
+  for (auto at = places_.lower_bound({kind, round(), 0, first}); at != places_.end() && at->first <= end; ++at)
+    if (answers_.arrived[at->second] == 0 && clients_.at(at->first.client).is_required) return true;
+  return false;
+}
+
 void ExpectedAnswers::give_up(std::uint32_t client) {
   const auto found = clients_.find(client);
   if (found == clients_.end() || !found->second.is_required) return;

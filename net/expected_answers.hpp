@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "fl_core/config/device.hpp"
 #include "net/frame.hpp"
 
 namespace fl::net {
@@ -28,7 +29,7 @@ struct Answers {
 
 inline constexpr std::size_t kAllClients = std::numeric_limits<std::size_t>::max();
 
-class ExpectedAnswers {
+class FL_API ExpectedAnswers {
  public:
   enum class Verdict { accepted, repeated, unexpected };
 
@@ -44,6 +45,9 @@ class ExpectedAnswers {
   [[nodiscard]] bool is_over() const { return num_missing_ == 0 || num_complete_ >= enough_; }
   // Returns the frames that have not arrived; those of clients that nobody waits for only if `all`.
   [[nodiscard]] std::vector<Expected> unanswered(bool all) const;
+  // Returns whether a frame of this kind, phase 0, has not arrived of a client in [first, last] that is waited for. Takes time in
+  // proportion to the frames that are expected of these clients.
+  [[nodiscard]] bool is_owed(Expected::Kind kind, std::uint32_t first, std::uint32_t last) const;
   // Stops waiting for a client.
   void give_up(std::uint32_t client);
   // Returns the round of the expected frames; 0 = none.

@@ -16,6 +16,8 @@ using asio::ip::tcp;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPauseAfterError{50};  // where no connection can be accepted, as without a free file descriptor
+constexpr milliseconds kShortestWait{10};     // for a place, so that many connections are accepted at once
+constexpr const char* kReplaced = "it said no hello in time, and newer connections waited";
 
 OutgoingFrame heartbeat_frame() {
   wire::Header header;
@@ -28,6 +30,7 @@ OutgoingFrame heartbeat_frame() {
 HubConnections::HubConnections(HubCore& core, const HubOptions& options)
     : core_(core),
       options_(options),
+      pending_(options.most_pending, options.pending_grace),
       acceptor_(listen_at(io_, options.host, options.port)),
       transport_(options.transport ? options.transport : plain_transport()),
       port_(acceptor_.local_endpoint().port()) {}
@@ -49,46 +52,66 @@ void HubConnections::stop_listening() {
 }
 
 asio::awaitable<void> HubConnections::accept() {
-  asio::steady_timer pause(io_);
+  asio::steady_timer timer(io_);
   for (;;) {
+    co_await wait_for_room(timer);
     boost::system::error_code error;
     tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
     if (error) {
-      pause.expires_after(kPauseAfterError);
-      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      timer.expires_after(kPauseAfterError);
+      co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      if (pending_.end_of_grace(Clock::now()) <= Clock::now()) pending_.replace_oldest();  // which frees a file descriptor
       continue;
     }
+    if (pending_.is_full()) pending_.replace_oldest();
     socket.set_option(tcp::no_delay(true), error);
-    asio::co_spawn(io_, welcome(transport_->accepted(std::move(socket))), asio::detached);
+    const std::shared_ptr<Connection> connection = transport_->accepted(std::move(socket));
+    asio::co_spawn(io_, welcome(connection, pending_.add(connection)), asio::detached);
+  }
+}
+
+// Waits until a place is free, or its connection may be closed for another one.
+asio::awaitable<void> HubConnections::wait_for_room(asio::steady_timer& timer) {
+  for (;;) {
+    const Clock::time_point now = Clock::now(), free = pending_.next_free(now);
+    if (free <= now) co_return;
+    timer.expires_at(std::max(free, now + kShortestWait));
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
 }
 
 // Makes a peer of a connection whose handshake succeeds. Nothing is read from any other.
-asio::awaitable<void> HubConnections::welcome(std::shared_ptr<Connection> connection) {
-  std::string why;
-  try {
-    co_await shake_hands(*connection, options_.handshake_limit);
-  } catch (const ProtocolError& error) {
-    why = error.what();
-    const std::lock_guard lock(core_.mutex);
-    core_.count_refusal(why);
-    core_.tell("a connection from " + connection->remote() + " was refused: " + why);
-  }
-  if (!why.empty()) {
-    co_await connection->finish();
-    co_return;
+asio::awaitable<void> HubConnections::welcome(std::shared_ptr<Connection> connection, Place place) {
+  if (const std::string why = co_await why_refused(*connection, place); !why.empty()) {
+    {
+      const std::lock_guard lock(core_.mutex);
+      core_.count_refusal(why);
+      core_.tell_of_stranger("a connection from " + connection->remote() + " was refused: " + why);
+    }
+    co_return co_await connection->finish();
   }
   std::shared_ptr<Peer> peer;
   {
     const std::lock_guard lock(core_.mutex);
     peer = core_.add(std::move(connection));
   }
-  asio::co_spawn(io_, read(peer), asio::detached);
-  asio::co_spawn(io_, write(peer), asio::detached);
+  asio::co_spawn(io_, read(peer, place), asio::detached);
+  asio::co_spawn(io_, write(peer, std::move(place)), asio::detached);
 }
 
-asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
+// Returns why the handshake of a connection has failed, or "".
+asio::awaitable<std::string> HubConnections::why_refused(Connection& connection, const Place& place) {
+  try {
+    co_await shake_hands(connection, options_.handshake_limit);
+  } catch (const ProtocolError& error) {
+    co_return place->is_replaced() ? kReplaced : error.what();
+  }
+  co_return std::string();
+}
+
+asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place place) {
   const auto limits = [this, &peer] {
     const std::lock_guard lock(core_.mutex);
     return core_.limits_for(*peer);
@@ -107,16 +130,19 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
         core_.take(*peer, std::move(frame));
       else
         why = frame.header.goodbye().is_error() ? "it said: " + frame.header.goodbye().reason() : "it said goodbye";
+      if (peer->host() != kNobody) place->leave();
     }
   } catch (const ProtocolError& error) {
     why = error.what();
     is_wrong = true;
   } catch (const boost::system::system_error& error) {
     if (error.code() != asio::error::eof) why = error.code().message();
+    if (place->is_replaced()) why = kReplaced;
   } catch (const std::bad_alloc&) {
     why = "there is no memory for its frame";
   }
   const std::lock_guard lock(core_.mutex);
+  if (place->is_replaced() && !peer->is_ending()) core_.count_refusal(kReplaced);
   if (is_wrong && !peer->is_ending()) {
     core_.count_refusal(why);
     core_.turn_away(*peer, why);
@@ -125,7 +151,7 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer) {
   peer->end();
 }
 
-asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer) {
+asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer, Place place) {
   try {
     for (;;) {
       OutgoingFrame frame;
@@ -155,6 +181,7 @@ asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer) {
   co_await peer->connection().finish();
   const std::lock_guard lock(core_.mutex);
   core_.remove(*peer);
+  place->leave();
 }
 
 // Looks at all connections from time to time.
@@ -168,6 +195,7 @@ asio::awaitable<void> HubConnections::watch() {
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     const std::lock_guard lock(core_.mutex);
     core_.roster().forget_rounds_of_left(Clock::now() - options_.keeps_rounds);
+    core_.tell_of_untold();
     const auto peers = core_.peers();
     for (const auto& [id, peer] : peers) check(*peer, Clock::now());
   }

@@ -1,4 +1,7 @@
 // The connections of a hub: one thread accepts them, reads and writes their frames, and watches over their time limits.
+//
+// Connections whose peers have not said hello are limited in number, and with it the rate at which others are accepted: those that wait
+// meanwhile wait in the queue of the system, and cost this thread nothing.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -10,6 +13,7 @@
 #include <thread>
 
 #include "net/hub_core.hpp"
+#include "net/pending_connections.hpp"
 
 namespace fl::net {
 
@@ -28,15 +32,20 @@ class HubConnections {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
  private:
+  using Place = std::shared_ptr<PendingConnections::Place>;
+
   asio::awaitable<void> accept();
-  asio::awaitable<void> welcome(std::shared_ptr<Connection> connection);
-  asio::awaitable<void> read(std::shared_ptr<Peer> peer);
-  asio::awaitable<void> write(std::shared_ptr<Peer> peer);
+  asio::awaitable<void> wait_for_room(asio::steady_timer& timer);
+  asio::awaitable<void> welcome(std::shared_ptr<Connection> connection, Place place);
+  asio::awaitable<std::string> why_refused(Connection& connection, const Place& place);
+  asio::awaitable<void> read(std::shared_ptr<Peer> peer, Place place);
+  asio::awaitable<void> write(std::shared_ptr<Peer> peer, Place place);
   asio::awaitable<void> watch();
   void check(Peer& peer, Clock::time_point now);
 
   HubCore& core_;
   const HubOptions options_;
+  PendingConnections pending_;  // before io_, whose coroutines have the places
   asio::io_context io_{1};
   asio::ip::tcp::acceptor acceptor_;
   std::shared_ptr<Transport> transport_;

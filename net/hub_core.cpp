@@ -14,6 +14,10 @@ namespace {
 constexpr std::size_t kMostReasons = 64;  // of refusals, that are told apart
 constexpr std::size_t kMostNews = 256;    // lines until they are taken
 constexpr std::size_t kMostShown = 200;   // characters of a text that a peer has chosen
+// Connections that ended before their peers were known: those that are told one by one in each period, and those that are remembered.
+constexpr std::uint64_t kMostStrangersTold = 8;
+constexpr std::chrono::seconds kStrangersPeriod{10};
+constexpr std::ptrdiff_t kMostStrangersKept = 16;
 
 // Returns a text of a peer as one short line.
 std::string shown(std::string text) {
@@ -164,9 +168,8 @@ void HubCore::make_ready(Peer& peer, const wire::Ready& ready) {
   peer.allow_payload(offer_.most_message_bytes);
   roster_.make_ready(*session);
   // Memories that the server waits for are asked for again, by the end of their round.
-  const std::vector<Expected> missing = answers_.unanswered(false);
   const bool owes_memory = std::ranges::any_of(
-      missing, [&](const Expected& one) { return one.kind == Expected::Kind::memory && roster_.host_of(one.client) == session; });
+      session->clients, [this](const ClientRange& range) { return answers_.is_owed(Expected::Kind::memory, range.first, range.last); });
   session->acknowledge(owes_memory ? std::min(ready.closed_round(), answers_.round() - 1) : ready.closed_round());
   send_again(peer, *session);
   note_change();
@@ -214,20 +217,28 @@ void HubCore::leave(Peer& peer, const std::string& why) {
   if (peer.has_left()) return;
   peer.set_left();
   Session* session = session_of(peer);
-  departed_.push_back({.id = peer.id(), .address = peer.connection().remote(), .has_left = true, .why = why});
-  if (departed_.size() > kMostDeparted) departed_.pop_front();
+  PeerFacts facts{.id = peer.id(), .address = peer.connection().remote(), .has_left = true, .why = why};
   if (session == nullptr) {
-    if (peer.host() == kNobody) tell("a peer was turned away: " + why);
-    return;
+    if (peer.host() == kNobody) tell_of_stranger("a peer was turned away: " + why);
+    return keep_departed(std::move(facts));
   }
-  PeerFacts& facts = departed_.back();
   facts.clients = to_text(session->clients);
   facts.last_round = session->last_round;
   facts.refusals = session->refusals;
   const std::string news = "the peer of clients " + facts.clients + " has left: " + why;
+  keep_departed(std::move(facts));
   tell(news);
   roster_.leave(*session, news);
   note_change();
+}
+
+// Strangers do not displace all peers that have left.
+void HubCore::keep_departed(PeerFacts facts) {
+  const auto is_stranger = [](const PeerFacts& one) { return one.clients.empty(); };
+  if (is_stranger(facts) && std::ranges::count_if(departed_, is_stranger) >= kMostStrangersKept)
+    departed_.erase(std::ranges::find_if(departed_, is_stranger));
+  departed_.push_back(std::move(facts));
+  if (departed_.size() > kMostDeparted) departed_.pop_front();
 }
 
 void HubCore::remove(Peer& peer) {
@@ -235,7 +246,7 @@ void HubCore::remove(Peer& peer) {
   if (const auto held = by_certificate_.find(identity.name); held != by_certificate_.end() && held->second == peer.id())
     by_certificate_.erase(held);
   peers_.erase(peer.id());
-  if (peers_.empty()) changed.notify_all();
+  if (peer.host() != kNobody) changed.notify_all();
 }
 
 std::vector<PeerFacts> HubCore::facts() {
@@ -258,7 +269,8 @@ std::vector<PeerFacts> HubCore::facts() {
 
 void HubCore::begin_run(const RunOffer& offer) {
   offer_ = offer;
-  roster_.begin_run(offer.num_clients, offer.closed_rounds);
+  roster_.begin_run(offer.num_clients, offer.closed_rounds, offer.kept_rounds);
+  offer_.kept_rounds.clear();
   answers_.expect({});
   const auto waiting = peers_;
   for (const auto& [id, peer] : waiting)
@@ -282,11 +294,10 @@ void HubCore::send(Session& session, OutgoingFrame frame) {
   if (const auto found = peers_.find(session.peer); found != peers_.end()) put(*found->second, std::move(frame));
 }
 
-void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why) {
+void HubCore::tell_of_refusal(std::uint32_t client, std::uint32_t round, const std::string& why) {
   count_refusal("a message that is none: " + why);
-  Session* session = roster_.host_of(client);
+  const Session* session = roster_.host_of(client);
   if (session == nullptr) return;
-  ++session->refusals;
   const auto found = peers_.find(session->peer);
   if (found == peers_.end()) return;
   wire::Header header;
@@ -294,7 +305,15 @@ void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const st
   header.mutable_refused()->set_client(client);
   header.mutable_refused()->set_reason(why);
   put(*found->second, make_frame(header));
-  if (session->is_banned()) turn_away(*found->second, too_many_refusals());
+}
+
+void HubCore::refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why) {
+  tell_of_refusal(client, round, why);
+  Session* session = roster_.host_of(client);
+  if (session == nullptr) return;
+  ++session->refusals;
+  const auto found = peers_.find(session->peer);
+  if (found != peers_.end() && session->is_banned()) turn_away(*found->second, too_many_refusals());
 }
 
 // Keeps the frame if the server waits for it. What comes late or twice for an honest reason is dropped and costs the peer nothing.
@@ -340,7 +359,7 @@ std::vector<std::uint32_t> HubCore::lost_clients(double patience_s) {
   const auto patience = std::chrono::duration<double>(patience_s);
   for (const Expected& one : answers_.unanswered(false)) {
     const Session* session = roster_.host_of(one.client);
-    if (session != nullptr && (session->peer != kNobody || Clock::now() - session->left_at < patience)) continue;
+    if (session != nullptr && (session->peer != kNobody || Clock::now() - session->left.at < patience)) continue;
     if (lost.empty() || lost.back() != one.client) lost.push_back(one.client);
   }
   std::ranges::sort(lost);
@@ -384,6 +403,22 @@ void HubCore::refuse(Session& session, const std::string& reason) {
 void HubCore::tell(const std::string& news) {
   if (news_.size() == kMostNews) news_.erase(news_.begin());
   news_.push_back(news);
+}
+
+void HubCore::tell_of_stranger(const std::string& news) {
+  tell_of_untold();
+  if (strangers_.told < kMostStrangersTold) {
+    ++strangers_.told;
+    tell(news);
+  } else {
+    ++strangers_.untold;
+  }
+}
+
+void HubCore::tell_of_untold() {
+  if (Clock::now() - strangers_.since < kStrangersPeriod) return;
+  if (strangers_.untold > 0) tell(std::to_string(strangers_.untold) + " more connections were closed before their peers were known");
+  strangers_ = {.since = Clock::now(), .told = 0, .untold = 0};
 }
 
 }  // namespace fl::net

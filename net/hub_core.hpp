@@ -26,7 +26,7 @@ class HubCore {
   explicit HubCore(std::size_t most_outbox_bytes) : most_outbox_bytes_(most_outbox_bytes) {}
 
   std::mutex mutex;
-  std::condition_variable changed;  // note_change() was called, enough answers are there, or the last connection has ended
+  std::condition_variable changed;  // note_change() was called, enough answers are there, or the connection of a known peer has ended
 
   // ---- peers
   std::shared_ptr<Peer> add(std::shared_ptr<Connection> connection);
@@ -57,7 +57,9 @@ class HubCore {
   void send(Session& session, OutgoingFrame frame);
   // Sends a frame between two rounds. A peer that connects again is sent the last one of them once more, until a round closes.
   void order(Session& session, OutgoingFrame frame);
-  // Tells a client's peer that its message is refused.
+  // Counts a reason for which an answer of a client is not used, and tells its peer.
+  void tell_of_refusal(std::uint32_t client, std::uint32_t round, const std::string& why);
+  // Tells a client's peer that its message is refused. After kMostRefusals of them the peer is turned away.
   void refuse_message(std::uint32_t client, std::uint32_t round, const std::string& why);
   // Returns the clients that are waited for, and whose peer has left and is not back after `patience_s`.
   [[nodiscard]] std::vector<std::uint32_t> lost_clients(double patience_s);
@@ -69,6 +71,9 @@ class HubCore {
   void count_out(const OutgoingFrame& frame);
   void count_refusal(const std::string& reason);
   void tell(const std::string& news);
+  // Tells of a connection that ends before its peer is known. If there are many of them, they are counted instead.
+  void tell_of_stranger(const std::string& news);
+  void tell_of_untold();
   [[nodiscard]] const WireCounts& counts() const { return counts_; }
   [[nodiscard]] std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
@@ -86,6 +91,7 @@ class HubCore {
   void take_late(Session& session);
   void take_closed(Peer& peer, const wire::Closed& closed);
   void refuse(Session& session, const std::string& reason);
+  void keep_departed(PeerFacts facts);
   [[nodiscard]] Session* session_of(const Peer& peer);
 
   std::size_t most_outbox_bytes_;
@@ -99,6 +105,11 @@ class HubCore {
   std::vector<std::string> news_;
   std::uint64_t num_changes_ = 0;
   std::deque<PeerFacts> departed_;
+  // Of connections that ended before their peers were known, since a time.
+  struct {
+    Clock::time_point since{};
+    std::uint64_t told = 0, untold = 0;
+  } strangers_;
 };
 
 // Returns the frame that ends a session.

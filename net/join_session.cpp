@@ -96,6 +96,8 @@ class Session {
         co_await converse();
         drop_link();
         co_return;
+      } catch (const HandshakeLost& lost) {
+        lost_ = lost.what();
       } catch (const boost::system::system_error& error) {
         lost_ = link_ != nullptr && !link_->why_closed().empty() ? link_->why_closed() : error.code().message();
       } catch (...) {
@@ -136,6 +138,8 @@ class Session {
     std::unique_ptr<Connection> connection = transport->connected(std::move(*socket), options_.host);
     try {
       co_await shake_hands(*connection, kHandshakeLimit);
+    } catch (const HandshakeLost&) {  // a server with many connections may close this one for a newer one
+      throw;
     } catch (const ProtocolError& refused) {
       if (frames_ == 0) throw Error("the server at " + name() + " is refused: " + refused.what());
       throw boost::system::system_error(asio::error::connection_aborted, refused.what());  // it was accepted before: it may be starting

@@ -1,6 +1,7 @@
 #include "net/measured_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -111,7 +112,7 @@ std::vector<std::optional<Frame>> MeasuredSums<T>::ask(const Order& order) {
     else
       hub_.refuse(asked[i], round_, fault);
   }
-  refuse_odd_ones(order, answers);
+  leave_out_odd_ones(order, answers);
   is_complete_ = std::ranges::all_of(answers, [](const auto& answer) { return answer.has_value(); });
   return answers;
 }
@@ -129,18 +130,36 @@ std::string MeasuredSums<T>::fault_of(const Order& order, const Frame& frame, st
   return {};
 }
 
-// A loss that is not finite is a result if the model has diverged, which most clients see then. From fewer than half of the clients it is
-// refused, so that one client cannot end the run.
+// A sum that is not finite is a result if the model has diverged: if the server's own test rows say so, or if at least half of the clients
+// see it. Otherwise it is left out, so that one client cannot end the run. That breaks no rule, because the client's rows may be so: it is
+// counted by its reason, and costs the peer nothing.
 template <class T>
-void MeasuredSums<T>::refuse_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers) {
+void MeasuredSums<T>::leave_out_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers) {
   std::vector<std::size_t> odd;
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (answers[i] && !is_finite_answer<T>(order.kind, *answers[i])) odd.push_back(i);
-  if (2 * odd.size() >= answers.size()) return;
+  if (odd.empty() || 2 * odd.size() >= answers.size() || test_rows_tell_of_divergence(order.model)) return;
   for (const std::size_t i : odd) {
     answers[i].reset();
-    hub_.refuse(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite");
+    hub_.leave_out(order.first + static_cast<std::uint32_t>(i), round_, "its sums are not finite");
   }
+}
+
+// Returns whether the mean loss of the test rows is not finite, or a large multiple of its value for a model of zeros, which every run and
+// every part of a run that goes on can compute.
+template <class T>
+bool MeasuredSums<T>::test_rows_tell_of_divergence(std::span<const T> x) {
+  constexpr double kMultiple = 1e6;
+  const Dataset<T>* test = problem_.test();
+  if (test == nullptr || test == &problem_.train() || test->num_rows == 0) return false;
+  std::vector<std::uint32_t> rows(test->num_rows);
+  std::iota(rows.begin(), rows.end(), 0U);
+  const std::vector<T> zeros(x.size());
+  std::array<double, 2> losses{};
+  pool_.parallel_for(2, [&](std::uint32_t k, const Exec& exec) {
+    losses[k] = problem_.model().loss_sum(exec, k == 0 ? x.data() : zeros.data(), *test, rows, nullptr);
+  });
+  return !std::isfinite(losses[0]) || losses[0] > kMultiple * std::abs(losses[1]);
 }
 
 template <class T>

@@ -28,6 +28,7 @@ class MeasuredSums final : public ClientSums<T> {
         problem_(request.problem),
         run_(request.run),
         shared_(request.shared),
+        pool_(request.pool),
         goes_on_(std::move(goes_on)),
         begin_(std::move(begin)),
         traffic_(traffic) {}
@@ -53,13 +54,15 @@ class MeasuredSums final : public ClientSums<T> {
   [[nodiscard]] std::vector<HostId> find_hosts(const Order& order);
   [[nodiscard]] OutgoingFrame frame_of(const Order& order) const;
   [[nodiscard]] std::string fault_of(const Order& order, const Frame& frame, std::uint32_t client) const;
-  void refuse_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers);
+  void leave_out_odd_ones(const Order& order, std::vector<std::optional<Frame>>& answers);
+  [[nodiscard]] bool test_rows_tell_of_divergence(std::span<const T> x);
 
   PeerHub& hub_;
   Presence presence_;
   const FederatedProblem<T>& problem_;
   const RunSettings& run_;
   const SharedState<T>& shared_;
+  ThreadPool& pool_;
   std::function<bool()> goes_on_;
   std::function<std::uint32_t()> begin_;
   Traffic& traffic_;

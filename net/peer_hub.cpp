@@ -27,7 +27,7 @@ std::string seconds_text(double seconds) {
 std::string text_of_lost(HubCore& core, const std::vector<std::uint32_t>& clients, const std::string& when, double patience_s) {
   const Session* session = clients.empty() ? nullptr : core.roster().host_of(clients.front());
   return clients_have_left(clients) + when + ", and no peer takes the place within " + seconds_text(patience_s) +
-         (session == nullptr || session->why_left.empty() ? "" : ": " + session->why_left);
+         (session == nullptr || session->left.why.empty() ? "" : ": " + session->left.why);
 }
 
 }  // namespace
@@ -50,7 +50,9 @@ PeerHub::~PeerHub() {
     peer->put(goodbye_frame(impl_->farewell, !impl_->farewell.empty()));
     peer->end();
   }
-  core.changed.wait_for(lock, std::chrono::seconds(2), [&core] { return core.peers().empty(); });
+  // Connections that have not said who they are, which may be many, are not waited for.
+  const auto is_known = [](const auto& one) { return one.second->host() != kNobody; };
+  core.changed.wait_for(lock, std::chrono::seconds(2), [&] { return std::ranges::none_of(core.peers(), is_known); });
 }
 
 void PeerHub::set_farewell(const std::string& reason) { impl_->farewell = reason; }
@@ -132,6 +134,11 @@ std::vector<std::uint32_t> PeerHub::closed_rounds() const {
   return {rounds.begin(), rounds.end()};
 }
 
+std::vector<KeptRounds> PeerHub::kept_rounds() const {
+  const std::lock_guard lock(impl_->core.mutex);
+  return impl_->core.roster().kept_rounds();
+}
+
 bool PeerHub::all_acknowledged(bool also_away) const {
   const std::lock_guard lock(impl_->core.mutex);
   return impl_->core.roster().all_acknowledged(also_away);
@@ -145,6 +152,11 @@ void PeerHub::expect(std::vector<Expected> frames, std::span<const std::uint8_t>
 void PeerHub::refuse(std::uint32_t client, std::uint32_t round, const std::string& why) {
   const std::lock_guard lock(impl_->core.mutex);
   impl_->core.refuse_message(client, round, why);
+}
+
+void PeerHub::leave_out(std::uint32_t client, std::uint32_t round, const std::string& why) {
+  const std::lock_guard lock(impl_->core.mutex);
+  impl_->core.tell_of_refusal(client, round, why);
 }
 
 Answers PeerHub::collect(const Wait& wait, const std::function<bool()>& goes_on) {

@@ -30,6 +30,8 @@ struct HubOptions {
   std::shared_ptr<Transport> transport{};             // null = plain TCP
   std::chrono::milliseconds handshake_limit{10'000};  // for what precedes a peer's first frame
   std::chrono::milliseconds hello_limit{10'000};      // for that frame
+  std::size_t most_pending = 512;                     // connections before that frame; the oldest is closed for a newer one
+  std::chrono::milliseconds pending_grace{1'000};     // but not before this time
   std::chrono::milliseconds heartbeat_every{5'000};   // without another frame
   std::chrono::milliseconds silence_limit{20'000};    // without a byte of a peer: the connection is closed
   std::chrono::milliseconds farewell_limit{2'000};    // for a peer that is told goodbye to read it
@@ -45,7 +47,9 @@ struct RunOffer {
   std::uint32_t num_clients = 0;               // N
   std::uint64_t most_message_bytes = 1 << 20;  // of one client's message
   std::vector<std::uint64_t> row_hashes{};     // [N] of what each client's rows contain; empty = peers do not compare it
-  std::vector<std::uint32_t> closed_rounds{};  // [N] last closed round of each client, of a run that goes on; empty = 0 for all
+  // Of a run that goes on: [N] last closed round of each client, empty = 0 for all; and the rounds that peers may not have.
+  std::vector<std::uint32_t> closed_rounds{};
+  std::vector<KeptRounds> kept_rounds{};
 };
 
 // Reports that the server was asked to stop while it waited.
@@ -118,6 +122,8 @@ class FL_API PeerHub {
   void close_round(std::uint32_t round, std::span<const std::uint32_t> cohort, std::span<const HostId> hosts);
   // Returns the last closed round of each client [N].
   [[nodiscard]] std::vector<std::uint32_t> closed_rounds() const;
+  // Returns the closed rounds that peers have not acknowledged.
+  [[nodiscard]] std::vector<KeptRounds> kept_rounds() const;
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
 
@@ -125,6 +131,8 @@ class FL_API PeerHub {
   void expect(std::vector<Expected> frames, std::span<const std::uint8_t> required = {}, std::size_t enough = kAllClients);
   // Tells a client's peer that its message is refused, and counts the refusal by its reason.
   void refuse(std::uint32_t client, std::uint32_t round, const std::string& why);
+  // Tells a client's peer that its answer is not used, and counts it by its reason. It costs the peer nothing.
+  void leave_out(std::uint32_t client, std::uint32_t round, const std::string& why);
   // How long collect() waits.
   struct Wait {
     std::optional<Clock::time_point> until{};  // nothing = until all is there

@@ -5,8 +5,10 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "fl_core/ops/scaled_sums.hpp"
+#include "net/kept_rounds.hpp"
 #include "net/measured_sums.hpp"
 #include "net/opening_writer.hpp"
 #include "net/raw_values.hpp"
@@ -64,7 +66,8 @@ void RemoteCohort<T>::begin_run() {
                   .num_clients = N,
                   .most_message_bytes = kMostDense * request_.run.P * sizeof(T) + kMostHeader,
                   .row_hashes = request_.problem.row_hashes(),
-                  .closed_rounds = closed_});
+                  .closed_rounds = closed_,
+                  .kept_rounds = std::exchange(kept_, {})});
   has_begun_ = true;
   const std::size_t wanted = presence_.min_clients == 0 ? N : std::min(presence_.min_clients, N);
   for (std::uint64_t seen = hub_.num_changes(); hub_.num_hosted() < wanted; seen = hub_.num_changes()) hub_.wait_for_change(seen, goes_on_);
@@ -387,12 +390,15 @@ void RemoteCohort<T>::persist(Archive& archive) {
   if (!archive.is_reading() && has_begun_) {
     wait_for_acknowledgements();
     closed_ = hub_.closed_rounds();
+    kept_ = hub_.kept_rounds();
   }
   closed_.resize(request_.run.num_clients, 0);
   archive.section("remote clients");
   archive.array(std::span(last_heard_));
   archive.array(std::span(closed_));
   archive.value(open_.round);
+  net::persist(archive, kept_);
+  if (!archive.is_reading()) kept_.clear();
   if (mirror_ != nullptr) mirror_->persist(archive);
   if (archive.is_reading()) open_.saved_round = open_.round;
 }

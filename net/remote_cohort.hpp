@@ -114,6 +114,7 @@ class RemoteCohort final : public CohortRunner<T> {
   Traffic& traffic_;
   std::vector<std::uint32_t> last_heard_;  // [N] round of each client's last message that counted; 0 = none
   std::vector<std::uint32_t> closed_;      // [N] from a checkpoint: the last closed round of each client; empty = a new run
+  std::vector<KeptRounds> kept_;           // from a checkpoint: rounds that their peers may not have
   bool has_begun_ = false;
   Clock::time_point last_hosted_{};  // when a client was hosted
   Open open_;

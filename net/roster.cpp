@@ -1,6 +1,7 @@
 #include "net/roster.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 namespace fl::net {
@@ -26,7 +27,7 @@ bool Session::can_continue_from(std::uint32_t round) const {
   return std::ranges::any_of(rounds, [round](const PlayedRound& one) { return one.is_closed && one.before == round; });
 }
 
-void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed) {
+void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed, std::span<const KeptRounds> kept) {
   host_of_.assign(num_clients, kNobody);
   closed_.assign(closed.begin(), closed.end());
   closed_.resize(num_clients, 0);
@@ -42,6 +43,33 @@ void Roster::begin_run(std::uint32_t num_clients, std::span<const std::uint32_t>
     session.num_repeated = 0;
   }
   for (const HostId id : gone) forget(sessions_.at(id));
+  for (const KeptRounds& one : kept) restore(one);
+}
+
+// Gives the rounds to the session of these clients. Where nobody has connected yet, it is one whose peer has left. A peer that has come
+// with other clients cannot use them.
+void Roster::restore(const KeptRounds& kept) {
+  if (kept.rounds.empty() || kept.rounds.back().round != last_closed(kept.clients)) return;
+  std::uint32_t shared = 0;
+  Session* session = overlapping(kept.clients, shared);
+  if (session != nullptr && session->clients != kept.clients) return;
+  if (session == nullptr) {
+    session = &add(kept.clients);
+    session->left.at = Clock::now();
+    session->left.why = "it has not connected since the server went on";
+  }
+  session->was_ready = true;  // the rounds outlive connections that end before the peer has proved its state
+  session->rounds.assign(kept.rounds.begin(), kept.rounds.end());
+}
+
+std::vector<KeptRounds> Roster::kept_rounds() const {
+  std::vector<KeptRounds> kept;
+  for (const auto& [id, session] : sessions_) {
+    KeptRounds one{.clients = session.clients, .rounds = {}};
+    std::ranges::copy_if(session.rounds, std::back_inserter(one.rounds), [](const PlayedRound& round) { return round.is_closed; });
+    if (!one.rounds.empty()) kept.push_back(std::move(one));
+  }
+  return kept;
 }
 
 Session& Roster::admit(PeerId peer, const std::vector<ClientRange>& clients, const std::string& token, PeerId& replaced) {
@@ -85,8 +113,8 @@ void Roster::make_ready(Session& session) {
 void Roster::leave(Session& session, const std::string& why) {
   if (session.is_here()) {
     count_hosted(session, false);
-    session.left_at = Clock::now();
-    session.why_left = why;
+    session.left.at = Clock::now();
+    session.left.why = why;
   }
   session.peer = kNobody;
   session.is_ready = false;
@@ -97,7 +125,7 @@ void Roster::leave(Session& session, const std::string& why) {
 
 void Roster::forget_rounds_of_left(Clock::time_point before) {
   for (auto& [id, session] : sessions_) {
-    if (session.peer != kNobody || !session.was_ready || session.left_at >= before) continue;
+    if (session.peer != kNobody || !session.was_ready || session.left.at >= before) continue;
     while (!session.rounds.empty() && session.rounds.front().is_closed) session.rounds.pop_front();
   }
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "fl_core/config/device.hpp"
 #include "net/client_ranges.hpp"
 #include "net/frame.hpp"
 #include "net/presence.hpp"
@@ -34,16 +35,24 @@ struct PlayedRound {
   std::vector<OutgoingFrame> frames;
 };
 
-struct Session {
+// The closed rounds that the peer of these clients has not acknowledged, ascending.
+struct KeptRounds {
+  std::vector<ClientRange> clients;
+  std::vector<PlayedRound> rounds;
+};
+
+struct FL_API Session {
   HostId id = kNobody;
   std::string token, next_token;  // `next_token` of a peer without the token that has not proved its state yet
   std::vector<ClientRange> clients;
   PeerId peer = kNobody;  // its connection
   bool is_ready = false;  // the peer has proved the state of its clients
   bool was_ready = false;
-  bool is_counted_on = false;   // the run has asked for a host of its clients and was given this session
-  Clock::time_point left_at{};  // where no peer is connected
-  std::string why_left;
+  bool is_counted_on = false;  // the run has asked for a host of its clients and was given this session
+  struct {
+    Clock::time_point at{};
+    std::string why{};
+  } left;                          // where no peer is connected
   std::deque<PlayedRound> rounds;  // not acknowledged, ascending
   std::uint32_t closed = 0;        // the last closed round with clients of the session
   std::uint32_t last_round = 0;    // of the last answer that was accepted
@@ -61,11 +70,11 @@ struct Session {
   [[nodiscard]] bool can_continue_from(std::uint32_t round) const;
 };
 
-class Roster {
+class FL_API Roster {
  public:
   // Forgets the sessions of peers that have left, and the rounds of all others. `closed` [N] is the last closed round of each client, from
-  // a checkpoint; empty = 0 for all.
-  void begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed);
+  // a checkpoint, and empty = 0 for all. `kept` is from there, too: its rounds are sent to peers that come with the state before them.
+  void begin_run(std::uint32_t num_clients, std::span<const std::uint32_t> closed, std::span<const KeptRounds> kept = {});
 
   // Returns the session that a peer continues, or a new one. Throws ProtocolError if a client is hosted by another peer. A connection of
   // the same session that is still open is returned in `replaced`.
@@ -92,6 +101,8 @@ class Roster {
   // Returns whether every connected peer, and with `also_away` every other one, has acknowledged all rounds that are closed.
   [[nodiscard]] bool all_acknowledged(bool also_away = false) const;
   [[nodiscard]] std::span<const std::uint32_t> closed_rounds() const { return closed_; }
+  // Returns the closed rounds that peers have not acknowledged, whether they are connected or not.
+  [[nodiscard]] std::vector<KeptRounds> kept_rounds() const;
   // Keeps the last order of sums that a session is sent, until a round closes. order_of() returns null if there is none.
   void keep_order(const Session& session, OutgoingFrame frame) { orders_[session.id] = std::move(frame); }
   [[nodiscard]] const OutgoingFrame* order_of(const Session& session) const {
@@ -102,6 +113,7 @@ class Roster {
  private:
   [[nodiscard]] Session* overlapping(const std::vector<ClientRange>& clients, std::uint32_t& shared);
   Session& add(const std::vector<ClientRange>& clients);
+  void restore(const KeptRounds& kept);
   void forget(Session& session);
   void count_hosted(const Session& session, bool is_here);
   [[nodiscard]] std::uint32_t last_closed(const std::vector<ClientRange>& clients) const;

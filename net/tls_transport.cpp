@@ -1,16 +1,18 @@
 #include "net/tls_transport.hpp"
 
+#include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/error.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
+#include <cerrno>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "fl_core/config/error.hpp"
@@ -27,6 +29,7 @@ namespace ssl = asio::ssl;
 using asio::ip::tcp;
 
 constexpr const char* kKey = "--certs";
+constexpr std::size_t kRecordBytes = 16384;  // of TLS, without its header
 
 // What handshakes of one side need.
 struct Credentials {
@@ -136,66 +139,125 @@ class CredentialSource {
   std::string trouble_;
 };
 
-// Throws the error of OpenSSL: TlsAlert for an alert of the other side, else ProtocolError.
-[[noreturn]] void throw_reason(const boost::system::error_code& error) {
-  const auto code = static_cast<unsigned long>(static_cast<unsigned int>(error.value()));
+// Throws OpenSSL's error: TlsAlert for an alert of the other side, boost::system::system_error if the connection ends, else ProtocolError.
+[[noreturn]] void throw_reason() {
+  const unsigned long code = ERR_get_error();
   const int reason = ERR_GET_REASON(code);
+  if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) throw boost::system::system_error(asio::error::eof);
   if (reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256)
     throw TlsAlert(std::string("the other side ends TLS: ") + SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
   const char* text = ERR_reason_error_string(code);
   throw ProtocolError(std::string("TLS: ") + (text != nullptr ? text : "no reason given"));
 }
 
+// ---- OpenSSL's access to a socket, which never waits and raises no signal
+
+int send_bytes(BIO* bio, const char* bytes, std::size_t size, std::size_t* sent) {
+  const ssize_t result = ::send(*static_cast<int*>(BIO_get_data(bio)), bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+  BIO_clear_retry_flags(bio);
+  if (result < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  *sent = result > 0 ? static_cast<std::size_t>(result) : 0;
+  return result > 0 ? 1 : 0;
+}
+
+int receive_bytes(BIO* bio, char* bytes, std::size_t size, std::size_t* received) {
+  const ssize_t result = ::recv(*static_cast<int*>(BIO_get_data(bio)), bytes, size, MSG_DONTWAIT);
+  BIO_clear_retry_flags(bio);
+  if (result < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  if (result == 0) errno = 0;  // the other side has ended the connection
+  *received = result > 0 ? static_cast<std::size_t>(result) : 0;
+  return result > 0 ? 1 : 0;
+}
+
+long control_bytes(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+const BIO_METHOD* socket_method() {
+  static const BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    require_openssl(made != nullptr && BIO_meth_set_write_ex(made, send_bytes) == 1 && BIO_meth_set_read_ex(made, receive_bytes) == 1 &&
+                        BIO_meth_set_ctrl(made, control_bytes) == 1,
+                    "prepare sockets");
+    return made;
+  }();
+  return method;
+}
+
+struct SessionFree {
+  void operator()(SSL* session) const noexcept { SSL_free(session); }
+};
+
+// TLS on a socket. OpenSSL reads and writes the socket itself and keeps buffers only while bytes of a record are in them, so that a
+// connection without traffic takes little memory.
 class TlsConnection final : public Connection {
  public:
   TlsConnection(tcp::socket socket, std::shared_ptr<CredentialSource> source, const std::string& host)
       : source_(std::move(source)),
         credentials_(source_->current()),
-        stream_(std::move(socket), credentials_->context),
+        socket_(std::move(socket)),
+        descriptor_(socket_.native_handle()),
+        session_(SSL_new(credentials_->context.native_handle())),
         is_server_(host.empty()),
         trouble_(is_server_ ? source_->trouble() : "") {
     boost::system::error_code error;
-    const tcp::endpoint endpoint = stream_.lowest_layer().remote_endpoint(error);
+    const tcp::endpoint endpoint = socket_.remote_endpoint(error);
     if (!error) remote_ = endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+    BIO* bio = BIO_new(socket_method());
+    require_openssl(session_ != nullptr && bio != nullptr, "make a session");
+    BIO_set_data(bio, &descriptor_);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(session_.get(), bio, bio);
+    SSL_set_mode(session_.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_set_read_ahead(session_.get(), 1);  // a record's header and content at once
+    is_server_ ? SSL_set_accept_state(session_.get()) : SSL_set_connect_state(session_.get());
     if (!is_server_) expect_server(host);
   }
 
   asio::awaitable<void> handshake() override {
     if (!trouble_.empty()) throw ProtocolError(trouble_);
-    boost::system::error_code error;
-    co_await stream_.async_handshake(is_server_ ? ssl::stream_base::server : ssl::stream_base::client,
-                                     asio::redirect_error(asio::use_awaitable, error));
-    const long verdict = SSL_get_verify_result(stream_.native_handle());
-    if (error && verdict != X509_V_OK)
-      throw ProtocolError(std::string("its certificate is refused: ") + X509_verify_cert_error_string(verdict));
-    if (error) throw_error(error);
+    co_await complete([this] { return SSL_do_handshake(session_.get()); });
     is_established_ = true;
-    certificate_.reset(SSL_get1_peer_certificate(stream_.native_handle()));
+    certificate_.reset(SSL_get1_peer_certificate(session_.get()));
     if (!certificate_) throw ProtocolError("it has no certificate");
     identity_ = is_server_ ? identity_of(*certificate_) : Identity{.name = kServerName, .clients = {}};
   }
   asio::awaitable<std::size_t> read_some(asio::mutable_buffer buffer) override {
-    boost::system::error_code error;
-    const std::size_t bytes = co_await stream_.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
-    if (error) throw_error(error);
+    std::size_t bytes = 0;
+    co_await complete([&] { return SSL_read_ex(session_.get(), buffer.data(), buffer.size(), &bytes); });
     co_return bytes;
   }
+  // Short pieces, as a header, go into one record with what follows them.
   asio::awaitable<void> write(std::vector<asio::const_buffer> pieces) override {
-    co_await asio::async_write(stream_, pieces, asio::use_awaitable);
+    std::vector<std::byte> record;
+    for (const asio::const_buffer& piece : pieces) {
+      std::span left(static_cast<const std::byte*>(piece.data()), piece.size());
+      while (!left.empty()) {
+        const auto next = left.first(std::min(left.size(), kRecordBytes - record.size()));
+        record.insert(record.end(), next.begin(), next.end());
+        left = left.subspan(next.size());
+        if (record.size() < kRecordBytes) continue;
+        co_await write_record(record);
+        record.clear();
+      }
+    }
+    if (!record.empty()) co_await write_record(record);
   }
   asio::awaitable<void> finish() override {
     const CloseTimer timer(*this, kFarewell);
+    try {
+      if (is_established_) co_await complete([this] { return SSL_shutdown(session_.get()) < 0 ? -1 : 1; });
+    } catch (const std::exception&) {  // the connection has ended
+    }
     boost::system::error_code ignored;
-    if (is_established_) co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
-    stream_.next_layer().shutdown(tcp::socket::shutdown_send, ignored);
-    co_await drain(stream_.next_layer());
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    co_await drain(socket_);
     close();
   }
   void close() noexcept override {
+    descriptor_ = -1;  // which may be another connection's from now on
     boost::system::error_code ignored;
-    stream_.next_layer().close(ignored);
+    socket_.close(ignored);
   }
-  [[nodiscard]] asio::any_io_executor executor() override { return stream_.get_executor(); }
+  [[nodiscard]] asio::any_io_executor executor() override { return socket_.get_executor(); }
   [[nodiscard]] std::string remote() const override { return remote_; }
   [[nodiscard]] const Identity& identity() const override { return identity_; }
   [[nodiscard]] std::string why_invalid() override {
@@ -208,25 +270,55 @@ class TlsConnection final : public Connection {
  private:
   // Has OpenSSL compare the names in the server's certificate with the host.
   void expect_server(const std::string& host) {
-    SSL* session = stream_.native_handle();
-    X509_VERIFY_PARAM* rules = SSL_get0_param(session);
+    X509_VERIFY_PARAM* rules = SSL_get0_param(session_.get());
     X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) == 1) return;
     ERR_clear_error();
-    require_openssl(X509_VERIFY_PARAM_set1_host(rules, host.c_str(), 0) == 1 && SSL_set_tlsext_host_name(session, host.c_str()) == 1,
+    require_openssl(X509_VERIFY_PARAM_set1_host(rules, host.c_str(), 0) == 1 && SSL_set_tlsext_host_name(session_.get(), host.c_str()) == 1,
                     "expect the server " + host);
   }
 
-  // Throws what read_some() and handshake() throw. A connection that ends without TLS's own end is one that ends: a session that is
-  // complete ends with a goodbye, so nothing is taken for complete by this.
-  [[noreturn]] void throw_error(const boost::system::error_code& error) const {
-    if (error.category() == asio::error::get_ssl_category()) throw_reason(error);
-    throw boost::system::system_error(error == ssl::error::stream_truncated ? asio::error::eof : error);
+  asio::awaitable<void> write_record(const std::vector<std::byte>& record) {
+    for (std::size_t at = 0; at < record.size();) {
+      std::size_t bytes = 0;
+      co_await complete([&] { return SSL_write_ex(session_.get(), record.data() + at, record.size() - at, &bytes); });
+      at += bytes;
+    }
+  }
+
+  // Repeats a step of OpenSSL, which returns 1 when it is complete, as often as the socket has bytes or room for it.
+  template <class Step>
+  asio::awaitable<void> complete(Step step) {
+    for (;;) {
+      ERR_clear_error();
+      errno = 0;
+      const int result = step(), system = errno;
+      if (result == 1) co_return;
+      switch (SSL_get_error(session_.get(), result)) {
+        case SSL_ERROR_WANT_READ: co_await socket_.async_wait(tcp::socket::wait_read, asio::use_awaitable); break;
+        case SSL_ERROR_WANT_WRITE: co_await socket_.async_wait(tcp::socket::wait_write, asio::use_awaitable); break;
+        default: throw_end(SSL_get_error(session_.get(), result), system);
+      }
+    }
+  }
+  // A connection that ends without TLS's own end is one that ends: a session that is complete ends with a goodbye, so nothing is taken for
+  // complete by this.
+  [[noreturn]] void throw_end(int error, int system) {
+    if (error == SSL_ERROR_ZERO_RETURN) throw boost::system::system_error(asio::error::eof);
+    const bool was_established = std::exchange(is_established_, false);  // OpenSSL takes no further step
+    if (error == SSL_ERROR_SYSCALL && system == 0) throw boost::system::system_error(asio::error::eof);
+    if (error == SSL_ERROR_SYSCALL) throw boost::system::system_error(system, asio::error::get_system_category());
+    const long verdict = SSL_get_verify_result(session_.get());
+    if (!was_established && verdict != X509_V_OK)
+      throw ProtocolError(std::string("its certificate is refused: ") + X509_verify_cert_error_string(verdict));
+    throw_reason();
   }
 
   std::shared_ptr<CredentialSource> source_;
   std::shared_ptr<Credentials> credentials_;
-  ssl::stream<tcp::socket> stream_;
+  tcp::socket socket_;
+  int descriptor_ = -1;  // of the socket while it is open
+  std::unique_ptr<SSL, SessionFree> session_;
   bool is_server_ = false, is_established_ = false;
   std::string trouble_, remote_;
   Certificate certificate_;  // of the other side

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "fl_core/state/checksum.hpp"
+#include "tests/net/exact_run.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/support/every_method.hpp"
 
@@ -20,6 +21,7 @@ struct Trouble {
   std::uint64_t peers_stop_every = 0;               // rounds of a peer after which another process takes its place; 0 = never
   std::uint64_t long_bytes = net::PeerJournal::kLongBytes;
   std::uint64_t state_memory = 0;
+  const ServerData* known = nullptr;  // of a server without training rows
 };
 
 class Crash : public std::runtime_error {
@@ -62,7 +64,7 @@ RunResult serve_with_stops(const std::string& text, const fs::path& folder, cons
   const CheckpointPlan plan{.file = folder / "server.checkpoint", .every_rounds = 3, .resume = true, .pages = {}};
   for (;;) {
     try {
-      CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients});
+      CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients, .server_data = trouble.known});
       return runner.run(
           test::cell_of(text),
           [&](const RoundRow& row) {
@@ -142,6 +144,18 @@ INSTANTIATE_TEST_SUITE_P(Methods, CrashOfMethod,
                          testing::Values("ef14", "ef14_sampled", "ef21_p", "scaffold", "feddyn", "powersgd", "marina", "variance_based",
                                          "lgreco"),
                          [](const auto& one) { return one.param; });
+
+// A server that goes on from its checkpoint asks for the sums of the rounds that it plays again.
+TEST(CrashOfAServerWithoutRows, GoesOnFromItsCheckpoint) {
+  for (const std::string label : {"ef14", "scaffold"}) {
+    const std::string text = text_of_label(label);
+    const std::string file = (fs::temp_directory_path() / ("fedbits_crash_" + std::to_string(::getpid()))).string();
+    const ServerData known = test::server_data_through_file(text, "", file);
+    fs::remove(file);
+    expect_same_run_in_trouble(text, {"0-3", "4-6"},
+                               {.server_stops_after = {2, 8, 11}, .peers_stop_every = 4, .long_bytes = 200, .known = &known});
+  }
+}
 
 // The server asks for the memories of all clients after each round.
 TEST(CrashOfMemories, AreAskedForAgain) {

@@ -300,5 +300,17 @@ TEST(EmulatedRun, ARunUnderAnEmulatedNetworkIsTheSimulatedOne) {
   test::expect_same_run(text, test::run_simulated(text), run);
 }
 
+// Connections are closed at random packets, and peers connect again with the state that they have.
+TEST(EmulatedRun, PeersRecoverFromResets) {
+  const std::string text = test::text_of(test::methods().at(1), "float32");
+  const NetworkConditions conditions{.latency_s = 0.001, .reset = 0.1, .seed = 1};
+  const test::NetworkRun run = test::run_over_network(
+      text, {"0-1", "2,5", "3-4,6"},
+      {.server = {}, .peer = [&](std::uint32_t first) { return net::emulated_transport(net::plain_transport(), conditions, first); }});
+  EXPECT_GT(run.num_connections, 3U) << "no connection was closed";
+  ASSERT_EQ(run.error, "");
+  EXPECT_EQ(run.result.record.checksum, test::run_simulated(text).record.checksum);
+}
+
 }  // namespace
 }  // namespace fl

@@ -200,9 +200,11 @@ struct OddPeer {
 
 class OddSums : public ExactMeasures {
  protected:
-  [[nodiscard]] test::NetworkRun play(const OddPeer& odd, const std::string& evaluate, const net::Presence& presence = {}) const {
-    const std::string text = "name = 'odd'\nrounds = 3\nprecision = 'float64'\n" + kLogistic + "[data]\nname = 'toy'\nfeatures = 4\n" +
-                             "[partition]\nkind = 'shuffled'\nclients = 3\n[local]\nkind = 'gradient'\nlearning_rate = 0.1\n[evaluate]\n" +
+  [[nodiscard]] test::NetworkRun play(const OddPeer& odd, const std::string& evaluate, const net::Presence& presence = {},
+                                      const std::string& rate = "0.1", int rounds = 3) const {
+    const std::string text = "name = 'odd'\nrounds = " + std::to_string(rounds) + "\nprecision = 'float64'\n" + kLogistic +
+                             "[data]\nname = 'toy'\nfeatures = 4\n" + "[partition]\nkind = 'shuffled'\nclients = 3\n" +
+                             "[local]\nkind = 'gradient'\nlearning_rate = " + rate + "\n[evaluate]\n" +
                              "measure_every = 0\noptimum = false\n" + evaluate;
     const ServerData known = test::server_data_through_file(text, (folder_ / "peers").string(), folder_ / "known");
     test::NetworkRun run;
@@ -246,6 +248,29 @@ TEST_F(OddSums, ThatAreNotFiniteAreRefusedAndTheRunGoesOn) {
     EXPECT_TRUE(std::isnan(row.train_loss)) << row.round;
     EXPECT_FALSE(std::isnan(row.test_accuracy)) << row.round;
   }
+}
+
+// More of them than refusals after which a peer is disconnected: they break no rule.
+TEST_F(OddSums, ThatAreNotFiniteCostThePeerNothing) {
+  const OddPeer odd{[](net::wire::PartialSums& sums, net::Bytes&) { sums.set_sum(std::nan("")); }};
+  const test::NetworkRun run = play(odd, "every = 1\ngradient = 'never'\n", {.patience_s = 3}, "0.1", 20);
+  EXPECT_EQ(run.result.record.status, RunStatus::done) << run.result.record.message;
+  EXPECT_EQ(run.result.rows.size(), 21U);
+  std::uint64_t counted = 0;
+  for (const auto& [reason, times] : run.counts.refused)
+    if (reason.find("its sums are not finite") != std::string::npos) counted += times;
+  EXPECT_EQ(counted, 21U);
+}
+
+// The loss of the server's test rows is far above that of a model of zeros, so that a client may well see a sum that is not finite. A
+// simulation ends there too.
+TEST_F(OddSums, ThatAreNotFiniteAreBelievedIfTheTestRowsTellTheSame) {
+  const OddPeer odd{[](net::wire::PartialSums& sums, net::Bytes&) { sums.set_sum(std::nan("")); }};
+  const test::NetworkRun run = play(odd, "every = 1\ngradient = 'never'\n", {}, "1e9");
+  EXPECT_EQ(run.result.record.status, RunStatus::diverged);
+  EXPECT_NE(run.result.record.message.find("train_loss is not finite in round 1"), std::string::npos) << run.result.record.message;
+  ASSERT_EQ(run.result.rows.size(), 2U);
+  EXPECT_GT(run.result.rows.at(1).test_loss, 1e6);
 }
 
 TEST_F(OddSums, ThatDoNotArriveInTimeLeaveTheValueEmpty) {

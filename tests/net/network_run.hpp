@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,7 @@ struct NetworkRun {
   std::vector<std::string> peer_errors;  // of the peers, "" = none
   net::WireCounts counts;
   net::Traffic traffic;
+  std::uint32_t num_connections = 0;  // of all peers
 };
 
 // What carries the bytes of a run; plain TCP where nothing is stated.
@@ -43,22 +46,28 @@ struct NetworkTransports {
   std::function<std::shared_ptr<net::Transport>(std::uint32_t first_client)> peer{};
 };
 
-// Plays the scenario with one peer for each text of ids.
+// Plays the scenario with one peer for each text of ids. `before_peers` is called with the port before the peers come.
 inline NetworkRun run_over_network(const std::string& text, const std::vector<std::string>& hosted,
-                                   const NetworkTransports& transports = {}) {
+                                   const NetworkTransports& transports = {}, net::HubOptions options = {},
+                                   const std::function<void(std::uint16_t port)>& before_peers = {}) {
   NetworkRun run;
   run.peer_errors.resize(hosted.size());
   std::vector<std::thread> peers;
+  std::atomic<std::uint32_t> num_connections = 0;
   std::atomic<bool> has_failed = false;  // a peer has failed, so waiting for it is pointless
   {
-    net::PeerHub hub({.transport = transports.server});
+    options.transport = transports.server;
+    net::PeerHub hub(options);
+    if (before_peers) before_peers(hub.port());
     net::RemoteSource clients(hub, [&has_failed] { return !has_failed; });
     for (std::size_t i = 0; i < hosted.size(); ++i) {
       peers.emplace_back([&, i] {
         try {
-          net::JoinOptions options{.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])};
-          if (transports.peer) options.transport = transports.peer(options.clients.front().first);
-          static_cast<void>(net::join_server(options, {}));
+          net::JoinOptions peer{.port = hub.port(), .clients = net::parse_client_ranges(hosted[i])};
+          if (transports.peer) peer.transport = transports.peer(peer.clients.front().first);
+          static_cast<void>(net::join_server(peer, {.tell = [&](const net::JoinEvent& event) {
+                                               if (event.kind == net::JoinEvent::Kind::connected) ++num_connections;
+                                             }}));
         } catch (const std::exception& error) {
           run.peer_errors[i] = error.what();
           has_failed = true;
@@ -75,6 +84,7 @@ inline NetworkRun run_over_network(const std::string& text, const std::vector<st
     run.traffic = clients.traffic();
   }
   for (std::thread& peer : peers) peer.join();
+  run.num_connections = num_connections;
   return run;
 }
 

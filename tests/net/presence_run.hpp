@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "net/hosted_clients.hpp"
+#include "scenarios/experiment/server_data.hpp"
 #include "tests/net/network_run.hpp"
 #include "tests/net/raw_peer.hpp"
 
@@ -81,6 +82,7 @@ class FaultyPeer {
     const net::wire::Header& header = frame.header;
     if (header.has_assignment()) return ready(frame);
     if (header.has_close()) return close(frame);
+    if (header.has_measure_order()) return clients_->measure(frame);
     if (header.has_open()) place_ = 0;
     if (header.has_open()) is_replay_ = header.open().is_replay();
     std::vector<net::OutgoingFrame> answers = play(frame);
@@ -164,9 +166,11 @@ struct PeerPlan {
   std::chrono::milliseconds pause_before_reconnect{1};
 };
 
-// Plays the scenario with these peers. `also` runs in a thread of its own with the port of the server.
+// Plays the scenario with these peers. `also` runs in a thread of its own with the port of the server. With `known` the server has no
+// training rows.
 inline PresenceRun run_with_presence(const std::string& text, const net::Presence& presence, const std::vector<PeerPlan>& plans,
-                                     const net::HubOptions& options = {}, const std::function<void(std::uint16_t)>& also = {}) {
+                                     const net::HubOptions& options = {}, const std::function<void(std::uint16_t)>& also = {},
+                                     const ServerData* known = nullptr) {
   PresenceRun run;
   std::atomic<bool> is_over = false;
   std::vector<std::thread> threads;
@@ -188,7 +192,7 @@ inline PresenceRun run_with_presence(const std::string& text, const net::Presenc
     net::RemoteSource clients(
         hub, [] { return true; }, presence);
     try {
-      CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients});
+      CellRunner runner(DataCatalog(""), {.threads = 1, .source = &clients, .server_data = known});
       const auto rounds = static_cast<std::uint64_t>(cell_of(text).scenario.rounds);
       auto last = std::chrono::steady_clock::now();
       run.result = runner.run(cell_of(text), [&](const RoundRow& row) {
