@@ -48,8 +48,8 @@ struct Ieee<double> {
 // Rounds by the mantissa, which is a fraction of 2^kMantissaBits. A denormal number lies on the line through 0, 2^kMinExponent and
 // 2^(kMinExponent+1), which are 0, 1 and 2 times 2^(kMantissaBits-1) in units of its last place.
 //
-// All steps are integers as wide as T without a branch: g++ 12 does not vectorise the loop over a tile otherwise, which takes five times as
-// long. It does not vectorise a comparison of floats (p != p) or a choice that is the same for the whole loop either.
+// All steps are integers as wide as T without a branch. Otherwise g++ 12 does not vectorise the loop over a tile, which then takes several
+// times as long. It does not vectorise a comparison of floats (p != p) or a choice that is the same for the whole loop either.
 template <class T>
 struct NaturalLevel {
   using Map = std::integral_constant<LevelMap, LevelMap::power_of_two>;
