@@ -69,15 +69,16 @@ class SixScenarios : public test::BinaryTest, public testing::WithParamInterface
 
 // Each peer hosts one client, so nothing on a connection is for two of them. What the ledger counts is the payload of updates, and of the
 // frames Open, Mean and Close. Beside it are 8 bytes and a header for each frame, and what nobody is charged for: the scenario, and the
-// error memories that the measure virtual_drift asks for.
+// error memories that the measure virtual_drift asks for. A server that has said goodbye may stop within a peer's last frame, which says
+// that the last round is closed and has no payload.
 void expect_ledger_is_on_the_wire(const RunResult& result, const test::WireLog& log, const net::WireCounts& counts) {
   std::uint64_t up = 0, down = 0;
   for (const RoundRow& row : result.rows) up += row.bits_up, down += row.bits_down;
   EXPECT_GT(up, 0U);
   EXPECT_GT(down, 0U);
-  EXPECT_FALSE(log.up.ends_within_frame);
-  EXPECT_FALSE(log.down.ends_within_frame);
-  EXPECT_EQ(8 * (log.up.bytes - 8 * log.up.frames - log.up.header_bytes - log.up.payload_of({Kind::kMemory})), up);
+  EXPECT_LT(log.up.cut_bytes, 7 * 16);
+  EXPECT_EQ(log.down.cut_bytes, 0U);
+  EXPECT_EQ(8 * (log.up.bytes - log.up.cut_bytes - 8 * log.up.frames - log.up.header_bytes - log.up.payload_of({Kind::kMemory})), up);
   EXPECT_EQ(8 * (log.down.bytes - 8 * log.down.frames - log.down.header_bytes - log.down.payload_of({Kind::kAssignment})), down);
   EXPECT_EQ(8 * log.up.payload_of({Kind::kUpdate}), up);
   EXPECT_EQ(8 * log.down.payload_of({Kind::kOpen, Kind::kMean, Kind::kClose}), down);

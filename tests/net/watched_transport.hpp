@@ -22,7 +22,7 @@ namespace fl::test {
 struct WireTally {
   std::uint64_t bytes = 0, frames = 0, header_bytes = 0;
   std::map<net::wire::Header::KindCase, std::uint64_t> payload_bytes;  // by the kind of the frame
-  bool ends_within_frame = false;                                      // the last bytes of a connection are not a whole frame
+  std::uint64_t cut_bytes = 0;                                         // of frames that a connection's end has cut
 
   [[nodiscard]] std::uint64_t payload_of(std::initializer_list<net::wire::Header::KindCase> kinds) const {
     std::uint64_t sum = 0;
@@ -45,7 +45,7 @@ class FrameSplitter {
  public:
   FrameSplitter(WireTally& tally, std::function<void(const net::wire::Header&)> on_frame = {})
       : tally_(tally), on_frame_(std::move(on_frame)) {}
-  ~FrameSplitter() { tally_.ends_within_frame = tally_.ends_within_frame || !bytes_.empty(); }
+  ~FrameSplitter() { tally_.cut_bytes += bytes_.size(); }
   FrameSplitter(const FrameSplitter&) = delete;
   FrameSplitter& operator=(const FrameSplitter&) = delete;
 
