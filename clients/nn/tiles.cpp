@@ -8,7 +8,7 @@ namespace fl::nn::tiles {
 
 namespace {
 
-constexpr std::size_t kCachedBytes = 1 << 20;  // of B, in the second-level cache
+constexpr std::size_t kFactorBytes = 1 << 20;  // of B, in the second-level cache
 
 // kR rows of C and kV vectors of its columns; of the last vector only the last `fresh` entries are wanted.
 template <class T, int kR, int kV>
@@ -92,7 +92,7 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, const T* A, std::size
   };
   const auto each_row = [&](const auto& f) { evenly<kTileRows>(m, [&]<int kR>(std::size_t row) { f.template operator()<kR>(row); }); };
   // The larger of C and B goes by once, along its rows or in panels; the other stays in cache.
-  if (m > k && k * n * sizeof(T) <= kCachedBytes)
+  if (m > k && k * n * sizeof(T) <= kFactorBytes)
     each_row([&]<int kR>(std::size_t row) {
       each_column([&]<int kV>(std::size_t first, std::size_t fresh) { at.template operator()<kR, kV>(row, first, fresh); });
     });

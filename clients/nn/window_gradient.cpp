@@ -9,9 +9,9 @@ namespace fl::nn {
 
 namespace {
 
-constexpr std::size_t kCachedBytes = 384 << 10;  // of images, in the second-level cache
-constexpr std::size_t kOutputsOfGroup = 1024;    // terms of a sum between two visits to memory
-constexpr std::size_t kChannelsOfTurn = 64;      // channels of images that all rows of tiles read in turn
+constexpr std::size_t kImageBytes = 384 << 10;  // of images, in the second-level cache
+constexpr std::size_t kOutputsOfGroup = 1024;   // terms of a sum between two visits to memory
+constexpr std::size_t kChannelsOfTurn = 64;     // channels of images that all rows of tiles read in turn
 
 // Bands of rows of images stored [row, column, channel] with zeros around them.
 struct Bands {
@@ -21,7 +21,7 @@ struct Bands {
   static Bands of(const Convolution& c, std::size_t B) {
     Bands b{};
     b.width = (c.out_width() - 1) * c.S + c.K;
-    const std::size_t room = kCachedBytes / sizeof(T), row = b.width * c.C;
+    const std::size_t room = kImageBytes / sizeof(T), row = b.width * c.C;
     const std::size_t fitting = std::max(2 * room / row, c.K) - c.K;  // input rows beside the last window
     b.rows = std::clamp<std::size_t>(std::min(fitting / c.S + 1, kOutputsOfGroup / c.out_width()), 1, c.out_height());
     b.count = (c.out_height() + b.rows - 1) / b.rows;

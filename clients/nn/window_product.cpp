@@ -14,7 +14,7 @@ namespace fl::nn {
 namespace {
 
 constexpr std::size_t kTermsOfBlock = 288;       // products of a sum between two visits to memory
-constexpr std::size_t kCachedBytes = 384 << 10;  // of copied images, in the second-level cache beside weights and outputs
+constexpr std::size_t kCopiedBytes = 384 << 10;  // of copied images, in the second-level cache beside weights and outputs
 constexpr std::size_t kVectorsOfTurn = 96;       // vectors of outputs that share a row of tiles' weights
 
 // A copy of a plane: row r is the input's row r*stride + dy, its entry x the input's column x*stride + dx.
@@ -107,7 +107,7 @@ class Units {
     const std::size_t pixels = p_.OH * p_.OW;
     cut_.rows = p_.OH;
     while (pixels < kLanes<T> && cut_.side * pixels % kLanes<T> != 0) ++cut_.side;
-    const std::size_t room = kCachedBytes / sizeof(T) / cut_.channels;
+    const std::size_t room = kCopiedBytes / sizeof(T) / cut_.channels;
     const auto size = [&] { return copies_.count * copy_rows() * cut_.side * p_.OW; };
     if (size() > 2 * room) {
       const std::size_t fitting = room / (copies_.count * p_.OW);
