@@ -157,8 +157,6 @@ void put_configuration(TableWriter& table, TableFormat format, const RunRecord& 
   json.empty() ? table.empty_cell() : put_value(json, json);
 }
 
-TableFormat format_of(const fs::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
-
 }  // namespace
 
 void validate(const ExportOptions& options) {

@@ -14,8 +14,6 @@ constexpr std::array kBits = {Against::bits_up, Against::bits_both};
 
 const char* name_of(Against against) { return against == Against::bits_up ? "up" : "both"; }
 
-TableFormat format_of(const std::filesystem::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
-
 // A family of contrasts: one measure at one kind of bits.
 struct Family {
   std::string measure;

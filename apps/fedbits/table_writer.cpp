@@ -37,6 +37,8 @@ std::string csv_text(const std::string& raw) {
   return quoted + '"';
 }
 
+TableFormat format_of(const std::filesystem::path& path) { return path.extension() == ".json" ? TableFormat::json : TableFormat::csv; }
+
 TableWriter::TableWriter(std::ostream& out, TableFormat format, const std::vector<std::string>& header) : out_(out), format_(format) {
   for (std::size_t i = 0; i < header.size(); ++i) {
     const std::string between = i == 0 ? "" : ",";

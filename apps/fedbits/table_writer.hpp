@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@ namespace fl {
 [[nodiscard]] std::string csv_text(const std::string& text);
 
 enum class TableFormat { csv, json };
+// Returns the format of a file, from its extension: JSON for .json, else CSV.
+[[nodiscard]] TableFormat format_of(const std::filesystem::path& path);
 
 // Writes rows of named cells. The header is fixed at construction; a row is filled cell by cell and then ended. Text is buffered and passed
 // to the stream in large pieces, because tables of rounds have millions of cells.
