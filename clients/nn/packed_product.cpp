@@ -27,10 +27,16 @@ constexpr std::array<std::uint32_t, kTermsOfBlock> kOffsets = [] {
   return offsets;
 }();
 
+constexpr std::size_t kTurnedTerms = 4 * kTermsOfBlock;  // of rows that are turned at once
+
+// Numbers that a block of panels needs, or the turned rows of a product with few rows, which are more where vectors are short.
+template <class T>
+constexpr std::size_t kRoomOfPanels = std::max(kPanelsOfBlock* kWidth<T>* kTermsOfBlock, kRowsTogether* kTurnedTerms);
+
 // Memory of this thread for a block's factors.
 template <class T>
 struct Room {
-  std::unique_ptr<T[]> rows{new T[2 * kRowsTogether * kTermsOfBlock]}, panels{new T[kPanelsOfBlock * kWidth<T> * kTermsOfBlock]};
+  std::unique_ptr<T[]> rows{new T[2 * kRowsTogether * kTermsOfBlock]}, panels{new T[kRoomOfPanels<T>]};
   static Room& get() {
     thread_local Room room;
     return room;
@@ -195,8 +201,7 @@ bool fills_vectors(std::size_t m) {
 template <class T>
 void multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, const T* A, std::size_t lda, const T* B, std::size_t ldb, bool add,
                        T* C, std::size_t ldc) {
-  constexpr std::size_t kTerms = 4 * kTermsOfBlock, kRows = 512;  // of the turned A, and of the turned C
-  static_assert(kRowsTogether * kTerms <= kPanelsOfBlock * kWidth<T> * kTermsOfBlock && kRows <= 2 * kTermsOfBlock);
+  constexpr std::size_t kTerms = kTurnedTerms, kRows = 2 * kTermsOfBlock;  // of the turned A, and of the turned C
   const std::size_t whole = (m + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
   T *turned = Room<T>::get().panels.get(), *sums = Room<T>::get().rows.get();
   for (std::size_t j = 0; j < n; j += kRows) {

@@ -36,7 +36,8 @@ class TlsPairs : public testing::Test {
           if (first.empty()) first = error.what();
         }
       });
-    for (io_.restart(); running > 0;) io_.run_one();
+    io_.restart();
+    while (running > 0) io_.run_one();
     return first;
   }
   Pair connect() {
