@@ -28,7 +28,7 @@ class TlsPairs : public testing::Test {
     std::size_t running = work.size();
     std::string first;
     for (asio::awaitable<void>& one : work)
-      asio::co_spawn(io_, std::move(one), [&](std::exception_ptr thrown) {
+      asio::co_spawn(io_, std::move(one), [&](const std::exception_ptr& thrown) {
         --running;
         try {
           if (thrown) std::rethrow_exception(thrown);
