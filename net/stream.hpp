@@ -13,12 +13,14 @@
 
 namespace fl::net {
 
-// Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece.
+// Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece. A text of up to kReserved
+// bytes has its memory reserved when the first piece is there, so that its bytes are never copied.
 inline asio::awaitable<Bytes> read_bytes(Connection& connection, std::size_t size) {
-  constexpr std::size_t kFirstPiece = std::size_t{1} << 18;
+  constexpr std::size_t kFirstPiece = std::size_t{1} << 18, kReserved = std::size_t{1} << 24;
   Bytes bytes;
   while (bytes.size() < size) {
     const std::size_t have = bytes.size(), next = std::min(size - have, std::max(have, kFirstPiece));
+    if (have > 0 && size <= kReserved) bytes.reserve(size);
     bytes.resize(have + next);
     co_await connection.read(asio::buffer(bytes.data() + have, next));
   }

@@ -154,7 +154,7 @@ TEST_F(StatusCommands, RoundsAndPeersThatLeaveAreLogged) {
 }
 
 TEST_F(StatusCommands, ASweepIsWatchedAndItsResultsStay) {
-  write_long(1000, 6);
+  write_long(5000, 6);
   Process sweep(folder_of("watched"), {"sweep", scenario(), "--jobs", "2", "--status", "0", "--out", (folder_ / "out").string()});
   ASSERT_TRUE(sweep.wait_until([&] { return port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:") != 0; }));
   const std::uint16_t port = port_behind(read("watched/stderr.txt"), "status at http://127.0.0.1:");
