@@ -24,7 +24,7 @@ struct CellShare {
   int cells = 1, threads = 1;
 };
 
-// Returns the share of `threads` threads for `pending` cells, the largest of which needs `largest_bytes` beside the data. Cells are played
+// Returns the share of `threads` threads for `pending` cells. The largest cell needs `largest_bytes` beside the data. Cells are played
 // at the same time if they are small; large ones profit from the caches that one cell has to itself.
 [[nodiscard]] CellShare share_of_cells(int threads, std::size_t pending, std::uint64_t largest_bytes);
 

@@ -22,7 +22,7 @@
 
 namespace fl {
 
-inline constexpr std::size_t kMostExactFlips = 20;  // differences of which all sign vectors are counted
+inline constexpr std::size_t kMostExactFlips = 20;  // differences; all their sign vectors are counted
 inline constexpr int kFlips = 99'999;               // sign vectors that are drawn for more differences
 
 struct SignFlip {
