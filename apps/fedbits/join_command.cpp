@@ -11,6 +11,7 @@
 #include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
 #include "apps/fedbits/folder_lock.hpp"
+#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/run_support.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -70,6 +71,7 @@ net::JoinEvents events_of(const EventLog& log) {
 }
 
 int join(const JoinArguments& arguments) {
+  keep_freed_memory();
   const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const Address address = parse_address("HOST:PORT", arguments.server);

@@ -1,5 +1,6 @@
 #include "apps/fedbits/memory.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,6 +95,12 @@ std::uint64_t available_memory_bytes() {
   std::uint64_t pages = 0, resident_pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident_pages;
   return std::min(machine, left_in_groups()) + resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void keep_freed_memory() {
+  constexpr int kMebibyte = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, 32 * kMebibyte);  // larger vectors go back to the system as before
+  ::mallopt(M_TRIM_THRESHOLD, 64 * kMebibyte);
 }
 
 }  // namespace fl

@@ -12,4 +12,8 @@ namespace fl {
 // Returns the bytes that the machine and the limits of this process's control groups leave to it, memory that it already uses included.
 [[nodiscard]] std::uint64_t available_memory_bytes();
 
+// Lets the process keep memory that it frees, up to some megabytes. A server and its peers free and take the frames of a round in every
+// round; if the memory went back to the system in between, every page of it would be cleared again.
+void keep_freed_memory();
+
 }  // namespace fl

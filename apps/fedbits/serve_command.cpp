@@ -10,6 +10,7 @@
 #include "apps/fedbits/emulate_option.hpp"
 #include "apps/fedbits/event_log.hpp"
 #include "apps/fedbits/machine.hpp"
+#include "apps/fedbits/memory.hpp"
 #include "apps/fedbits/numbers.hpp"
 #include "apps/fedbits/open_files.hpp"
 #include "apps/fedbits/run_support.hpp"
@@ -143,6 +144,7 @@ bool serve_cells(const std::vector<Cell>& cells, const ServeArguments& arguments
 }
 
 int serve(const ServeArguments& arguments) {
+  keep_freed_memory();
   const EventLog log(arguments.told.log, arguments.told.quiet, arguments.verbose);
   const std::vector<Plugin> plugins = load_plugins(arguments.plugins);
   const DataCatalog catalog(arguments.data.folder);
