@@ -41,13 +41,26 @@ void expand_changed(const ImageChange& change, const std::uint8_t* bytes, std::s
     }
 }
 
+// Rows of a minibatch lie anywhere in memory. While one is expanded, the next ones are on their way.
+constexpr std::size_t kRowsAhead = 4;
+
+void fetch_ahead(const std::uint8_t* bytes, std::size_t size) {
+  constexpr std::size_t kLine = 64, kMost = 1024;  // the processor follows a longer row by itself
+  for (std::size_t at = 0; at < std::min(size, kMost); at += kLine) __builtin_prefetch(bytes + at);
+}
+
 }  // namespace
 
 template <class T>
 void Dataset<T>::gather(std::span<const std::uint32_t> rows, T* out) const {
   if (has_pixels()) {
     const PixelMap<T> map(*this);
-    for (std::size_t r = 0; r < rows.size(); ++r) map.expand(images.pixels.data() + rows[r] * num_features, out + r * num_features);
+    const auto image = [&](std::size_t r) { return images.pixels.data() + rows[r] * num_features; };
+    for (std::size_t r = 0; r < std::min(kRowsAhead, rows.size()); ++r) fetch_ahead(image(r), num_features);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (r + kRowsAhead < rows.size()) fetch_ahead(image(r + kRowsAhead), num_features);
+      map.expand(image(r), out + r * num_features);
+    }
     return;
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
