@@ -317,7 +317,7 @@ int sweep_study(SweepArguments arguments, const Listeners& listeners) {
   tell_rescue(store);
   store.probe_writable();
   const FolderLock lock(folder);
-  refuse_other_plan(store, is_known ? runner->cells() : cells);
+  refuse_other_plan(store, is_known ? runner->cells() : cells);  // NOLINT(bugprone-use-after-move): moved only if is_known
   if (!is_known) listeners.watch.stage("tuning");
   if (!is_known) tune(cells, folder, arguments.data, share, arguments.quiet);
   if (!is_known && caught_signal() != 0) {

@@ -225,7 +225,7 @@ std::vector<std::byte> ServerData::bytes() const {
   return bytes;
 }
 
-// Reads a file into `data`, whose clients say of which kind it has to be.
+// Reads a file into `data`. If `data` names clients, the file has to be a shard, else the file of a server.
 void ServerData::fill(ServerData& data, const std::filesystem::path& file) {
   const bool is_shard = data.is_shard();
   const std::string option = is_shard ? "--shard" : "--server-data";
