@@ -80,12 +80,17 @@ void play(asio::io_context& io, asio::awaitable<void> what) {
 
 asio::awaitable<void> send_frames(net::Connection& connection, const Work& work) {
   const net::OutgoingFrame frame = update_of(work.payload);
-  for (std::size_t i = 0; i < work.frames; ++i) co_await net::write_frame(connection, frame);
+  for (std::size_t i = 0; i < work.frames; ++i) {
+    net::FrameBatch one;
+    one.add(frame);
+    co_await one.write(connection);
+  }
 }
 
 asio::awaitable<void> receive_frames(net::Connection& connection, const Work& work) {
+  net::FrameReader frames(connection);
   for (std::size_t i = 0; i < work.frames; ++i) {
-    const net::Frame frame = co_await net::read_frame(connection, work.payload);
+    const net::Frame frame = co_await frames.read(work.payload);
     if (frame.payload.size() != work.payload) std::abort();
   }
 }

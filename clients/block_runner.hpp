@@ -58,7 +58,7 @@ struct BlockRunnerParts {
 template <class T>
 class BlockRunner final {
  public:
-  // Receives every encoded message when materialise is set.
+  // Receives the messages of each block as soon as they are encoded, if materialise is set.
   using Tap = typename MessageWriter<T>::Tap;
 
   BlockRunner(const BlockRunnerParts<T>& parts, std::size_t max_cohort, BlockRunnerOptions options);

@@ -14,6 +14,7 @@ struct MessageWriter<T>::Scratch {
   std::vector<MessageLevels> known;                // by channel: the levels of this round's messages that the receiver knows
   std::vector<codec::Channel<T>> active_channels;  // channels of the current message
   std::vector<std::uint64_t> channel_bits;
+  std::vector<EncodedMessage> tapped;  // of the current block
 };
 
 template <class T>
@@ -93,13 +94,22 @@ void MessageWriter<T>::write(const Exec& exec, const ClientRound<T>& round, cons
   for (std::uint32_t k = 0; k < block.K; ++k) {
     std::uint8_t& is_refused = refused[block.first + k];
     if (is_refused == 0 && !is_finite_message(block, k)) is_refused = 1;
-    write_one(round, block, k, is_refused != 0, scratch);
+    write_one(block, k, is_refused != 0, scratch);
   }
+  if (tap_) tap(round, block, scratch);
 }
 
 template <class T>
-void MessageWriter<T>::write_one(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, bool is_refused,
-                                 Scratch& scratch) {
+void MessageWriter<T>::tap(const ClientRound<T>& round, const ClientBlock<T>& block, Scratch& scratch) const {
+  scratch.tapped.clear();
+  for (std::uint32_t i = block.first; i < block.first + block.K; ++i)
+    scratch.tapped.push_back(messages_[i].refused ? nullptr : EncodedMessage(encoded_[i]));
+  tap_(round, phase_, std::span(messages_).subspan(block.first, block.K), scratch.tapped);
+  scratch.tapped.clear();
+}
+
+template <class T>
+void MessageWriter<T>::write_one(const ClientBlock<T>& block, std::uint32_t k, bool is_refused, Scratch& scratch) {
   const std::uint32_t position = block.first + k;
   ClientMessage<T>& message = messages_[position];
   message = {.client = block.clients[k],
@@ -120,9 +130,10 @@ void MessageWriter<T>::write_one(const ClientRound<T>& round, const ClientBlock<
   for (std::size_t c = 0, s = 0; c < is_active_.size(); ++c)
     if (is_active_[c]) message.channel_bits[std::min(c, kMostCountedChannels - 1)] += scratch.channel_bits[s++];
   if (!options_.encodes) return;
-  codec::encode<T>(active_channels, encoded_[position], statistics);
-  message.encoded = encoded_[position];
-  if (tap_) tap_(round, phase_, message.client, message.encoded);
+  std::shared_ptr<std::vector<std::byte>>& encoded = encoded_[position];
+  if (encoded == nullptr || encoded.use_count() > 1) encoded = std::make_shared<std::vector<std::byte>>();  // the last one is still kept
+  codec::encode<T>(active_channels, *encoded, statistics);
+  message.encoded = *encoded;
 }
 
 // Lists the active channels, and adds up the counts of each of them.
@@ -166,7 +177,7 @@ std::span<T> MessageWriter<T>::add_statistics(const ClientBlock<T>& block, std::
 template <class T>
 std::size_t MessageWriter<T>::size_bytes() const {
   std::size_t bytes = 0;
-  for (const std::vector<std::byte>& one : encoded_) bytes += one.capacity();
+  for (const auto& one : encoded_) bytes += one == nullptr ? 0 : one->capacity();
   return bytes;
 }
 

@@ -30,8 +30,10 @@ struct MessageWriterOptions {
 template <class T>
 class MessageWriter {
  public:
-  // Receives every encoded message: (round, phase, client, bytes). Called from any thread, for one client at a time.
-  using Tap = std::function<void(const ClientRound<T>&, int phase, std::uint32_t client, std::span<const std::byte>)>;
+  using EncodedMessage = std::shared_ptr<const std::vector<std::byte>>;
+  // Receives the messages of a block as soon as they are encoded, and their bytes, which it may keep; null for a refused one. Called from
+  // any thread.
+  using Tap = std::function<void(const ClientRound<T>&, int phase, std::span<const ClientMessage<T>>, std::span<const EncodedMessage>)>;
 
   // `exchange` outlives it. Serves threads 0 .. num_threads-1 and cohorts of up to max_cohort.
   MessageWriter(const Exchange<T>& exchange, int num_threads, std::size_t max_cohort, MessageWriterOptions options);
@@ -59,7 +61,8 @@ class MessageWriter {
 
   void tally(const ClientBlock<T>& block);
   void fetch(const Exec& exec, const ClientBlock<T>& block);
-  void write_one(const ClientRound<T>& round, const ClientBlock<T>& block, std::uint32_t k, bool is_refused, Scratch& scratch);
+  void write_one(const ClientBlock<T>& block, std::uint32_t k, bool is_refused, Scratch& scratch);
+  void tap(const ClientRound<T>& round, const ClientBlock<T>& block, Scratch& scratch) const;
   void count_channels(const ClientBlock<T>& block, std::uint32_t k, Scratch& scratch, BitCount& bits) const;
   std::span<T> add_statistics(const ClientBlock<T>& block, std::uint32_t k, bool is_silent, ClientMessage<T>& message);
   [[nodiscard]] bool is_finite_message(const ClientBlock<T>& block, std::uint32_t k) const;
@@ -81,12 +84,12 @@ class MessageWriter {
   Tap tap_;
   int phase_ = 0;
   std::uint32_t block_size_ = 1;
-  std::vector<bool> is_active_;                     // by channel, in this phase
-  std::vector<ClientMessage<T>> messages_;          // [M]
-  std::vector<std::vector<std::byte>> encoded_;     // [M] if messages are encoded
-  std::vector<std::uint8_t> has_statistics_;        // [M]
-  std::unique_ptr<codec::DeviceTally<T>> counter_;  // null: the host reads messages to count their bits
-  std::vector<codec::Channel<T>> tallies_;          // [2,channels,K] of the block on the GPU: in the sent form, and entries if these differ
+  std::vector<bool> is_active_;                                   // by channel, in this phase
+  std::vector<ClientMessage<T>> messages_;                        // [M]
+  std::vector<std::shared_ptr<std::vector<std::byte>>> encoded_;  // [M] if messages are encoded; null before a client's first one
+  std::vector<std::uint8_t> has_statistics_;                      // [M]
+  std::unique_ptr<codec::DeviceTally<T>> counter_;                // null: the host reads messages to count their bits
+  std::vector<codec::Channel<T>> tallies_;  // [2,channels,K] of the block on the GPU: in the sent form, and entries if these differ
   std::vector<std::unique_ptr<Payload<T>>> copies_;  // [channels,K] of the block, on the host; null if the host reads sizes alone
   std::vector<std::unique_ptr<Scratch>> scratch_;    // per thread
 };

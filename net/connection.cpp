@@ -20,10 +20,13 @@ bool Identity::may_host(const std::vector<ClientRange>& wanted) const {
 }
 
 asio::awaitable<void> Connection::read(asio::mutable_buffer buffer) {
-  while (buffer.size() > 0) {
-    buffer += co_await read_some(buffer);
-    last_read_ = std::chrono::steady_clock::now();
-  }
+  while (buffer.size() > 0) buffer += co_await read_available(buffer);
+}
+
+asio::awaitable<std::size_t> Connection::read_available(asio::mutable_buffer buffer) {
+  const std::size_t size = co_await read_some(buffer);
+  last_read_ = std::chrono::steady_clock::now();
+  co_return size;
 }
 
 namespace {

@@ -64,7 +64,9 @@ class FL_API Connection {
 
   // Fills the buffer.
   asio::awaitable<void> read(asio::mutable_buffer buffer);
-  // Returns when read() last received a byte, or when the connection was made.
+  // Reads at least one byte, as read_some() does, and returns the number of bytes.
+  asio::awaitable<std::size_t> read_available(asio::mutable_buffer buffer);
+  // Returns when one of these functions last received a byte, or when the connection was made.
   [[nodiscard]] std::chrono::steady_clock::time_point last_read() const { return last_read_; }
 
  protected:

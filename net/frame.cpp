@@ -56,15 +56,20 @@ std::size_t OutgoingFrame::payload_bytes() const {
   return bytes;
 }
 
-OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload) {
-  OutgoingFrame frame{.head = {}, .payload = std::move(payload)};
+Bytes head_of_frame(const wire::Header& header, std::size_t payload_bytes) {
   const std::size_t header_bytes = header.ByteSizeLong();
   if (header_bytes > kMostHeaderBytes)
     throw ProtocolError("a header of " + std::to_string(header_bytes) + " bytes is longer than a frame can say");
-  const std::uint64_t word = header_bytes | static_cast<std::uint64_t>(frame.payload_bytes()) << 24;
-  frame.head.resize(kPrefixBytes + header_bytes);
-  for (std::size_t i = 0; i < kPrefixBytes; ++i) frame.head[i] = static_cast<std::byte>(word >> (8 * i) & 0xffu);
-  header.SerializeToArray(frame.head.data() + kPrefixBytes, static_cast<int>(header_bytes));
+  const std::uint64_t word = header_bytes | static_cast<std::uint64_t>(payload_bytes) << 24;
+  Bytes head(kPrefixBytes + header_bytes);
+  for (std::size_t i = 0; i < kPrefixBytes; ++i) head[i] = static_cast<std::byte>(word >> (8 * i) & 0xffu);
+  header.SerializeToArray(head.data() + kPrefixBytes, static_cast<int>(header_bytes));
+  return head;
+}
+
+OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload) {
+  OutgoingFrame frame{.head = {}, .payload = std::move(payload)};
+  frame.head = head_of_frame(header, frame.payload_bytes());
   return frame;
 }
 

@@ -10,10 +10,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fl_core/config/device.hpp"
@@ -28,6 +30,56 @@ inline constexpr std::size_t kPrefixBytes = 8;
 inline constexpr std::size_t kMostHeaderBytes = 1 << 20;  // of what a server sends, which names all clients of a cohort
 
 using Bytes = std::vector<std::byte>;
+
+// Bytes that come from a connection. Unlike those of a vector, new ones are not cleared, because the connection fills them.
+class ReceivedBytes {
+ public:
+  ReceivedBytes() = default;
+  explicit ReceivedBytes(std::span<const std::byte> bytes) { append(bytes); }
+  ReceivedBytes(ReceivedBytes&& other) noexcept { swap(other); }
+  ReceivedBytes(const ReceivedBytes& other) { append(std::span(other.data(), other.size())); }
+  ReceivedBytes& operator=(ReceivedBytes other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~ReceivedBytes() = default;
+
+  // Makes room for `size` bytes, and keeps the contents.
+  void reserve(std::size_t size) {
+    if (size <= capacity_) return;
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(size);
+    if (size_ > 0) std::memcpy(larger.get(), data_.get(), size_);
+    data_ = std::move(larger);
+    capacity_ = size;
+  }
+  // Adds bytes with arbitrary values, and returns them.
+  [[nodiscard]] std::span<std::byte> extend(std::size_t count) {
+    reserve(size_ + count);
+    size_ += count;
+    return {data_.get() + size_ - count, count};
+  }
+
+  [[nodiscard]] const std::byte* data() const { return data_.get(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] const std::byte* begin() const { return data_.get(); }
+  [[nodiscard]] const std::byte* end() const { return data_.get() + size_; }
+  friend bool operator==(const ReceivedBytes& a, const ReceivedBytes& b) {
+    return a.size_ == b.size_ && (a.empty() || std::memcmp(a.data(), b.data(), a.size_) == 0);
+  }
+
+ private:
+  void append(std::span<const std::byte> bytes) {
+    if (!bytes.empty()) std::memcpy(extend(bytes.size()).data(), bytes.data(), bytes.size());
+  }
+  void swap(ReceivedBytes& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
+  std::unique_ptr<std::byte[]> data_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
 
 // Reports a violation of the protocol by a peer. what() names the rule.
 class FL_API ProtocolError : public std::runtime_error {
@@ -57,7 +109,7 @@ struct FrameLimits {
 // A received frame.
 struct Frame {
   wire::Header header;
-  Bytes payload;
+  ReceivedBytes payload;
   std::size_t header_bytes = 0;  // that arrived
 };
 
@@ -69,7 +121,10 @@ struct OutgoingFrame {
   [[nodiscard]] FL_API std::size_t payload_bytes() const;
 };
 
-// Makes a frame. Throws ProtocolError for a header of more than kMostHeaderBytes.
+// Returns the first bytes of a frame: prefix and header. Throws ProtocolError for a header of more than kMostHeaderBytes.
+[[nodiscard]] FL_API Bytes head_of_frame(const wire::Header& header, std::size_t payload_bytes);
+
+// Makes a frame. Throws ProtocolError as head_of_frame() does.
 [[nodiscard]] FL_API OutgoingFrame make_frame(const wire::Header& header, std::vector<std::shared_ptr<const Bytes>> payload = {});
 
 }  // namespace fl::net

@@ -84,16 +84,18 @@ class Hosted final : public HostedClients {
     phase_ = 0;
   }
 
-  [[nodiscard]] std::vector<OutgoingFrame> exchange() override {
-    std::vector<OutgoingFrame> frames;
-    for (const ClientMessage<T>& message : side_->clients().exchange(view(), phase_)) frames.push_back(frame_of(message));
+  void exchange(const FrameSink& send) override {
+    side_->runner().set_tap([&](const ClientRound<T>&, int, auto messages, auto bytes) { send(frames_of(messages, bytes)); });
+    static_cast<void>(side_->clients().exchange(view(), phase_));
+    side_->runner().set_tap({});
+    std::vector<OutgoingFrame> measures;
     if (order_.measure && phase_ == method_.exchange.num_phases() - 1)
-      for (std::size_t i = 0; i < order_.cohort.size(); ++i) frames.push_back(norms_of(i));
+      for (std::size_t i = 0; i < order_.cohort.size(); ++i) measures.push_back(norms_of(i));
     if (run_.local_statistics && phase_ == method_.exchange.num_phases() - 1)
       for (std::uint32_t i = 0; i < order_.cohort.size(); ++i)
-        frames.push_back(statistics_move<T>(order_.round, order_.cohort[i], i, num_statistics(run_.statistics), side_->probe()));
+        measures.push_back(statistics_move<T>(order_.round, order_.cohort[i], i, num_statistics(run_.statistics), side_->probe()));
+    if (!measures.empty()) send(std::move(measures));
     means_ = 0;
-    return frames;
   }
 
   [[nodiscard]] bool learn_mean(const Frame& frame) override {
@@ -191,7 +193,19 @@ class Hosted final : public HostedClients {
                              slot.length == 0 ? std::span<const Statistic>(run_.statistics) : std::span<const Statistic>());
   }
 
-  [[nodiscard]] OutgoingFrame frame_of(const ClientMessage<T>& message) const {
+  // Returns the frames of a block's messages. Those that are refused have no payload.
+  [[nodiscard]] std::vector<OutgoingFrame> frames_of(std::span<const ClientMessage<T>> messages,
+                                                     std::span<const std::shared_ptr<const Bytes>> bytes) const {
+    std::vector<OutgoingFrame> frames;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      std::vector<std::shared_ptr<const Bytes>> payload;
+      if (bytes[i] != nullptr) payload.push_back(bytes[i]);
+      frames.push_back(make_frame(header_of(messages[i]), std::move(payload)));
+    }
+    return frames;
+  }
+
+  [[nodiscard]] wire::Header header_of(const ClientMessage<T>& message) const {
     wire::Header header;
     wire::Update& update = *header.mutable_update();
     update.set_round(order_.round);
@@ -199,8 +213,7 @@ class Hosted final : public HostedClients {
     update.set_client(message.client);
     update.set_refused(message.refused);
     update.set_work_less_one(message.work - 1);
-    if (message.refused) return make_frame(header);
-    return make_frame(header, {std::make_shared<const Bytes>(message.encoded.begin(), message.encoded.end())});
+    return header;
   }
 
   [[nodiscard]] OutgoingFrame norms_of(std::size_t position) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct HostOptions {
   std::shared_ptr<const ServerData> shard{};  // the rows of the hosted clients, instead of a data set; null = none
 };
 
+// Takes frames that are to be sent.
+using FrameSink = std::function<void(std::vector<OutgoingFrame>)>;
+
 class HostedClients {
  public:
   virtual ~HostedClients() = default;
@@ -35,9 +39,9 @@ class HostedClients {
   // All of the following functions throw ProtocolError for a frame that does not fit the run.
   // Opens a round with its cohort, the model and the shared slots.
   virtual void open(const Frame& frame) = 0;
-  // Lets the clients compute, or continue with received means. Returns their messages of the next phase and, in the last phase, the
-  // measures.
-  [[nodiscard]] virtual std::vector<OutgoingFrame> exchange() = 0;
+  // Lets the clients compute, or continue with received means. Sends the messages of the next phase as soon as those of a block of clients
+  // are written, and then, in the last phase, the measures. `send` is called from any thread.
+  virtual void exchange(const FrameSink& send) = 0;
   // Receives the mean of a phase. Returns whether all means that the next phase needs have arrived.
   [[nodiscard]] virtual bool learn_mean(const Frame& frame) = 0;
   // Returns the sums of the rows of those clients that a measure asks for.

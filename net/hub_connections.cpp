@@ -118,9 +118,10 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
   };
   std::string why = "it closed the connection";
   bool is_wrong = false;
+  FrameReader frames(peer->connection());
   try {
     for (bool goes_on = true; goes_on;) {
-      Frame frame = co_await read_frame(peer->connection(), limits());
+      Frame frame = co_await frames.read(limits());
       const std::lock_guard lock(core_.mutex);
       core_.count_in(frame);
       check_frame_of_peer(frame.header, frame.payload.size());
@@ -154,17 +155,16 @@ asio::awaitable<void> HubConnections::read(std::shared_ptr<Peer> peer, Place pla
 asio::awaitable<void> HubConnections::write(std::shared_ptr<Peer> peer, Place place) {
   try {
     for (;;) {
-      OutgoingFrame frame;
-      bool has_frame = false, ends = false;
+      FrameBatch batch;
+      bool ends = false;
       {
         const std::lock_guard lock(core_.mutex);
-        has_frame = peer->pop(frame);
-        ends = !has_frame && peer->is_ending();
-        if (has_frame) core_.count_out(frame);
+        for (OutgoingFrame frame; !batch.is_full() && peer->pop(frame); batch.add(std::move(frame))) core_.count_out(frame);
+        ends = batch.empty() && peer->is_ending();
       }
       if (ends) break;
-      if (has_frame) {
-        co_await write_frame(peer->connection(), frame);
+      if (!batch.empty()) {
+        co_await batch.write(peer->connection());
         continue;
       }
       boost::system::error_code cancelled;

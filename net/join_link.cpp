@@ -64,7 +64,7 @@ asio::awaitable<Frame> JoinLink::read() {
   constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 36;
   heard_ = Clock::now();  // what came while nobody read waits in the socket
   is_reading_ = true;
-  Frame frame = co_await read_frame(*connection_, kMostPayload);
+  Frame frame = co_await frames_.read(kMostPayload);
   is_reading_ = false;
   co_return frame;
 }
@@ -99,12 +99,12 @@ asio::awaitable<void> JoinLink::write_all() {
         if (!cancelled) outbox_.push_back(heartbeat());
         continue;
       }
-      const OutgoingFrame frame = std::move(outbox_.front());
-      outbox_.pop_front();
+      FrameBatch batch;
+      for (; !outbox_.empty() && !batch.is_full(); outbox_.pop_front()) batch.add(std::move(outbox_.front()));
       is_writing_ = true;
-      co_await write_frame(*connection_, frame);
+      co_await batch.write(*connection_);
       is_writing_ = false;
-      bytes_out_ += frame.head.size() + frame.payload_bytes();
+      bytes_out_ += batch.bytes();
     }
   } catch (const boost::system::system_error&) {  // the reader hears of it too
     is_writing_ = false;

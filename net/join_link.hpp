@@ -43,6 +43,7 @@ class JoinLink : public std::enable_shared_from_this<JoinLink> {
   asio::awaitable<void> pause(std::chrono::milliseconds time);
 
   std::unique_ptr<Connection> connection_;
+  FrameReader frames_{*connection_};
   const LinkTimes times_;
   asio::steady_timer wake_, silence_;
   std::deque<OutgoingFrame> outbox_;

@@ -54,7 +54,7 @@ class Session {
 
   JoinResult play() {
     std::exception_ptr failure;
-    asio::co_spawn(io_, live(), [&](std::exception_ptr thrown) {
+    asio::co_spawn(io_, live(), [&](const std::exception_ptr& thrown) {
       failure = thrown;
       is_over_ = true;
       ticks_.cancel();
@@ -197,7 +197,7 @@ class Session {
         state_.keep_token("");
         co_return;
       }
-      for (OutgoingFrame& answer : co_await take(std::move(frame))) link_->put(std::move(answer));
+      co_await take(std::move(frame));
       heard_ = Clock::now();  // nobody listened while the clients computed
       if (result_.was_stopped || events_.goes_on()) continue;
       result_.was_stopped = true;
@@ -206,38 +206,43 @@ class Session {
     }
   }
 
-  asio::awaitable<std::vector<OutgoingFrame>> take(Frame frame) {
+  asio::awaitable<void> take(Frame frame) {
     switch (frame.header.kind_case()) {
       case wire::Header::kHeartbeat:
-      case wire::Header::kSkip: co_return std::vector<OutgoingFrame>();
+      case wire::Header::kSkip: co_return;
       case wire::Header::kAssignment: co_return co_await begin(std::move(frame));
-      case wire::Header::kRefused: hear_refusal(frame.header.refused()); co_return std::vector<OutgoingFrame>();
+      case wire::Header::kRefused: hear_refusal(frame.header.refused()); co_return;
       case wire::Header::kRunEnd: {
         run_.end();
         ++result_.runs;
         tell({.kind = Kind::run_ended, .run = run_.run()});
-        co_return std::vector<OutgoingFrame>();
+        co_return;
       }
       default: break;
     }
     const std::uint32_t before = run_.closed_round();
-    std::vector<OutgoingFrame> answers = co_await compute([&] { return run_.take(std::move(frame)); });
-    if (run_.closed_round() != before) {
-      ++result_.rounds;
-      tell({.kind = Kind::round_closed, .run = run_.run(), .round = run_.closed_round()});
-    }
-    co_return answers;
+    co_await compute([&] { run_.take(std::move(frame), [this](std::vector<OutgoingFrame> answers) { send_soon(std::move(answers)); }); });
+    if (run_.closed_round() == before) co_return;
+    ++result_.rounds;
+    tell({.kind = Kind::round_closed, .run = run_.run(), .round = run_.closed_round()});
   }
 
-  asio::awaitable<std::vector<OutgoingFrame>> begin(Frame frame) {
+  // Sends frames from any thread. Those that are made while the connection is lost are sent again with the next one.
+  void send_soon(std::vector<OutgoingFrame> frames) {
+    asio::post(io_, [this, frames = std::move(frames)]() mutable {
+      if (link_ == nullptr) return;
+      for (OutgoingFrame& frame : frames) link_->put(std::move(frame));
+    });
+  }
+
+  asio::awaitable<void> begin(Frame frame) {
     const wire::Assignment& assignment = frame.header.assignment();
     state_.keep_token(assignment.token());
-    const std::vector<OutgoingFrame> ready = co_await compute([&] { return std::vector{run_.begin(assignment, frame.payload)}; });
+    link_->put(co_await compute([&] { return run_.begin(assignment, frame.payload); }));
     events_.say("run " + to_hex(run_.run()) +
                 (run_.closed_round() == 0 ? " begins" : " goes on after round " + std::to_string(run_.closed_round())) + ", with clients " +
                 to_text(options_.clients) + " here");
     tell({.kind = Kind::run_begun, .run = run_.run(), .round = run_.closed_round(), .text = to_text(options_.clients)});
-    co_return ready;
   }
 
   void hear_refusal(const wire::Refused& refused) {
@@ -248,9 +253,9 @@ class Session {
 
   // Calls a function on the thread of computing.
   template <class Function>
-  asio::awaitable<std::vector<OutgoingFrame>> compute(Function function) {
+  asio::awaitable<std::invoke_result_t<Function>> compute(Function function) {
     return asio::co_spawn(
-        worker_, [function = std::move(function)]() -> asio::awaitable<std::vector<OutgoingFrame>> { co_return function(); },
+        worker_, [function = std::move(function)]() -> asio::awaitable<std::invoke_result_t<Function>> { co_return function(); },
         asio::use_awaitable);
   }
 

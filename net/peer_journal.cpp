@@ -38,7 +38,7 @@ void append(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), b
 Bytes bytes_of(const RoundRecord& record) {
   Bytes bytes(sizeof(RecordHead));
   for (const Frame& frame : record.frames) {
-    append(bytes, make_frame(frame.header, {std::make_shared<const Bytes>(frame.payload)}).head);
+    append(bytes, head_of_frame(frame.header, frame.payload.size()));
     append(bytes, frame.payload);
   }
   RecordHead head{.size = bytes.size() - sizeof(RecordHead), .round = record.round, .before = record.before};
@@ -55,7 +55,7 @@ std::vector<Frame> frames_in(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(kPrefixBytes);
     if (sizes.header + sizes.payload > bytes.size()) throw ProtocolError("a frame is cut short");
     const std::span<const std::byte> payload = bytes.subspan(sizes.header, sizes.payload);
-    frames.push_back({.header = parse_header(bytes.first(sizes.header)), .payload = Bytes(payload.begin(), payload.end())});
+    frames.push_back({.header = parse_header(bytes.first(sizes.header)), .payload = ReceivedBytes(payload)});
     bytes = bytes.subspan(sizes.header + sizes.payload);
   }
   return frames;

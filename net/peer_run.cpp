@@ -1,6 +1,7 @@
 #include "net/peer_run.hpp"
 
 #include <chrono>
+#include <mutex>
 
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -18,8 +19,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 
-void append(std::vector<OutgoingFrame>& to, const std::vector<OutgoingFrame>& frames) { to.insert(to.end(), frames.begin(), frames.end()); }
-
 // Returns whether two openings say the same, whether or not one of them is sent again.
 bool is_same_opening(const Frame& a, const Frame& b) {
   const auto text_of = [](wire::Header header) {
@@ -35,7 +34,7 @@ std::vector<OutgoingFrame> play_again(HostedClients& clients, const RoundRecord&
   for (const Frame& frame : record.frames) {
     if (frame.header.has_open()) clients.open(frame);
     if (frame.header.has_close()) return clients.close(frame);
-    if (frame.header.has_open() || clients.learn_mean(frame)) static_cast<void>(clients.exchange());
+    if (frame.header.has_open() || clients.learn_mean(frame)) clients.exchange([](const std::vector<OutgoingFrame>&) {});
   }
   throw ProtocolError("the record of round " + std::to_string(record.round) + " has no end");
 }
@@ -49,7 +48,7 @@ PeerRun::PeerRun(std::vector<ClientRange> clients, HostOptions machine, StateOpt
 
 PeerRun::~PeerRun() = default;
 
-OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, const Bytes& scenario) {
+OutgoingFrame PeerRun::begin(const wire::Assignment& assignment, std::span<const std::byte> scenario) {
   if (journal_ != nullptr && assignment.run() != run_) {
     clients_.reset();  // its page file goes before the journal's files
     if (has_ended_) journal_->remove();
@@ -143,54 +142,61 @@ bool PeerRun::load(PeerJournal::Snapshot snapshot) {
   }
 }
 
-std::vector<OutgoingFrame> PeerRun::take(Frame frame) {
+void PeerRun::take(Frame frame, const FrameSink& send) {
   const Stopwatch stopwatch;
   if (clients_ == nullptr) throw ProtocolError("the server plays a round before it has named a run");
-  if (frame.header.has_close()) return close(std::move(frame));
-  if (frame.header.has_measure_order()) return clients_->measure(frame);
-  std::vector<OutgoingFrame> answers;
+  if (frame.header.has_close()) {
+    close(std::move(frame));
+    return send(closed_frames());
+  }
+  if (frame.header.has_measure_order()) return send(clients_->measure(frame));
   if (frame.header.has_open())
-    answers = open(std::move(frame));
+    open(std::move(frame), send);
   else if (frame.header.has_mean())
-    answers = learn(std::move(frame));
+    learn(std::move(frame), send);
   else
     throw ProtocolError("a frame that only a peer sends");
   opened_.seconds += stopwatch.seconds();
-  return opened_.is_replay ? std::vector<OutgoingFrame>() : answers;
 }
 
-std::vector<OutgoingFrame> PeerRun::open(Frame frame) {
+void PeerRun::open(Frame frame, const FrameSink& send) {
   const wire::Open& opening = frame.header.open();
-  if (opening.round() <= closed_) return {};  // its close is answered
+  if (opening.round() <= closed_) return;  // its close is answered
   if (opened_.round != 0 && is_same_opening(opened_.frames.front(), frame)) {
     opened_.is_replay = opening.is_replay();
-    return opened_.sent;
+    if (!opened_.is_replay) send(opened_.sent);
+    return;
   }
   if (opened_.round != 0) restore(closed_);  // the clients have begun a round that does not go on
   compact(opening.saved_round());
   opened_ = {.round = opening.round(), .is_replay = opening.is_replay()};
   opened_.frames.push_back(std::move(frame));
   clients_->open(opened_.frames.back());
-  opened_.sent = clients_->exchange();
-  return opened_.sent;
+  exchange(send);
 }
 
-std::vector<OutgoingFrame> PeerRun::learn(Frame frame) {
+void PeerRun::learn(Frame frame, const FrameSink& send) {
   const wire::Mean& mean = frame.header.mean();
-  if (mean.round() <= closed_) return {};
+  if (mean.round() <= closed_) return;
   for (const Frame& known : opened_.frames)
-    if (known.header.has_mean() && known.header.mean().phase() == mean.phase() && known.header.mean().channel() == mean.channel())
-      return {};
+    if (known.header.has_mean() && known.header.mean().phase() == mean.phase() && known.header.mean().channel() == mean.channel()) return;
   opened_.frames.push_back(std::move(frame));
-  if (!clients_->learn_mean(opened_.frames.back())) return {};
-  std::vector<OutgoingFrame> answers = clients_->exchange();
-  append(opened_.sent, answers);
-  return answers;
+  if (clients_->learn_mean(opened_.frames.back())) exchange(send);
 }
 
-std::vector<OutgoingFrame> PeerRun::close(Frame frame) {
+// Lets the clients compute. Their answers are kept until the round is closed, in case that the connection is lost.
+void PeerRun::exchange(const FrameSink& send) {
+  std::mutex mutex;
+  clients_->exchange([&](std::vector<OutgoingFrame> answers) {
+    const std::lock_guard lock(mutex);
+    opened_.sent.insert(opened_.sent.end(), answers.begin(), answers.end());
+    if (!opened_.is_replay) send(std::move(answers));
+  });
+}
+
+void PeerRun::close(Frame frame) {
   const std::uint32_t round = frame.header.close().round();
-  if (round == closed_) return closed_frames();  // the server has not heard that it is
+  if (round == closed_) return;  // the server has not heard that it is
   if (round != opened_.round) throw ProtocolError("a round closes that is not the one that is open");
   const Stopwatch stopwatch;
   opened_.frames.push_back(std::move(frame));
@@ -198,7 +204,6 @@ std::vector<OutgoingFrame> PeerRun::close(Frame frame) {
   journal_->append_record({.round = round, .before = closed_, .frames = std::move(opened_.frames)}, opened_.seconds + stopwatch.seconds());
   closed_ = round;
   opened_ = {};
-  return closed_frames();
 }
 
 // Returns the answers to the end of the last round. Memories may be missing at the server also when its round is closed.

@@ -31,10 +31,10 @@ class FL_API PeerRun {
 
   // Begins a run or goes on with one: brings the clients to the round that the server names, or as near as their state allows. Returns the
   // answer. Throws ProtocolError, StoreError for a folder that cannot be used, and what host_clients() throws.
-  [[nodiscard]] OutgoingFrame begin(const wire::Assignment& assignment, const Bytes& scenario);
-  // Takes a frame of a round and returns the answers. Throws ProtocolError for a frame that does not fit, StoreError if the state cannot be
-  // written: the clients then stay at the round before, on disk.
-  [[nodiscard]] std::vector<OutgoingFrame> take(Frame frame);
+  [[nodiscard]] OutgoingFrame begin(const wire::Assignment& assignment, std::span<const std::byte> scenario);
+  // Takes a frame of a round and sends the answers, from any thread, while the clients compute. Throws ProtocolError for a frame that does
+  // not fit, StoreError if the state cannot be written: the clients then stay at the round before, on disk.
+  void take(Frame frame, const FrameSink& send);
   // Ends the run; its state stays until remove() or until another run begins, because the server may still go back.
   void end();
   // Removes the state of all runs that were begun here, which the server does not need any more.
@@ -59,9 +59,10 @@ class FL_API PeerRun {
   void open_journal();
   void restore(std::uint32_t round);
   [[nodiscard]] bool load(PeerJournal::Snapshot snapshot);
-  [[nodiscard]] std::vector<OutgoingFrame> open(Frame frame);
-  [[nodiscard]] std::vector<OutgoingFrame> learn(Frame frame);
-  [[nodiscard]] std::vector<OutgoingFrame> close(Frame frame);
+  void open(Frame frame, const FrameSink& send);
+  void learn(Frame frame, const FrameSink& send);
+  void exchange(const FrameSink& send);
+  void close(Frame frame);
   [[nodiscard]] std::vector<OutgoingFrame> closed_frames() const;
   void compact(std::uint32_t saved);
 

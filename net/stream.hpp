@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -13,36 +14,86 @@
 
 namespace fl::net {
 
-// Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece. A text of up to kReserved
-// bytes has its memory reserved when the first piece is there, so that its bytes are never copied.
-inline asio::awaitable<Bytes> read_bytes(Connection& connection, std::size_t size) {
-  constexpr std::size_t kFirstPiece = std::size_t{1} << 18, kReserved = std::size_t{1} << 24;
-  Bytes bytes;
-  while (bytes.size() < size) {
-    const std::size_t have = bytes.size(), next = std::min(size - have, std::max(have, kFirstPiece));
-    if (have > 0 && size <= kReserved) bytes.reserve(size);
-    bytes.resize(have + next);
-    co_await connection.read(asio::buffer(bytes.data() + have, next));
+// Reads the frames of a connection one after another. It reads a few bytes ahead, so that the first part of a frame takes one call of the
+// system and not three.
+class FrameReader {
+ public:
+  explicit FrameReader(Connection& connection) : connection_(connection) {}
+  FrameReader(const FrameReader&) = delete;
+  FrameReader& operator=(const FrameReader&) = delete;
+
+  // Reads one frame within these limits. Throws ProtocolError for a frame that violates the rules, and boost::system::system_error if the
+  // connection ends.
+  asio::awaitable<Frame> read(FrameLimits limits) {
+    std::array<std::byte, kPrefixBytes> prefix{};
+    co_await fill(asio::buffer(prefix));
+    const FrameSizes sizes = read_prefix(prefix, limits);
+    const ReceivedBytes head = co_await read_bytes(sizes.header);
+    Frame frame{.header = parse_header(head), .payload = {}, .header_bytes = sizes.header};
+    frame.payload = co_await read_bytes(sizes.payload);
+    co_return frame;
   }
-  co_return bytes;
-}
 
-// Reads one frame within these limits. Throws ProtocolError for a frame that violates the rules, and
-// boost::system::system_error if the connection ends.
-inline asio::awaitable<Frame> read_frame(Connection& connection, FrameLimits limits) {
-  std::array<std::byte, kPrefixBytes> prefix{};
-  co_await connection.read(asio::buffer(prefix));
-  const FrameSizes sizes = read_prefix(prefix, limits);
-  const Bytes head = co_await read_bytes(connection, sizes.header);
-  Frame frame{.header = parse_header(head), .payload = {}, .header_bytes = sizes.header};
-  frame.payload = co_await read_bytes(connection, sizes.payload);
-  co_return frame;
-}
+ private:
+  static constexpr std::size_t kAhead = 512;  // a thousand idle connections hold half a megabyte
 
-inline asio::awaitable<void> write_frame(Connection& connection, const OutgoingFrame& frame) {
-  std::vector<asio::const_buffer> pieces{asio::buffer(frame.head)};
-  for (const auto& piece : frame.payload) pieces.push_back(asio::buffer(*piece));
-  co_await connection.write(std::move(pieces));
-}
+  // Reads `size` bytes. Memory grows with the bytes that arrive: it is at most twice that number, or kFirstPiece. A text of up to kReserved
+  // bytes has its memory reserved when the first piece is there, so that its bytes are never copied.
+  asio::awaitable<ReceivedBytes> read_bytes(std::size_t size) {
+    constexpr std::size_t kFirstPiece = std::size_t{1} << 18, kReserved = std::size_t{1} << 24;
+    ReceivedBytes bytes;
+    while (bytes.size() < size) {
+      const std::size_t have = bytes.size(), next = std::min(size - have, std::max(have, kFirstPiece));
+      if (have > 0 && size <= kReserved) bytes.reserve(size);
+      const std::span<std::byte> place = bytes.extend(next);
+      co_await fill(asio::buffer(place.data(), place.size()));
+    }
+    co_return bytes;
+  }
+
+  // Fills the buffer, first with what was read ahead. A large rest is read into its place.
+  asio::awaitable<void> fill(asio::mutable_buffer buffer) {
+    for (;;) {
+      const std::size_t copied = asio::buffer_copy(buffer, asio::buffer(ahead_.data() + begin_, end_ - begin_));
+      buffer += copied;
+      begin_ += copied;
+      if (buffer.size() == 0) co_return;
+      if (buffer.size() >= kAhead) co_return co_await connection_.read(buffer);
+      begin_ = end_ = 0;
+      end_ = co_await connection_.read_available(asio::buffer(ahead_));
+    }
+  }
+
+  Connection& connection_;
+  std::array<std::byte, kAhead> ahead_{};
+  std::size_t begin_ = 0, end_ = 0;  // of the bytes in ahead_ that no frame has taken
+};
+
+// Frames that are written together, so that many short ones take few calls of the system.
+class FrameBatch {
+ public:
+  [[nodiscard]] bool empty() const { return frames_.empty(); }
+  // Returns whether no further frame should be added.
+  [[nodiscard]] bool is_full() const { return frames_.size() >= kMostFrames || bytes_ >= kMostBytes; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  void add(OutgoingFrame frame) {
+    bytes_ += frame.head.size() + frame.payload_bytes();
+    frames_.push_back(std::move(frame));
+  }
+  // Writes all frames. The batch has to live until then.
+  asio::awaitable<void> write(Connection& connection) const {
+    std::vector<asio::const_buffer> pieces;
+    for (const OutgoingFrame& frame : frames_) {
+      pieces.push_back(asio::buffer(frame.head));
+      for (const auto& piece : frame.payload) pieces.push_back(asio::buffer(*piece));
+    }
+    return connection.write(std::move(pieces));
+  }
+
+ private:
+  static constexpr std::size_t kMostFrames = 32, kMostBytes = std::size_t{1} << 18;
+  std::vector<OutgoingFrame> frames_;
+  std::size_t bytes_ = 0;
+};
 
 }  // namespace fl::net

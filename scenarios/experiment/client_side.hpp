@@ -54,9 +54,11 @@ class ClientSide final : public RunClients<T> {
   // Returns the bytes of state needed by clients that have not taken part yet, once the run has drawn `draws` clients.
   [[nodiscard]] std::uint64_t growth_bytes(double draws) const;
 
+  // The runner gives each message to a tap as soon as it is written.
+  [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
+
   // For tests and tools.
   [[nodiscard]] ClientHost<T>& host() { return *host_; }
-  [[nodiscard]] BlockRunner<T>& runner() { return *runner_; }
   [[nodiscard]] ClientState<T>& state() { return *state_; }
   [[nodiscard]] const ClientState<T>& state() const { return *state_; }
 

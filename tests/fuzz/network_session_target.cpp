@@ -168,7 +168,8 @@ class SessionPlay {
   void deliver(const std::shared_ptr<net::Peer>& peer, const net::wire::Header& header) {
     if (peer == nullptr || peer->is_ending()) return;
     const net::FrameLimits limits = core_.limits_for(*peer);
-    net::Frame frame{.header = header, .payload = net::Bytes(header.has_update() || header.has_memory() ? steps_.below(8) : 0)};
+    const net::Bytes payload(header.has_update() || header.has_memory() ? steps_.below(8) : 0);
+    net::Frame frame{.header = header, .payload = net::ReceivedBytes(payload)};
     if (frame.payload.size() > limits.payload) return turn_away(*peer, "a payload is too long");
     core_.count_in(frame);
     try {

@@ -20,7 +20,7 @@ using fl::fuzz::require;
 
 // Returns the frame as it is written.
 net::Bytes bytes_of(const net::Frame& frame) {
-  net::Bytes bytes = net::make_frame(frame.header, {std::make_shared<const net::Bytes>(frame.payload)}).head;
+  net::Bytes bytes = net::head_of_frame(frame.header, frame.payload.size());
   bytes.insert(bytes.end(), frame.payload.begin(), frame.payload.end());
   return bytes;
 }
@@ -29,10 +29,11 @@ net::Bytes bytes_of(const net::Frame& frame) {
 std::size_t read_all(std::span<const std::byte> bytes, std::size_t piece, const net::FrameLimits& limits, net::Bytes* again) {
   boost::asio::io_context io;
   fl::test::MemoryConnection connection(io, bytes, piece);
+  net::FrameReader reader(connection);
   std::size_t frames = 0;
   const auto read = [&]() -> boost::asio::awaitable<void> {
     for (;;) {
-      const net::Frame frame = co_await net::read_frame(connection, limits);
+      const net::Frame frame = co_await reader.read(limits);
       ++frames;
       require(frame.payload.size() <= limits.payload, "a payload is longer than its limit");
       if (again == nullptr) continue;

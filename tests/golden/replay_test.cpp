@@ -188,8 +188,9 @@ class Replay {
         pool_(1),
         oracle_(run_.problem().model(), run_.problem().shards(), sampling(), 1, kRounds),
         mirror_(run_.problem().shards().size(), run_.problem().P()) {
-    run_->runner().set_tap([this](const ClientRound<T>& round, int phase, std::uint32_t client, std::span<const std::byte> bytes) {
-      receive(round, phase, client, bytes);
+    run_->runner().set_tap([this](const ClientRound<T>& round, int phase, std::span<const ClientMessage<T>> messages, auto) {
+      for (const ClientMessage<T>& message : messages)
+        if (!message.refused) receive(round, phase, message.client, message.encoded);
     });
   }
 

@@ -16,7 +16,8 @@ using testing::HasSubstr;
 std::string error_of_reading(const net::Bytes& bytes, const net::FrameLimits& limits) {
   boost::asio::io_context io;
   test::MemoryConnection connection(io, bytes, 1000);
-  const auto read = [&]() -> boost::asio::awaitable<void> { co_await net::read_frame(connection, limits); };
+  net::FrameReader frames(connection);
+  const auto read = [&]() -> boost::asio::awaitable<void> { co_await frames.read(limits); };
   try {
     if (const std::exception_ptr thrown = test::run_to_end(io, read())) std::rethrow_exception(thrown);
   } catch (const std::exception& error) {

@@ -43,7 +43,7 @@ class JournalTest : public testing::Test {
     net::RoundRecord one{.round = round, .before = before};
     net::Frame open, close;
     open.header.mutable_open()->set_round(round);
-    open.payload.assign(1000, static_cast<std::byte>(round));
+    open.payload = net::ReceivedBytes(net::Bytes(1000, static_cast<std::byte>(round)));
     close.header.mutable_close()->set_round(round);
     one.frames = {open, close};
     return one;

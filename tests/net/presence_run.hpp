@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -101,7 +102,9 @@ class FaultyPeer {
     } else if (!clients_->learn_mean(frame)) {
       return keep({});
     }
-    return keep(clients_->exchange());
+    std::vector<net::OutgoingFrame> answers;
+    clients_->exchange([&answers](std::vector<net::OutgoingFrame> block) { std::ranges::move(block, std::back_inserter(answers)); });
+    return keep(std::move(answers));
   }
 
   std::vector<net::OutgoingFrame> close(const net::Frame& frame) {

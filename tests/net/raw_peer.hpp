@@ -44,7 +44,7 @@ class RawPeer {
     boost::asio::read(socket_, boost::asio::buffer(head), error);
     boost::asio::read(socket_, boost::asio::buffer(payload), error);
     if (error) return std::nullopt;
-    return net::Frame{.header = net::parse_header(head), .payload = std::move(payload)};
+    return net::Frame{.header = net::parse_header(head), .payload = net::ReceivedBytes(payload)};
   }
   // The reason of the goodbye that comes next, other frames left out; "" where none comes.
   std::string read_goodbye() {

@@ -112,7 +112,7 @@ class TlsRawPeer {
     boost::asio::read(stream_, boost::asio::buffer(head), error_);
     boost::asio::read(stream_, boost::asio::buffer(payload), error_);
     if (error_) return std::nullopt;
-    return net::Frame{.header = net::parse_header(head), .payload = std::move(payload)};
+    return net::Frame{.header = net::parse_header(head), .payload = net::ReceivedBytes(payload)};
   }
   // The reason of the goodbye that comes next, other frames left out; else the error with which the connection ended.
   std::string read_end() {
