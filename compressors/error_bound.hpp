@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "compressors/absolute_scale.hpp"
+#include "compressors/codec/finite.hpp"
 #include "compressors/compressor.hpp"
 #include "compressors/quantizer.hpp"
 #include "compressors/received_levels.hpp"
@@ -119,6 +120,65 @@ void send_nothing(const Exec& exec, const Affine<T>& input, const Scope& scope, 
   select_rows(exec, input, scope, AtLeast<T>{std::numeric_limits<T>::infinity()}, kNativeWire<T>, state, messages);
 }
 
+// Returns numbers begin .. begin+count-1 of a block's inputs.
+template <class T>
+[[nodiscard]] Affine<T> part_of(Affine<T> input, std::size_t begin, std::size_t count) {
+  for (int a = 0; a < input.num_terms; ++a) {
+    input.term[a].data += begin;
+    input.term[a].P = count;
+  }
+  return input;
+}
+
+// Reads the input of one client after another, and its largest magnitude (infinite if a number is not finite). The host evaluates an input
+// once, into the client's new state if there is one; parts that leave the caches would be evaluated again in each pass otherwise. A GPU
+// evaluates it in each pass and finds the largest numbers of all clients together.
+template <class T>
+class InputReader {
+ public:
+  struct Input {
+    Affine<T> numbers;  // of one client
+    double largest;
+  };
+  InputReader(const Exec& exec, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state, Workspace::Frame& frame)
+      : exec_(exec), input_(input), scope_(scope), state_(state) {
+    if constexpr (kThisDevice == Device::cuda)
+      largest_ = reduced_on_host(exec, input, scope, MagnitudeOrInfinity{}, Reduce::max);
+    else if (state.rule == StateRule::none)
+      room_ = frame.take<T>(scope.P);
+  }
+  [[nodiscard]] Input read(std::uint32_t k) const {
+    const Affine<T> own = input_.slice(k, 1);
+    if constexpr (kThisDevice == Device::cuda) {
+      const auto first = largest_.begin() + static_cast<std::ptrdiff_t>(k * scope_.segments.size());
+      return {own, *std::max_element(first, first + static_cast<std::ptrdiff_t>(scope_.segments.size()))};
+    } else {
+      T* to = state_.rule == StateRule::none ? room_ : state_.out.row(k);
+      return {vector_input<T>(to, scope_.P), evaluate(own, to)};
+    }
+  }
+
+ private:
+  // Writes the compressed numbers in pieces and returns the largest magnitude.
+  [[nodiscard]] double evaluate(const Affine<T>& own, T* to) const {
+    constexpr std::size_t kPiece = 4096;
+    double largest = 0;
+    for (const Segment& segment : scope_.segments)
+      for (std::size_t begin = segment.begin; begin < segment.end; begin += kPiece) {
+        const std::size_t count = std::min(kPiece, segment.end - begin);
+        load_vector(exec_, part_of(own, begin, count), 0, to + begin);
+        largest = std::max(largest, static_cast<double>(codec::largest_magnitude(to + begin, count)));
+      }
+    return largest;
+  }
+  const Exec& exec_;
+  const Affine<T>& input_;
+  const Scope& scope_;
+  const StateWrite<T>& state_;
+  std::vector<double> largest_;  // [K,S], of a GPU
+  T* room_ = nullptr;            // [P], of the host without a state
+};
+
 // An operator with a bound of the error of each entry. Derived classes send the messages of levels.
 template <class T>
 class ErrorBounded : public Compressor<T> {
@@ -139,11 +199,10 @@ class ErrorBounded : public Compressor<T> {
   void compress(const Exec& exec, const CompressContext<T>& context, const Affine<T>& input, const Scope& scope, const StateWrite<T>& state,
                 std::span<Payload<T>* const> messages) override {
     const double bound = bound_at(context.step_size, scope);
-    const std::vector<double> largest = reduced_on_host(exec, input, scope, MagnitudeOrInfinity{}, Reduce::max);
-    const std::size_t S = scope.segments.size();
+    Workspace::Frame frame(*exec.workspace);
+    const InputReader<T> reader(exec, input, scope, state, frame);
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      const double most = *std::max_element(largest.begin() + k * S, largest.begin() + (k + 1) * S);
-      const Affine<T> own = input.slice(k, 1);
+      const auto [own, most] = reader.read(k);
       const StateWrite<T> own_state = state.slice(k, 1);
       const auto message = messages.subspan(k, 1);
       if (most == 0)

@@ -225,14 +225,14 @@ struct WriteStateOfBlocks {
   FL_HD void operator()(std::size_t j) const { state.out.row(0)[begin + j] = state.rule == StateRule::residual ? p[j] - c[j] : T(0); }
 };
 
-// Returns numbers begin .. begin+count-1 of one client's input.
+// Returns numbers begin .. begin+count-1 of one client's input as they are in memory, or evaluated.
 template <class T>
-[[nodiscard]] Affine<T> part_of(Affine<T> input, std::size_t begin, std::size_t count) {
-  for (int a = 0; a < input.num_terms; ++a) {
-    input.term[a].data += begin;
-    input.term[a].P = count;
-  }
-  return input;
+[[nodiscard]] const T* numbers_of(const Exec& exec, const Affine<T>& input, std::size_t begin, std::size_t count, Workspace::Frame& frame) {
+  if constexpr (kThisDevice == Device::cpu)
+    if (input.num_terms == 1 && input.coefficient[0] == T(1)) return input.term[0].row(0) + begin;
+  T* p = frame.take<T>(count);
+  load_vector(exec, part_of(input, begin, count), 0, p);
+  return p;
 }
 
 // The host works on stripes of whole blocks that stay in its caches. On a GPU a stripe is a segment.
@@ -311,8 +311,7 @@ class Zfp final : public ErrorBounded<T> {
         for_each_stripe(grid_of(segment), [&](std::size_t offset, const BlockGrid& grid) {
           Workspace::Frame frame(*exec.workspace);
           const std::size_t count = grid.rows * grid.cols;
-          T* p = frame.take<T>(count);
-          load_vector(exec, part_of(input, segment.begin + offset, count), 0, p);
+          const T* p = numbers_of(exec, input, segment.begin + offset, count, frame);
           if (is_square(segment))
             for_each(exec, grid.groups(kSide), TransformGroup<T, L, kSide>{p, level + offset, grid, inverse});
           else
@@ -352,8 +351,7 @@ class Zfp final : public ErrorBounded<T> {
                           const StateWrite<T>& state) {
     if (state.rule == StateRule::none) return;
     Workspace::Frame frame(*exec.workspace);
-    T* p = frame.take<T>(count);
-    if (state.rule == StateRule::residual) load_vector(exec, part_of(input, begin, count), 0, p);
+    const T* p = state.rule == StateRule::residual ? numbers_of(exec, input, begin, count, frame) : c;
     for_each(exec, count, WriteStateOfBlocks<T>{state, begin, p, c});
   }
 
