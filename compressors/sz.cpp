@@ -30,6 +30,7 @@
 #include "compressors/compressor.hpp"
 #include "compressors/error_bound.hpp"
 #include "compressors/quantizer.hpp"
+#include "fl_core/config/differences.hpp"
 #include "fl_core/config/registry.hpp"
 
 namespace fl {
@@ -276,9 +277,11 @@ class Sz final : public ErrorBounded<T> {
 };
 
 FL_REGISTER_PART(Compressor, Sz, SzOptions,
-                 (PartInfo{
-                     "compressor", "sz", "rounding to a grid, and differences to a prediction; absolute, with a bound for each entry",
-                     "Di, Cappello, Fast error-bounded lossy HPC data compression with SZ, IPDPS 2016; Tian et al., cuSZ, PACT 2020"}));
+                 (PartInfo{"compressor", "sz", "rounding to a grid, and differences to a prediction; absolute, with a bound for each entry",
+                           "Di, Cappello, Fast error-bounded lossy HPC data compression with SZ, IPDPS 2016"}));
+const bool kSzDiffers = add_difference({"compressor", "sz",
+                                        "numbers are rounded before they are predicted, as in cuSZ; there is no regression, and rANS codes "
+                                        "the differences in place of Huffman"});
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

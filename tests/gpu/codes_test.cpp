@@ -110,7 +110,7 @@ void expect_same_messages(const std::vector<Payload<T>>& a, const std::vector<Pa
       EXPECT_EQ(x->positions, y->positions);
       EXPECT_EQ(x->num_sent, y->num_sent);
       EXPECT_EQ(x->level_width, y->level_width);
-      if (x->values == WireValue::levels) EXPECT_EQ(x->level_format, y->level_format);
+      EXPECT_TRUE(x->values != WireValue::levels || x->level_format == y->level_format);
       EXPECT_TRUE(same_bytes(x->value, y->value)) << "values of message " << k;
       EXPECT_TRUE(same_bytes(x->level_bytes, y->level_bytes)) << "levels of message " << k;
       EXPECT_TRUE(same_bytes(x->index, y->index)) << "positions of message " << k;
@@ -142,7 +142,7 @@ TEST_P(GpuCodes, MatricesAndLongVectorsHaveTheSameBytes) {
   LayerTable table;
   std::size_t begin = 0;
   for (const auto& [rows, cols] :
-       std::vector<std::pair<std::size_t, std::size_t>>{{7, 13}, {1, 5}, {33, 70}, {2, 4100}, {6301, 1}, {4, 4}}) {
+       std::vector<std::pair<std::size_t, std::size_t>>{{7, 13}, {1, 5}, {33, 70}, {2, 2100}, {2501, 1}, {4, 4}}) {
     table.layers.push_back({"layer" + std::to_string(begin), begin, rows, cols});
     begin += rows * cols;
   }
