@@ -254,14 +254,14 @@ void expect_bound_everywhere() {
   RandomSequence random(8, Purpose::synthetic_data);
   const double smallest = std::numeric_limits<T>::min();
   for (const double bound : {0.01, 1.0 / 3, 0.5, 1e-3, smallest, 5 * smallest, 1e30})
-    for (const auto& [rows, cols] : std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {1, 3}, {5, 1}, {7, 9}, {66, 67}, {4, 129}})
+    for (const Scope& scope : {matrix(1, 1), matrix(1, 3), matrix(5, 1), matrix(7, 9), matrix(66, 67), matrix(4, 129)})
       for (const double size : {0.1, 1.0, 3.0, 1000.0, kRange<T>, 2 * kRange<T>}) {
-        std::vector<T> x(rows * cols), ties(rows * cols);
+        std::vector<T> x(scope.P), ties(scope.P);
         for (T& v : x) v = static_cast<T>(bound * size * (2 * random.uniform() - 1));
         for (T& v : ties) v = static_cast<T>(grid_of<T>(bound) * (std::floor(size * (random.uniform() - 0.5)) + 0.5));
         for_each_kind(bound, [&](const char* name, const Settings& settings) {
-          expect_bound(name, settings, bound, x, matrix(rows, cols), "size " + std::to_string(size));
-          expect_bound(name, settings, bound, ties, matrix(rows, cols), "ties, size " + std::to_string(size));
+          expect_bound(name, settings, bound, x, scope, "size " + std::to_string(size));
+          expect_bound(name, settings, bound, ties, scope, "ties, size " + std::to_string(size));
         });
       }
 }
@@ -384,6 +384,16 @@ TEST(ReceivedCodes, SumsOfDifferencesWrapAround) {
   for (int j = 0; j < 8; ++j) {
     const auto sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(j + 1) << 29);
     EXPECT_EQ(message.value.data()[j], grid_of<double>(0.5) * sum) << j;
+  }
+}
+
+// Zeros are a list without entries, and other numbers are levels or raw numbers of every entry: no part of a joined message.
+TEST(ErrorBounded, LayersCannotDifferInIt) {
+  for (const char* name : {"sz", "zfp", "absolute_rounding"}) {
+    Value part;
+    part.data = Value::Table{{"kind", text(name)}};
+    const auto op = make_operator<double>("accordion", {{"critical", part}, {"otherwise", part}});
+    EXPECT_THROW(op->check(whole_vector(50)), ConfigError) << name;
   }
 }
 
