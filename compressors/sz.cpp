@@ -70,11 +70,12 @@ struct LorenzoShape {
 
 // ---- the differences of a segment; q, d: [rows,cols] ----
 
+// Computes d = q - 0, for the first number.
 template <class From, class To>
 struct FirstDifference {
   const From* q;
   To* d;
-  FL_HD void operator()(std::size_t) const { *d = static_cast<To>(*q); }
+  FL_HD void operator()(std::size_t) const { *d = static_cast<To>(*q - From(0)); }
 };
 // Computes d = q - (the number before it), for the second number of a row and on.
 template <class From, class To>
