@@ -61,6 +61,11 @@ const std::vector<Work>& large_works() {
       {"natural, stochastic", "natural", {}},
       {"natural, nearest", "natural", {{"rounding", text("nearest")}}},
       {"scaled_integer, nearest", "scaled_integer", {}},
+      {"absolute_rounding", "absolute_rounding", {}},
+      {"sz, previous", "sz", {}},
+      {"sz, plane", "sz", {{"predictor", text("plane")}}, 0, 0, 1, 3200},
+      {"zfp, line", "zfp", {}},
+      {"zfp, square", "zfp", {{"block", text("square")}}, 0, 0, 1, 3200},
       {"powersgd rank 4", "powersgd", {{"rank", whole(4)}}, 0, 0, 7.0 / 3.0, 3200},
   };
   return works;
@@ -225,6 +230,7 @@ void print_two_threads(std::size_t parameters, int repeats) {
   std::printf("\ntwo clients on two threads, times the speed of one (wall clock)\n");
   for (const Work& work : large_works()) {
     std::vector<Contender<float>> contenders;
+    contenders.reserve(clients.size());  // a conversation refers to the scope of its contender
     for (auto& own : clients) contenders.emplace_back(work, *own);
     std::vector<double> one, two;
     for (int r = -1; r < repeats; ++r)

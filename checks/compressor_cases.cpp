@@ -44,6 +44,19 @@ absolute_rounding = [
   {step = 1.0, deadzone = 2.0, rounding = "nearest", rule = "lambda"},
   {step = "2*sqrt(epsilon/d)", epsilon = 0.5}
 ]
+sz = [
+  {error_bound = 0.5},
+  {error_bound = 0.5, predictor = "none"},
+  {error_bound = 0.125, predictor = "plane", rule = "lambda"},
+  {error_bound = 1e-5, predictor = "plane"},
+  {error_bound = "sqrt(epsilon/d)", epsilon = 0.5}
+]
+zfp = [
+  {error_bound = 0.5},
+  {error_bound = 0.125, block = "square", rule = "lambda"},
+  {error_bound = 1e-5, block = "square"},
+  {error_bound = "sqrt(epsilon/d)", epsilon = 0.5}
+]
 scaled_integer = [{alpha = 8.0, bits = 8}, {alpha = 1000.0, bits = 16, rounding = "stochastic"}, {rounding = "stochastic"}]
 powersgd = [{rank = 1}, {rank = 4, warm_start = false}]
 aji_dropping = [{ratio = 0.25, sample = 0.5}, {ratio = 0.25, exact = true}]
@@ -67,7 +80,8 @@ induced = [
 ]
 schedule = [
   {stages = [{kind = "top_k", ratio = 0.5}, {kind = "top_k", ratio = 0.25}], from = [1, 5]},
-  {stages = [{kind = "identity"}, {kind = "ef_sign"}], from = [1, 20]}
+  {stages = [{kind = "identity"}, {kind = "ef_sign"}], from = [1, 20]},
+  {stages = [{kind = "sz"}, {kind = "zfp"}], from = [1, 20]}
 ]
 accordion = [
   {critical = {kind = "top_k", ratio = 0.5}, otherwise = {kind = "top_k", ratio = 0.1}, window = 2},

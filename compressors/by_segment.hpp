@@ -70,16 +70,21 @@ void demand_joinable(const std::string& owner, const Wrapped<T>& op, const Scope
   exec.device = kThisDevice;
   exec.stream = stream.get();
   exec.workspace = &workspace;
-  const Buffer<T> zeros(scope.P, kThisDevice);
   const std::vector<std::uint32_t> clients = {0};
   CompressContext<T> context;
   context.clients = clients;
-  Payload<T> part;
-  compress_segment(exec, context, op, zeros.data(), scope, 0, 0, part);
-  const bool is_raw = part.values != WireValue::levels && part.rest == nullptr;
-  if (part.positions == Positions::all || !is_raw)
-    throw ConfigError(owner + ": '" + op.name() +
-                      "' sends every entry or levels; only operators that send raw values of some entries, or factors, differ by layer");
+  // Some operators send an empty list for zeros, and levels or all entries for other numbers.
+  for (const T number : {T(0), T(1), T(0x1p40)}) {
+    const std::vector<T> vector(scope.P, number);
+    Buffer<T> input(scope.P, kThisDevice);
+    copy_bytes(input.data(), kThisDevice, vector.data(), Device::cpu, scope.P * sizeof(T), exec.stream);
+    Payload<T> part;
+    compress_segment(exec, context, op, input.data(), scope, 0, 0, part);
+    const bool is_raw = part.values != WireValue::levels && part.rest == nullptr && &part.on_wire() == &part;
+    if (part.positions == Positions::all || !is_raw)
+      throw ConfigError(owner + ": '" + op.name() +
+                        "' sends every entry or levels; only operators that send raw values of some entries, or factors, differ by layer");
+  }
 }
 
 // Reuses the buffers for messages of single segments between calls, because GPU memory is slow to allocate. Each CPU thread takes its own

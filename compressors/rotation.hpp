@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "compressors/received_levels.hpp"
 #include "compressors/rotation_maths.hpp"
 // The header of the device defines rotate_rows and decode_rotated.
 #if defined(FL_DEVICE_IS_CUDA)
@@ -49,7 +50,7 @@ class Rotated : public Compressor<T> {
     std::vector<RandomStream> streams;
     std::vector<Payload<T>*> coded;
     for (std::uint32_t k = 0; k < messages.size(); ++k) {
-      if (messages[k]->silent || messages[k]->values != WireValue::levels) continue;
+      if (!has_all_levels(*messages[k], scope)) continue;
       streams.push_back(rotation_stream(context, k));
       coded.push_back(messages[k]);
     }

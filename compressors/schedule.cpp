@@ -70,6 +70,10 @@ class Schedule final : public Compressor<T> {
                 std::span<Payload<T>* const> messages) override {
     stage_of(context.round)->compress(exec, context, input, scope, state, messages);
   }
+  void reconstruct(const Exec& exec, const CompressContext<T>& context, const Scope& scope,
+                   std::span<Payload<T>* const> messages) const override {
+    stage_of(context.round)->reconstruct(exec, context, scope, messages);
+  }
 
  private:
   [[nodiscard]] const Wrapped<T>& stage_of(std::uint32_t round) const {

@@ -133,6 +133,9 @@ OPERATOR_CASES = [
     op("stochastic_rounding", integer_bits=2, fraction_bits=3),
     op("stochastic_rounding", "nearest", integer_bits=3, fraction_bits=1, rounding="nearest"),
     op("strom", tau=0.5),
+    op("sz", error_bound=0.2),
+    op("sz", "no_prediction", "plain", error_bound=0.25, predictor="none"),
+    op("sz", "planes", scope="tensor", error_bound=0.15, predictor="plane"),
     op("terngrad", clip=0.0),
     op("terngrad", "clipped", clip=1.2),
     op("terngrad", "scaled", clip=0.0, scaled=True),
@@ -147,6 +150,8 @@ OPERATOR_CASES = [
     op("wangni", k=6),
     op("wangni", "one_correction", k=7, corrections=1),
     op("wangni", "scaled", k=6, scaled=True),
+    op("zfp", error_bound=0.2),
+    op("zfp", "squares", scope="tensor", error_bound=0.3, block="square"),
 ]
 
 QSGD, QSGD8 = {"kind": "qsgd", "levels": 4}, {"kind": "qsgd", "levels": 8}

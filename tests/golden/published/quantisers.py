@@ -168,6 +168,39 @@ def inceptionn(x, o, c, s):
     return sgn(x) * np.where(a < 2.0**-b, 0, np.where(a < 2.0 ** -(b // 2), cut(7), cut(15)))
 
 
+# ---- a bound for the error of each entry; steps are shorter by 2^-16, which leaves room for rounding
+
+
+def sz(x, o, c, s):
+    t, is_plane = 2 * o.error_bound * (1 - 2.0**-16), o.predictor == "plane" and s.cols > 1
+    q = np.round(x / t).reshape((s.rows, s.cols) if is_plane else (1, -1))
+    if o.predictor == "none":
+        return t * q.ravel()
+    near = np.pad(q, ((1, 0), (1, 0)))  # of one row, the row above is zero
+    d = q - (near[:-1, 1:] + near[1:, :-1] - near[:-1, :-1])
+    return t * np.cumsum(np.cumsum(d, axis=0), axis=1).ravel()
+
+
+def cosines(n):
+    """The orthonormal DCT-II of length n."""
+    k, i = np.arange(n)[:, None], np.arange(n)[None, :]
+    return np.sqrt(np.where(k == 0, 1, 2) / n) * np.cos(math.pi * (2 * i + 1) * k / (2 * n))
+
+
+def zfp(x, o, c, s):
+    is_square = o.block == "square" and s.cols > 1
+    X = x.reshape(s.rows, s.cols) if is_square else x.reshape(1, -1)
+    height, gain = (4, (1 + math.cos(math.pi / 8)) ** 2) if is_square else (1, 1 + math.cos(math.pi / 8))
+    h = 2 * o.error_bound * (1 - 2.0**-16) / gain
+    C = np.zeros_like(X)
+    for i in range(0, X.shape[0], height):
+        for j in range(0, X.shape[1], 4):
+            block = X[i : i + height, j : j + 4]
+            A, B = cosines(block.shape[0]), cosines(block.shape[1])
+            C[i : i + height, j : j + 4] = A.T @ (h * np.round(A @ block @ B.T / h)) @ B
+    return C.ravel()
+
+
 # ---- rotations
 
 
