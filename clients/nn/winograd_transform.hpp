@@ -4,7 +4,7 @@
 //   d_g [r,r]       = G^T [(A d_Y A^T) * (B^T d B)] G      for the slopes d_Y [m,m]
 //
 // B, G and A follow from m + r - 2 points, at which the polynomials of image and window are multiplied, and infinity. F(2,3) has the points
-// 0 and +-1. F(4,3) and F(2,5) share 0, +-5/8 and +-3/2, since the usual 0, +-1 and +-2 double the rounding errors. S. Winograd,
+// 0 and +-1. F(4,3) and F(2,5) share 0, +-5/8 and +-3/2, which round less than the usual 0, +-1 and +-2. S. Winograd,
 // "Arithmetic complexity of computations", SIAM 1980; A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016;
 // on the points B. Barabasz et al., "Error analysis and improving the accuracy of Winograd convolution for deep neural networks", ACM TOMS
 // 46, 2020.
