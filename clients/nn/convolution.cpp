@@ -7,6 +7,7 @@
 #include "clients/nn/sparse_convolution.hpp"
 #include "clients/nn/window_gradient.hpp"
 #include "clients/nn/window_product.hpp"
+#include "clients/nn/winograd.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl::nn {
@@ -61,6 +62,15 @@ void convolve_back_to_weights(const Exec& exec, const Convolution& c, std::size_
   multiply_slopes(exec, {c.C, OH, OW, c.OC, 1, 0, 1}, B, read, d_out, add, d_w);
 }
 
+// Returns whether Winograd's algorithm computes a convolution.
+template <class T>
+bool takes_tiles(const Convolution& c, std::size_t B) {
+#ifdef FL_WITH_ONEDNN
+  if constexpr (std::is_same_v<T, float>) return false;
+#endif
+  return winograd::suits(c, B);
+}
+
 }  // namespace
 
 template <class T>
@@ -68,6 +78,7 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
 #ifdef FL_WITH_ONEDNN
   if constexpr (std::is_same_v<T, float>) return onednn::convolve(exec, c, B, w, bias, in, out);
 #endif
+  if (takes_tiles<T>(c, B)) return winograd::convolve(exec, c, B, w, bias, in, out);
   Workspace::Frame frame(*exec.workspace);
   Tap* taps = frame.take<Tap>(c.K * c.K);
   for (std::size_t t = 0; t < c.K * c.K; ++t) taps[t] = {signed_of(t / c.K) - signed_of(c.P), signed_of(t % c.K) - signed_of(c.P), t};
@@ -93,7 +104,14 @@ void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w,
 template <class T>
 void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* in, const T* d_out, bool add, T* d_in,
                    T* d_w) {
-  if (is_mostly_zero(c, B, d_out)) return sparse_convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
+  // For windows of 3 x 3, Winograd's algorithm takes less time than the nonzero slopes alone.
+  const bool by_tiles = takes_tiles<T>(c, B);
+  if (!(by_tiles && c.K == 3) && is_mostly_zero(c, B, d_out)) return sparse_convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
+  if (by_tiles) {
+    winograd::convolve_back_to_weights(exec, c, B, in, d_out, add, d_w);
+    if (d_in != nullptr) winograd::convolve_back_to_input(exec, c, B, w, d_out, d_in);
+    return;
+  }
 #ifdef FL_WITH_ONEDNN
   if constexpr (std::is_same_v<T, float>) return onednn::convolve_back(exec, c, B, w, in, d_out, add, d_in, d_w);
 #endif
@@ -102,6 +120,8 @@ void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const 
   for (std::size_t y = 0; d_in != nullptr && y < std::min(c.S, c.H); ++y)
     for (std::size_t x = 0; x < std::min(c.S, c.W); ++x) convolve_back_at(exec, c, B, y, x, w, d_out, d_in);
 }
+
+std::size_t convolution_room(const Convolution& c, std::size_t B) { return winograd::room_size(c, B); }
 
 template void convolve(const Exec&, const Convolution&, std::size_t, const float*, const float*, const float*, float*);
 template void convolve(const Exec&, const Convolution&, std::size_t, const double*, const double*, const double*, double*);

@@ -15,7 +15,8 @@ struct Convolution {
   [[nodiscard]] std::size_t out_width() const { return (W + 2 * P - K) / S + 1; }
 };
 
-// Computes out [B,OC,OH,OW] from in [B,C,H,W], w [OC,C,K,K] and bias [OC] (null: none). Every sum runs over (channel, row, column) in
+// Computes out [B,OC,OH,OW] from in [B,C,H,W], w [OC,C,K,K] and bias [OC] (null: none). Windows of 3 x 3 and 5 x 5 that are side by side
+// are multiplied by Winograd's algorithm if the shape suits it (winograd.hpp). Otherwise every sum runs over (channel, row, column) in
 // order, in blocks of channels that depend on C and K alone.
 template <class T>
 FL_API void convolve(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* bias, const T* in, T* out);
@@ -24,5 +25,8 @@ FL_API void convolve(const Exec& exec, const Convolution& c, std::size_t B, cons
 template <class T>
 FL_API void convolve_back(const Exec& exec, const Convolution& c, std::size_t B, const T* w, const T* in, const T* d_out, bool add, T* d_in,
                           T* d_w);
+
+// Returns the temporary entries of both for B images, if these grow with B.
+[[nodiscard]] FL_API std::size_t convolution_room(const Convolution& c, std::size_t B);
 
 }  // namespace fl::nn

@@ -7,6 +7,7 @@
 
 #include "clients/nn/register_tile.hpp"
 #include "clients/nn/tiles.hpp"
+#include "clients/nn/transpose.hpp"
 
 namespace fl::nn::packed {
 
@@ -60,15 +61,30 @@ void pack_panel(std::size_t terms, std::size_t n, const T* B, std::size_t bl, st
         store(to + l * kWidth<T> + static_cast<std::size_t>(v) * kLanes<T>, load(from + l * bl + static_cast<std::size_t>(v) * kLanes<T>));
     return;
   }
-  constexpr std::size_t kSide = 16;  // squares whose rows and columns both stay in the first-level cache
-  for (std::size_t l = 0; l < terms; l += kSide)
-    for (std::size_t j = 0; j < kWidth<T>; ++j)
-      for (std::size_t i = l; i < std::min(terms, l + kSide); ++i) to[i * kWidth<T> + j] = j < width ? from[i * bl + j * bj] : T(0);
+  if (bl == 1) {
+    for (std::size_t first_lane = 0; first_lane < kWidth<T>; first_lane += kLanes<T>) {
+      T* at = to + first_lane;
+      const std::size_t columns = std::clamp<std::size_t>(width, first_lane, first_lane + kLanes<T>) - first_lane;
+      for_each_column(
+          from + first_lane * bj, bj, columns, terms, [&at](Vec<T> v) __attribute__((always_inline)) {
+            store(at, v);
+            at += kWidth<T>;
+          });
+    }
+    return;
+  }
+  for (std::size_t l = 0; l < terms; ++l)
+    for (std::size_t j = 0; j < kWidth<T>; ++j) to[l * kWidth<T> + j] = j < width ? from[l * bl + j * bj] : T(0);
 }
 
 // Packs `count` rows of A' as tiles read them: pieces of [term, row].
 template <class T>
 void pack_rows(std::size_t count, std::size_t terms, const T* A, std::size_t ai, std::size_t al, T* to) {
+  if (ai == 1 && count % kTileRows == 0) {  // terms are apart, often by a power of two: each is read once
+    for (std::size_t l = 0; l < terms; ++l)
+      for (std::size_t r = 0; r < count; r += kTileRows) std::memcpy(to + r * terms + l * kTileRows, A + l * al + r, kTileRows * sizeof(T));
+    return;
+  }
   evenly<kTileRows>(count, [&]<int kR>(std::size_t first) {
     T* piece = to + first * terms;
     const T* from = A + first * ai;
@@ -76,7 +92,17 @@ void pack_rows(std::size_t count, std::size_t terms, const T* A, std::size_t ai,
       for (std::size_t l = 0; l < terms; ++l) std::memcpy(piece + l * kR, from + l * al, kR * sizeof(T));
       return;
     }
-    for (std::size_t l = 0; l < terms; ++l, piece += kR)
+    std::size_t l = 0;
+    if constexpr (kR == kTileRows)
+      for (; al == 1 && l + kLanes<T> <= terms; l += kLanes<T>, piece += kR * kLanes<T>) {
+        Vec<T> v[kR];
+#pragma GCC unroll 8
+        for (int r = 0; r < kR; ++r) v[r] = load(from + static_cast<std::size_t>(r) * ai + l);
+        transpose_rows<T, kR>(v);
+#pragma GCC unroll 8
+        for (int r = 0; r < kR; ++r) store(piece + static_cast<std::size_t>(r) * kLanes<T>, v[r]);
+      }
+    for (; l < terms; ++l, piece += kR)
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) piece[r] = from[static_cast<std::size_t>(r) * ai + l * al];
   });

@@ -55,6 +55,19 @@ template <class T>
 [[gnu::always_inline]] inline void store(T* p, Vec<T> v) {
   std::memcpy(p, &v, sizeof v);
 }
+// Stores the first `count` entries.
+template <class T>
+[[gnu::always_inline]] inline void store_some(T* p, Vec<T> v, std::size_t count) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<unsigned>((1u << count) - 1);
+  if constexpr (sizeof(T) == 4)
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>(mask), (__m512)v);
+  else
+    _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), (__m512d)v);
+#else
+  std::memcpy(p, &v, count * sizeof(T));
+#endif
+}
 // Returns the vector whose entry l is entry l + shift.
 template <std::size_t kShift, class V, std::size_t... kLane>
 [[gnu::always_inline]] inline V shifted(V v, std::index_sequence<kLane...>) {

@@ -71,6 +71,8 @@ class Conv2d final : public Module<T> {
                       .products = {{places, out_channels_, in_.channels() * square}, {pixels, in_.channels(), out_channels_ * square}}});
   }
 
+  [[nodiscard]] std::size_t room_size(std::size_t B) const override { return convolution_room(convolution(), B); }
+
   void forward(const Pass& pass, const T* w, const T* in, T* out, T*) const override {
     convolve(pass.exec, convolution(), pass.B, w, options_.bias ? w + out_channels_ * window_ : nullptr, in, out);
   }

@@ -70,72 +70,71 @@ class Lstm final : public Module<T> {
     return LayerForm({{"length", L_}, {"inputs", n_}, {"units", H_}, {"biases", biases_}, {"only_last", last_}},
                      {.kept = L_ * H_ * (last_ ? 6 : 5), .room = 2 * H_, .products = {{L_, 4 * H_, n_}, {L_, 4 * H_, H_}}});
   }
-  [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * H_ * (5 * L_ + 2); }
-  // Gates after their functions [B,L,4H], c [B,L,H], tanh(c) [B,L,H], h [B,L,H].
+  [[nodiscard]] std::size_t room_size(std::size_t B) const override { return B * (L_ * (4 * H_ + n_) + 2 * H_) + positions(B) * B * n_; }
+  // Gates after their functions [L,B,4H], c [L,B,H], tanh(c) [L,B,H], h [L,B,H].
   [[nodiscard]] std::size_t saved_size(std::size_t B) const override { return B * L_ * 7 * H_; }
 
   void forward(const Pass& pass, const T* w, const T* in, T* out, T* saved) const override {
     const std::size_t B = pass.B;
     const Saved<T> s = parts_of(saved, B);
-    for (std::size_t r = 0; r < B * L_; ++r) {
-      std::copy_n(w + bias(), 4 * H_, s.gates + r * 4 * H_);
-      for (std::size_t j = 0; biases_ > 1 && j < 4 * H_; ++j) s.gates[r * 4 * H_ + j] += w[bias() + 4 * H_ + j];
-    }
-    gemm(Op::plain, Op::transposed, B * L_, 4 * H_, n_, in, n_, w, n_, true, s.gates, 4 * H_);
     Workspace::Frame frame(*pass.exec.workspace);
-    T* panels = frame.take<T>(packed::panels_size<T>(H_, 4 * H_));  // of weight_h, which every position multiplies
-    packed::pack_panels(Op::transposed, H_, 4 * H_, w + hidden(), H_, panels);
+    const T *of_input = packed_panels(frame, Op::transposed, w, n_), *of_state = packed_panels(frame, Op::transposed, w + hidden(), H_);
+    T *start = frame.take<T>(4 * H_), *x = frame.take<T>(positions(B) * B * n_);
+    std::copy_n(w + bias(), 4 * H_, start);
+    for (std::size_t j = 0; biases_ > 1 && j < 4 * H_; ++j) start[j] += w[bias() + 4 * H_ + j];
     for (std::size_t t = 0; t < L_; ++t) {
-      if (t > 0)
-        packed::multiply_panels(B, 4 * H_, H_, s.h + (t - 1) * H_, L_ * H_, std::size_t{1}, panels, true, s.gates + t * 4 * H_,
-                                L_ * 4 * H_);
-      for (std::size_t b = 0; b < B; ++b) step(s, b * L_ + t, t == 0);
+      T* gates = s.gates + t * B * 4 * H_;
+      if (t % positions(B) == 0) {
+        const std::size_t rows = std::min(positions(B), L_ - t) * B;
+        to_positions(B, t, std::min(L_, t + positions(B)), in, x);
+        for (std::size_t r = 0; r < rows; ++r) std::copy_n(start, 4 * H_, gates + r * 4 * H_);
+        packed::multiply_panels(rows, 4 * H_, n_, x, n_, std::size_t{1}, of_input, true, gates, 4 * H_);
+      }
+      if (t > 0) packed::multiply_panels(B, 4 * H_, H_, s.h + (t - 1) * B * H_, H_, std::size_t{1}, of_state, true, gates, 4 * H_);
+      for (std::size_t b = 0; b < B; ++b) step(s, t * B + b, t == 0 ? nullptr : s.c + ((t - 1) * B + b) * H_);
     }
     for (std::size_t b = 0; b < B; ++b)
-      if (last_)
-        std::copy_n(s.h + (b * L_ + L_ - 1) * H_, H_, out + b * H_);
-      else
-        std::copy_n(s.h + b * L_ * H_, L_ * H_, out + b * L_ * H_);
+      for (std::size_t t = last_ ? L_ - 1 : 0; t < L_; ++t) std::copy_n(s.h + (t * B + b) * H_, H_, out + (last_ ? b : b * L_ + t) * H_);
   }
 
   void backward(const Pass& pass, const T* w, const T* in, const T*, const T* saved, const T* d_out, T* d_in, T* d_w) const override {
     const std::size_t B = pass.B;
     const Saved<const T> s = parts_of(saved, B);
     Workspace::Frame frame(*pass.exec.workspace);
-    T* d_gates = frame.take<T>(B * L_ * 4 * H_);
-    T *d_h = frame.take<T>(B * H_), *d_c = frame.take<T>(B * H_);
+    T *d_gates = frame.take<T>(B * L_ * 4 * H_), *x = frame.take<T>(B * L_ * n_), *d_x = frame.take<T>(positions(B) * B * n_);
+    T *d_h = frame.take<T>(B * H_), *d_c = frame.take<T>(B * H_), *d_bias = frame.take<T>(4 * H_);
     std::fill_n(d_h, B * H_, T(0));
     std::fill_n(d_c, B * H_, T(0));
-    T* panels = frame.take<T>(packed::panels_size<T>(4 * H_, H_));  // of weight_h
-    packed::pack_panels(Op::plain, 4 * H_, H_, w + hidden(), H_, panels);
+    std::fill_n(d_bias, 4 * H_, T(0));
+    const T* of_state = packed_panels(frame, Op::plain, w + hidden(), H_);
+    const T* of_input = d_in == nullptr ? nullptr : packed_panels(frame, Op::plain, w, n_);
     for (std::size_t t = L_; t-- > 0;) {
+      T* d = d_gates + t * B * 4 * H_;
       for (std::size_t b = 0; b < B; ++b) {
-        T* d = d_h + b * H_;
         if (!last_ || t + 1 == L_) {
           const T* from = last_ ? d_out + b * H_ : d_out + (b * L_ + t) * H_;
-          for (std::size_t j = 0; j < H_; ++j) d[j] += from[j];
+          for (std::size_t j = 0; j < H_; ++j) d_h[b * H_ + j] += from[j];
         }
-        step_back(s, b * L_ + t, t == 0, d, d_c + b * H_, d_gates + (b * L_ + t) * 4 * H_);
+        step_back(s, t * B + b, t == 0 ? nullptr : s.c + ((t - 1) * B + b) * H_, d_h + b * H_, d_c + b * H_, d + b * 4 * H_);
+        for (std::size_t j = 0; j < 4 * H_; ++j) d_bias[j] += d[b * 4 * H_ + j];
       }
-      if (t > 0) packed::multiply_panels(B, H_, 4 * H_, d_gates + t * 4 * H_, L_ * 4 * H_, std::size_t{1}, panels, false, d_h, H_);
+      if (t > 0) packed::multiply_panels(B, H_, 4 * H_, d, 4 * H_, std::size_t{1}, of_state, false, d_h, H_);
+      if (d_in == nullptr || t % positions(B) != 0) continue;
+      const std::size_t last = std::min(L_, t + positions(B));
+      packed::multiply_panels((last - t) * B, n_, 4 * H_, d, 4 * H_, std::size_t{1}, of_input, false, d_x, n_);
+      from_positions(B, t, last, d_x, d_in);
     }
-    T* before = frame.take<T>(B * L_ * H_);  // h_{t-1}
-    for (std::size_t b = 0; b < B; ++b) {
-      std::fill_n(before + b * L_ * H_, H_, T(0));
-      std::copy_n(s.h + b * L_ * H_, (L_ - 1) * H_, before + (b * L_ + 1) * H_);
+    to_positions(B, 0, L_, in, x);
+    gemm(Op::transposed, Op::plain, 4 * H_, n_, B * L_, d_gates, 4 * H_, x, n_, pass.accumulate, d_w, n_);
+    // Rows of gates and of the state before them are B rows apart.
+    if (L_ > 1)
+      gemm(Op::transposed, Op::plain, 4 * H_, H_, B * (L_ - 1), d_gates + B * 4 * H_, 4 * H_, s.h, H_, pass.accumulate, d_w + hidden(), H_);
+    else if (!pass.accumulate)
+      std::fill_n(d_w + hidden(), 4 * H_ * H_, T(0));
+    for (std::size_t j = 0; j < biases_ * 4 * H_; ++j) {  // both biases have the same derivative
+      T& by = d_w[bias() + j];
+      by = pass.accumulate ? by + d_bias[j % (4 * H_)] : d_bias[j % (4 * H_)];
     }
-    gemm(Op::transposed, Op::plain, 4 * H_, n_, B * L_, d_gates, 4 * H_, in, n_, pass.accumulate, d_w, n_);
-    gemm(Op::transposed, Op::plain, 4 * H_, H_, B * L_, d_gates, 4 * H_, before, H_, pass.accumulate, d_w + hidden(), H_);
-    for (std::size_t number = 0; number < biases_; ++number) {
-      T* d_bias = d_w + bias() + number * 4 * H_;
-      if (!pass.accumulate) std::fill_n(d_bias, 4 * H_, T(0));
-      if (number > 0 && !pass.accumulate)
-        std::copy_n(d_bias - 4 * H_, 4 * H_, d_bias);  // both have the same
-      else
-        for (std::size_t r = 0; r < B * L_; ++r)
-          for (std::size_t j = 0; j < 4 * H_; ++j) d_bias[j] += d_gates[r * 4 * H_ + j];
-    }
-    if (d_in != nullptr) gemm(Op::plain, Op::plain, B * L_, n_, 4 * H_, d_gates, 4 * H_, w, n_, false, d_in, n_);
   }
 
  private:
@@ -151,22 +150,40 @@ class Lstm final : public Module<T> {
   [[nodiscard]] std::size_t hidden() const { return 4 * H_ * n_; }
   [[nodiscard]] std::size_t bias() const { return 4 * H_ * (n_ + H_); }
 
-  // One row (example, time): its gates hold sums.
-  void step(const Saved<T>& s, std::size_t row, bool first) const {
+  // Positions whose products with the input are computed together, so that rows of a few examples share the weights.
+  [[nodiscard]] static std::size_t positions(std::size_t B) { return std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, B)); }
+
+  const T* packed_panels(Workspace::Frame& frame, Op op, const T* matrix, std::size_t columns) const {
+    const std::size_t k = op == Op::plain ? 4 * H_ : columns, n = op == Op::plain ? columns : 4 * H_;
+    T* panels = frame.take<T>(packed::panels_size<T>(k, n));
+    packed::pack_panels(op, k, n, matrix, columns, panels);
+    return panels;
+  }
+  // Rows [B,L,n] of some positions to [position,B,n], and back.
+  void to_positions(std::size_t B, std::size_t first, std::size_t last, const T* from, T* to) const {
+    for (std::size_t b = 0; b < B; ++b)
+      for (std::size_t t = first; t < last; ++t) std::copy_n(from + (b * L_ + t) * n_, n_, to + ((t - first) * B + b) * n_);
+  }
+  void from_positions(std::size_t B, std::size_t first, std::size_t last, const T* from, T* to) const {
+    for (std::size_t b = 0; b < B; ++b)
+      for (std::size_t t = first; t < last; ++t) std::copy_n(from + ((t - first) * B + b) * n_, n_, to + (b * L_ + t) * n_);
+  }
+  // One row (time, example): its gates hold sums. c_before is c of the position before, null at the first.
+  void step(const Saved<T>& s, std::size_t row, const T* c_before) const {
     T *gates = s.gates + row * 4 * H_, *c = s.c + row * H_, *tanh_c = s.tanh_c + row * H_, *h = s.h + row * H_;
     logistic_of(2 * H_, gates, gates);
     tanh_of(H_, gates + 2 * H_, gates + 2 * H_);
     logistic_of(H_, gates + 3 * H_, gates + 3 * H_);
     const T *i = gates, *f = gates + H_, *g = gates + 2 * H_, *o = gates + 3 * H_;
-    if (first)
+    if (c_before == nullptr)
       for (std::size_t j = 0; j < H_; ++j) c[j] = i[j] * g[j];
     else
-      for (std::size_t j = 0; j < H_; ++j) c[j] = f[j] * (c - H_)[j] + i[j] * g[j];
+      for (std::size_t j = 0; j < H_; ++j) c[j] = f[j] * c_before[j] + i[j] * g[j];
     tanh_of(H_, c, tanh_c);
     for (std::size_t j = 0; j < H_; ++j) h[j] = o[j] * tanh_c[j];
   }
   // d_h [H] by h_t; d_c [H] by c_t from later steps, on return by c_{t-1}; d_gates [4H] by the gates' sums.
-  void step_back(const Saved<const T>& s, std::size_t row, bool first, const T* d_h, T* d_c, T* d_gates) const {
+  void step_back(const Saved<const T>& s, std::size_t row, const T* c_before, const T* d_h, T* d_c, T* d_gates) const {
     const T* __restrict i = s.gates + row * 4 * H_, * __restrict f = i + H_, * __restrict g = f + H_, * __restrict o = g + H_;
     const T* __restrict tanh_c = s.tanh_c + row * H_, * __restrict slope = d_h;
     T* __restrict d_i = d_gates, * __restrict d_f = d_i + H_, * __restrict d_g = d_f + H_, * __restrict d_o = d_g + H_, * __restrict by = d_c;
@@ -177,11 +194,11 @@ class Lstm final : public Module<T> {
       d_o[j] = slope[j] * tanh_c[j] * o[j] * (T(1) - o[j]);
       by[j] = by_c * f[j];
     }
-    if (first) {
+    if (c_before == nullptr) {
       std::fill_n(d_f, H_, T(0));
       return;
     }
-    const T* __restrict before = s.c + (row - 1) * H_;
+    const T* __restrict before = c_before;
     for (std::size_t j = 0; j < H_; ++j) d_f[j] = by[j] * (T(1) - f[j]) * before[j];  // `by` holds by_c f
   }
   bool last_;
