@@ -281,8 +281,8 @@ FL_REGISTER_PART(Compressor, Sz, SzOptions,
                  (PartInfo{"compressor", "sz", "rounding to a grid, and differences to a prediction; absolute, with a bound for each entry",
                            "Di, Cappello, Fast error-bounded lossy HPC data compression with SZ, IPDPS 2016"}));
 const bool kSzDiffers = add_difference({"compressor", "sz",
-                                        "numbers are rounded before they are predicted, as in cuSZ; there is no regression, and rANS codes "
-                                        "the differences in place of Huffman"});
+                                        "the publications predict from decoded numbers, by regression as well, and use Huffman codes; "
+                                        "here numbers are rounded before, as in cuSZ, and rANS codes them"});
 
 }  // namespace
 }  // namespace FL_DEVICE_NS

@@ -366,9 +366,9 @@ class Zfp final : public ErrorBounded<T> {
 FL_REGISTER_PART(Compressor, Zfp, ZfpOptions,
                  (PartInfo{"compressor", "zfp", "cosine transforms of blocks, rounded to a grid; absolute, with a bound for each entry",
                            "Lindstrom, Fixed-rate compressed floating-point arrays, IEEE TVCG 2014"}));
-const bool kZfpDiffers = add_difference(
-    {"compressor", "zfp",
-     "an orthonormal cosine transform and an entropy code in place of a lifted integer transform and bit planes; edges are not padded"});
+const bool kZfpDiffers = add_difference({"compressor", "zfp",
+                                         "the publication lifts integers and codes their bit planes; here a cosine transform and an "
+                                         "entropy code do it, and edges are not padded"});
 
 }  // namespace
 }  // namespace FL_DEVICE_NS
