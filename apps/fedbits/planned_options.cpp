@@ -54,6 +54,7 @@ class Follower {
 void follow_plan(const AnalysisPlan& plan, AnalysisArguments& arguments, PlannedOptions& options) {
   Follower follower(options);
   follower.follow("--contrast", arguments.contrasts.contrasts, plan.contrasts);
+  follower.follow("--between", arguments.contrasts.between, plan.between);
   follower.follow("--classes", arguments.contrasts.classes, plan.classes.size() == 2 ? plan.classes[0] + ":" + plan.classes[1] : "");
   follower.follow("--heterogeneity", arguments.contrasts.heterogeneity, plan.heterogeneity);
   follower.follow("--margin", arguments.contrasts.margins, plan.margins);

@@ -8,7 +8,7 @@
 //
 // where x_sl is log zeta^2 of the seed's split at x_0 or at x*, or the place of the level in an order. The slopes b_s are independent
 // observations: their mean has Student's interval, a t test and a sign-flip test. All slopes of one measure at one kind of bits are a
-// family, adjusted by Holm's rule.
+// family, adjusted by Holm's rule. Differences of slopes between groups, such as two feedbacks, are another (slope_differences.hpp).
 //
 // A diverged run is not left out, because a method would gain by diverging. An objective counts at most as much as at the initial model
 // (f(x_0) - f* for a gap), and a share at least as much as there, or as `chance`. This bound holds for all runs, so that no finished run is
@@ -51,10 +51,16 @@ struct ContrastPair {
   std::string a, b;  // labels of methods
 };
 
+// Two labels of an axis, "KEY=A:B", between which slopes are compared.
+struct LabelPair {
+  std::string key, a, b;
+};
+
 inline constexpr double kOneSidedError = 0.025;  // of tests of non-inferiority and superiority
 
 struct ContrastOptions {
   std::vector<std::string> contrasts{};          // "A:B"; labels of methods
+  std::vector<std::string> between{};            // "KEY=A:B": labels of an axis between which slopes are compared
   std::array<std::string, 2> classes{};          // names of the classes of the A and of the B; "" for none
   std::optional<Heterogeneity> heterogeneity{};  // default: x* if all runs know it, else x_0 if all do, else the order
   std::vector<std::string> levels{};             // labels from the least to the most heterogeneous; empty: all, ordered by mean zeta^2
@@ -100,6 +106,13 @@ struct SlopeContrast {
   std::string why{};
 };
 
+// The difference of slopes between two groups (slope_differences.hpp).
+struct SlopeDifference {
+  std::size_t between = 0;      // index into Contrasts::between
+  std::size_t other_group = 0;  // group with the second label
+  SlopeContrast contrast{};     // of the group with the first label; its slopes are the seeds' differences
+};
+
 enum class MarginResult { not_shown, non_inferior, superior };
 [[nodiscard]] constexpr const char* to_string(MarginResult result) {
   switch (result) {
@@ -122,6 +135,7 @@ struct MarginContrast {
 
 struct Contrasts {
   std::vector<ContrastPair> pairs{};
+  std::vector<LabelPair> between{};
   std::array<std::string, 2> classes{};
   std::vector<std::string> groups{};  // labels of the other axes, "" without other axes
   std::vector<std::string> levels{};  // from the least to the most heterogeneous
@@ -131,6 +145,7 @@ struct Contrasts {
   bool is_log_ratio = false;
   std::vector<PairedRun> differences{};
   std::vector<SlopeContrast> slopes{};
+  std::vector<SlopeDifference> slope_differences{};
   std::vector<MarginContrast> margins{};  // empty without a margin that fits
 };
 
