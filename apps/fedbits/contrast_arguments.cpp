@@ -43,8 +43,9 @@ void add_contrast_options(CLI::App& command, ContrastArguments& arguments) {
       .add_option("--margin", arguments.margins,
                   "margin of non-inferiority at the strongest level: 1.1x for a ratio of gaps, 1pt for a share (repeatable)")
       ->allow_extra_args(false);
-  command.add_option("--chance", arguments.chance,
-                     "share that a diverged run counts as in contrasts (default: the one of its initial model)");
+  command.add_option(
+      "--chance", arguments.chance,
+      "share that a diverged run counts as in contrasts (default: 1 / classes for an accuracy, else that of its initial model)");
   command.add_option("--slope-test", arguments.test, "test that decides about a contrast: t or sign-flip (default: t; both are shown)");
 }
 

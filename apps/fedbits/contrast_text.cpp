@@ -127,7 +127,7 @@ void print_contrasts(const Study& study, std::size_t measure, Against against, c
       << to_string(against) << " over " << axis_text(contrasts)
       << "\nlevels from the least to the most heterogeneous: " << one_line(levels_text(contrasts)) << "; one slope per seed; a family of "
       << contrasts.slopes.size() << " (Holm), decided by the " << (contrasts.test == SlopeTest::student ? "t test" : "sign-flip test")
-      << "\ncapped: values of diverged runs, and values worse than the initial model's, which count as that\n\n";
+      << "\ncapped: values of diverged runs, and worse values than the initial model's, which count as that (accuracies: as chance)\n\n";
   print(slopes_table(contrasts), out);
   out << '\n';
   if (!contrasts.between.empty()) {

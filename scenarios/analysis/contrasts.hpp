@@ -11,8 +11,9 @@
 // family, adjusted by Holm's rule. Differences of slopes between groups, such as two feedbacks, are another (slope_differences.hpp).
 //
 // A diverged run is not left out, because a method would gain by diverging. An objective counts at most as much as at the initial model
-// (f(x_0) - f* for a gap), and a share at least as much as there, or as `chance`. This bound holds for all runs, so that no finished run is
-// worse than a diverged one. A diverged run does not shorten the budget of its pair.
+// (f(x_0) - f* for a gap), and an accuracy at least as much as chance, 1 / classes (other shares: as the initial model, or as `chance`).
+// This bound holds for all runs, so that no finished run is worse than a diverged one. A diverged run does not shorten the budget of its
+// pair.
 //
 // Non-inferiority, at the strongest level: A is not worse than B by more than a margin. One-sided t tests at 2.5%, which agree with the 95%
 // interval; superiority is tested only after non-inferiority was shown (sign_flip.hpp adjusts these chains).
@@ -65,8 +66,9 @@ struct ContrastOptions {
   std::optional<Heterogeneity> heterogeneity{};  // default: x* if all runs know it, else x_0 if all do, else the order
   std::vector<std::string> levels{};             // labels from the least to the most heterogeneous; empty: all, ordered by mean zeta^2
   std::vector<Margin> margins{};                 // a ratio applies to gaps, points to shares
-  std::optional<double> chance{};                // accuracy that a diverged run counts as; default: the one of its initial model
-  SlopeTest test = SlopeTest::student;           // the test whose adjusted p-value decides
+  std::optional<double>
+      chance{};  // share that a diverged run counts as; default: 1 / classes for an accuracy, else the one of its initial model
+  SlopeTest test = SlopeTest::student;  // the test whose adjusted p-value decides
 };
 
 inline constexpr std::size_t kNoEvaluations = std::numeric_limits<std::size_t>::max();
@@ -75,7 +77,7 @@ inline constexpr std::size_t kNoEvaluations = std::numeric_limits<std::size_t>::
 struct PairSide {
   std::size_t run = 0;  // index into Study::runs
   double value = kNotMeasured;
-  bool is_capped = false;  // the value is the initial model's
+  bool is_capped = false;  // the value is the initial model's, or chance
 };
 
 // One pair of runs: the same group, level and seed.

@@ -326,7 +326,8 @@ void set_plan(std::vector<Cell>& cells, const Sweep& sweep, const std::filesyste
     for (Cell& cell : cells) cell.found.insert(cell.found.end(), constants.begin(), constants.end());
   } catch (const ConfigError& error) {
     for (const Problem& problem : error.problems())
-      problems.add(sweep.plan_place, problem.where.empty() ? problem.message : problem.where + ": " + problem.message);
+      problems.add(sweep.plan_place,
+                   problem.where.empty() ? problem.message : "sweep.plan_file: " + problem.where + ": " + problem.message);
   }
 }
 

@@ -16,6 +16,7 @@ from scipy import stats
 
 FLIP_KEY = 0x7369676E666C6970
 MOST_EXACT, FLIPS = 20, 99_999
+CLASSES = 2  # of the study's data
 
 
 def table(path):
@@ -61,7 +62,7 @@ def values_of(a, b, measure, window, divergence=10.0):
     higher = "accuracy" in measure
     result = []
     for run in (a, b):
-        bound = run.v[0]
+        bound = 1 / CLASSES if higher else run.v[0]
         value = math.nan if run.status == "diverged" else run.mean(budget, window)
         if run.status == "diverged" or not math.isfinite(value) or (value < bound if higher else value > bound):
             value, capped = bound, True

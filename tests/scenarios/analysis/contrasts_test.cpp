@@ -196,6 +196,35 @@ TEST(Contrasts, DivergedRunsAreBoundedByTheStart) {
   EXPECT_EQ(contrasts.slopes[0].slopes.size(), 3u);
 }
 
+// client_accuracy_p50 of a made run is 1 / (1 + value): 1/9 at the start. With four classes chance is 0.25; runs without the number of
+// classes count as their initial model, and the option goes before both.
+TEST(Contrasts, AccuraciesOfDivergedRunsAreChance) {
+  const auto bound = [](const std::vector<ResolvedConstant>& more, const ContrastOptions& options) {
+    MadeStore made;
+    for (const std::string level : {"0", "1"})
+      for (const std::string method : {"a", "b"}) {
+        std::vector<ResolvedConstant> constants = {{"zeta_sq_at_optimum", level == "0" ? 1.0 : 2.0}};
+        constants.insert(constants.end(), more.begin(), more.end());
+        const bool diverges = method == "a" && level == "1";
+        made.add({.method = method,
+                  .level = level,
+                  .status = diverges ? RunStatus::diverged : RunStatus::done,
+                  .rounds = held(8, method == "a" && level == "0" ? 99 : 0.25),  // accuracies 0.01 and 0.8
+                  .measures_clients = true,
+                  .constants = constants});
+      }
+    const Study study = read_study(made.store(), {.measures = {"client_accuracy_p50"}});
+    const Contrasts contrasts = contrast_methods(study, 0, Against::bits_up, options);
+    EXPECT_EQ(contrasts.differences.size(), 2u);
+    for (const PairedRun& one : contrasts.differences) EXPECT_TRUE(one.a.is_capped && !one.b.is_capped);
+    EXPECT_EQ(contrasts.differences[0].a.value, contrasts.differences[1].a.value);  // a worse run counts as a diverged one
+    return contrasts.differences[1].a.value;
+  };
+  EXPECT_DOUBLE_EQ(bound({{"num_classes", 4}}, {.contrasts = {"a:b"}}), 0.25);
+  EXPECT_DOUBLE_EQ(bound({}, {.contrasts = {"a:b"}}), 1.0 / 9);
+  EXPECT_DOUBLE_EQ(bound({{"num_classes", 4}}, {.contrasts = {"a:b"}, .chance = 0.5}), 0.5);
+}
+
 TEST(Contrasts, SeedsWithoutAllLevelsAndFailedRunsCarryNoClaim) {
   MadeStore made;
   for (const std::uint64_t seed : {1, 2, 3, 4}) add_lines(made, seed, 0, 0.1 + 0.01 * static_cast<double>(seed));
