@@ -62,9 +62,9 @@ void follow_plan(const AnalysisPlan& plan, AnalysisArguments& arguments, Planned
   follower.follow("--chance", arguments.contrasts.chance, plan.chance);
   follower.follow("--measure", arguments.study.measures, plan.measures);
   follower.follow("--window", arguments.window, plan.window);
-  follower.follow("--method", arguments.study.method_axis, plan.method);
-  follower.follow("--level", arguments.study.level_axis, plan.level);
-  follower.follow("--baseline", arguments.study.baseline, plan.baseline);
+  follower.follow("--method", arguments.study.method_axis, plan.axes.method);
+  follower.follow("--level", arguments.study.level_axis, plan.axes.level);
+  follower.follow("--baseline", arguments.study.baseline, plan.axes.baseline);
   if (arguments.study.claims_despite_refused) follower.depart("--claims-despite-refused", "", "");
 }
 

@@ -11,7 +11,7 @@
 namespace fl {
 namespace {
 
-double constant_of(const RunRecord& record, const char* name) {
+double value_of_constant(const RunRecord& record, const char* name) {
   const auto found = std::ranges::find(record.constants, name, &ResolvedConstant::name);
   return found == record.constants.end() ? kNotMeasured : found->value;
 }
@@ -38,7 +38,7 @@ struct Rules {
 double bound_of(const StudyRun& run, const Rules& rules) {
   const RunTrace& trace = run.traces[rules.measure];
   if (rules.is_share && rules.chance) return *rules.chance;
-  if (const double classes = constant_of(run.record, "num_classes"); rules.is_accuracy && classes > 0) return 1 / classes;
+  if (const double classes = value_of_constant(run.record, "num_classes"); rules.is_accuracy && classes > 0) return 1 / classes;
   const bool is_objective = rules.is_gap || std::isfinite(trace.diverged_above);
   return (is_objective || rules.is_share) && !trace.value.empty() ? trace.value.front() : kNotMeasured;
 }
@@ -120,7 +120,7 @@ std::size_t index_of_method(const Study& study, const std::string& label) {
 
 }  // namespace
 
-double zeta_at_optimum(const RunRecord& record) { return constant_of(record, "zeta_sq_at_optimum"); }
+double zeta_at_optimum(const RunRecord& record) { return value_of_constant(record, "zeta_sq_at_optimum"); }
 
 std::vector<std::size_t> first_of_runs(const Study& study) {
   std::vector<std::size_t> first(study.runs.size());

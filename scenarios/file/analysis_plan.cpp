@@ -120,9 +120,9 @@ AnalysisPlan parse_plan(const std::string& text, const std::string& file) {
   take_texts(root, "margins", plan.margins, problems);
   take_text(root, "heterogeneity", plan.heterogeneity, {"optimum", "start", "order"}, problems);
   take_text(root, "slope_test", plan.slope_test, {"t", "sign-flip"}, problems);
-  take_text(root, "method", plan.method, {}, problems);
-  take_text(root, "level", plan.level, {}, problems);
-  take_text(root, "baseline", plan.baseline, {}, problems);
+  take_text(root, "method", plan.axes.method, {}, problems);
+  take_text(root, "level", plan.axes.level, {}, problems);
+  take_text(root, "baseline", plan.axes.baseline, {}, problems);
   take_share(root, "window", plan.window, false, problems);
   take_share(root, "chance", plan.chance, true, problems);
   check_plan(root, plan, problems);

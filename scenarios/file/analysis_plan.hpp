@@ -37,11 +37,16 @@ struct Margin {
 [[nodiscard]] FL_API std::optional<Margin> read_margin(const std::string& text);
 
 struct AnalysisPlan {
+  // The axes of method and level, and the label of the baseline.
+  struct Axes {
+    std::string method{}, level{}, baseline{};
+  };
   std::string file{};    // name without folder
   std::string sha256{};  // of the file's bytes
   std::string text{};
   std::vector<std::string> contrasts{}, between{}, classes{}, measures{}, levels{}, margins{};
-  std::string heterogeneity{}, slope_test{}, method{}, level{}, baseline{};  // "" = not in the plan
+  std::string heterogeneity{}, slope_test{};  // "" = not in the plan
+  Axes axes{};
   std::optional<double> window{}, chance{};
 };
 

@@ -312,8 +312,8 @@ void check_labels(const AnalysisPlan& plan, const Sweep& sweep, ProblemList& pro
     if (!has_labels(sweep, between)) problems.add(sweep.plan_place, file + "between: no axis has the labels of \"" + between + "\"");
   for (const std::string& level : plan.levels)
     if (!is_label(sweep, level)) problems.add(sweep.plan_place, file + "levels: no axis has the label \"" + level + "\"");
-  if (!plan.baseline.empty() && !is_label(sweep, plan.baseline))
-    problems.add(sweep.plan_place, file + "baseline: no axis has the label \"" + plan.baseline + "\"");
+  if (!plan.axes.baseline.empty() && !is_label(sweep, plan.axes.baseline))
+    problems.add(sweep.plan_place, file + "baseline: no axis has the label \"" + plan.axes.baseline + "\"");
 }
 
 // Reads the analysis plan, and records it with every cell.
