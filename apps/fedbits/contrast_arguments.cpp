@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "scenarios/analysis/slope_differences.hpp"
+
 namespace fl {
 namespace {
 
@@ -29,6 +31,10 @@ void add_contrast_options(CLI::App& command, ContrastArguments& arguments) {
       .add_option("--contrast", arguments.contrasts,
                   "two methods: how their difference changes with heterogeneity (repeatable; all contrasts are one family)")
       ->allow_extra_args(false);
+  command
+      .add_option("--between", arguments.between,
+                  "an axis and two of its labels: whether the contrasts' slopes differ between them (repeatable)")
+      ->allow_extra_args(false);
   command.add_option("--classes", arguments.classes, "names of the classes of the first and the second method of each contrast");
   command.add_option("--heterogeneity", arguments.heterogeneity,
                      "axis of the contrasts' slopes: log zeta^2 at the start or the optimum, or the order of the levels "
@@ -37,13 +43,16 @@ void add_contrast_options(CLI::App& command, ContrastArguments& arguments) {
       .add_option("--margin", arguments.margins,
                   "margin of non-inferiority at the strongest level: 1.1x for a ratio of gaps, 1pt for a share (repeatable)")
       ->allow_extra_args(false);
-  command.add_option("--chance", arguments.chance,
-                     "share that a diverged run counts as in contrasts (default: the one of its initial model)");
+  command.add_option(
+      "--chance", arguments.chance,
+      "share that a diverged run counts as in contrasts (default: 1 / classes for an accuracy, else that of its initial model)");
   command.add_option("--slope-test", arguments.test, "test that decides about a contrast: t or sign-flip (default: t; both are shown)");
 }
 
 ContrastOptions contrast_options(const ContrastArguments& arguments, Problems& problems) {
-  ContrastOptions options{.contrasts = arguments.contrasts, .chance = arguments.chance};
+  ContrastOptions options{.contrasts = arguments.contrasts, .between = arguments.between, .chance = arguments.chance};
+  for (const std::string& text : arguments.between)
+    if (label_pairs(text).empty()) problems.push_back({"--between", "'" + text + "' must be an axis with two of its labels as KEY=A:B"});
   read_classes(arguments.classes, options, problems);
   read_heterogeneity(arguments.heterogeneity, options, problems);
   for (const std::string& text : arguments.margins) {

@@ -15,7 +15,7 @@ namespace fl {
 
 // The options as written; empty where they are not given.
 struct ContrastArguments {
-  std::vector<std::string> contrasts{}, margins{};
+  std::vector<std::string> contrasts{}, between{}, margins{};
   std::string classes{}, heterogeneity{}, test{};
   std::optional<double> chance{};
 };

@@ -62,6 +62,41 @@ Table slopes_table(const Contrasts& contrasts) {
   return table;
 }
 
+std::string difference_verdict(const SlopeContrast& slope) {
+  if (!slope.why.empty()) return "no claim: " + slope.why;
+  return slope.verdict == Verdict::better ? "gains more" : "loses more";
+}
+
+Table slope_differences_table(const Contrasts& contrasts) {
+  Table table;
+  table.columns = {{"group", Align::left},
+                   {"other group", Align::left},
+                   {"A", Align::left},
+                   {"B", Align::left},
+                   {"seeds"},
+                   {"difference"},
+                   {"Student 95%"},
+                   {"p"},
+                   {"p Holm"},
+                   {"p flip"},
+                   {"p flip Holm"},
+                   {"capped"},
+                   {"A in the group", Align::left}};
+  for (const SlopeDifference& one : contrasts.slope_differences) {
+    const SlopeContrast& slope = one.contrast;
+    std::vector<std::string> row = names_of(contrasts, slope.group, slope.pair);
+    row.insert(row.begin() + 1, one_line(contrasts.groups[one.other_group]));
+    const std::size_t n = slope.slopes.size();
+    for (const std::string& text :
+         {std::to_string(n), short_text(slope.slope.mean), interval_of(slope.slope.student.low, slope.slope.student.high),
+          p_text(n, slope.p_value), p_text(n, slope.p_holm), p_text(n, slope.p_flip), p_text(n, slope.p_flip_holm),
+          std::to_string(slope.num_capped), difference_verdict(slope)})
+      row.push_back(text);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 // Returns a difference as the margin is written: a ratio, or percentage points.
 double in_units(const Margin& margin, double difference) { return margin.is_ratio ? std::exp(difference) : 100 * difference; }
 
@@ -92,9 +127,15 @@ void print_contrasts(const Study& study, std::size_t measure, Against against, c
       << to_string(against) << " over " << axis_text(contrasts)
       << "\nlevels from the least to the most heterogeneous: " << one_line(levels_text(contrasts)) << "; one slope per seed; a family of "
       << contrasts.slopes.size() << " (Holm), decided by the " << (contrasts.test == SlopeTest::student ? "t test" : "sign-flip test")
-      << "\ncapped: values of diverged runs, and values worse than the initial model's, which count as that\n\n";
+      << "\ncapped: values of diverged runs, and worse values than the initial model's, which count as that (accuracies: as chance)\n\n";
   print(slopes_table(contrasts), out);
   out << '\n';
+  if (!contrasts.between.empty()) {
+    out << "differences of slopes between groups: the slope in the group minus the one in the other group, of the same seed; a family of "
+        << contrasts.slope_differences.size() << " (Holm)\n\n";
+    print(slope_differences_table(contrasts), out);
+    out << '\n';
+  }
   if (!contrasts.margin) return;
   out << "non-inferiority of A by a margin of " << contrasts.margin->text << " in " << study.measures[measure] << " at equal "
       << to_string(against) << ", level " << one_line(contrasts.levels.back())

@@ -101,22 +101,36 @@ void put_margin(TableWriter& table, const Contrasts& contrasts, const MarginCont
   table.cell(one->why);
 }
 
+void put_slope(TableWriter& table, const Family& family, const SlopeContrast& slope) {
+  put_names(table, family, slope.group, slope.pair);
+  table.cell(std::string(to_string(family.contrasts.heterogeneity)));
+  for (const std::size_t count : {slope.slopes.size(), slope.num_left_out, slope.num_capped}) table.cell(std::uint64_t{count});
+  for (const double number :
+       {slope.slope.mean, slope.slope.student.low, slope.slope.student.high, slope.p_value, slope.p_holm, slope.p_flip, slope.p_flip_holm})
+    table.cell(number);
+  table.cell(std::string(to_string(slope.verdict)));
+  table.cell(slope.why);
+}
+
 void write_slopes(const std::vector<Family>& families, TableFormat format, std::ostream& out) {
   TableWriter table(out, format, {kSlopeColumns.begin(), kSlopeColumns.end()});
-  for (const Family& family : families)
-    for (std::size_t i = 0; i < family.contrasts.slopes.size(); ++i) {
-      const SlopeContrast& slope = family.contrasts.slopes[i];
-      put_names(table, family, slope.group, slope.pair);
-      table.cell(std::string(to_string(family.contrasts.heterogeneity)));
-      for (const std::size_t count : {slope.slopes.size(), slope.num_left_out, slope.num_capped}) table.cell(std::uint64_t{count});
-      for (const double number : {slope.slope.mean, slope.slope.student.low, slope.slope.student.high, slope.p_value, slope.p_holm,
-                                  slope.p_flip, slope.p_flip_holm})
-        table.cell(number);
-      table.cell(std::string(to_string(slope.verdict)));
-      table.cell(slope.why);
-      put_margin(table, family.contrasts, family.contrasts.margins.empty() ? nullptr : &family.contrasts.margins[i]);
+  for (const Family& family : families) {
+    const Contrasts& contrasts = family.contrasts;
+    for (std::size_t i = 0; i < contrasts.slopes.size(); ++i) {
+      put_slope(table, family, contrasts.slopes[i]);
+      put_margin(table, contrasts, contrasts.margins.empty() ? nullptr : &contrasts.margins[i]);
+      for (int cell = 0; cell < 2; ++cell) table.empty_cell();
       table.end_row();
     }
+    for (const SlopeDifference& one : contrasts.slope_differences) {
+      const LabelPair& between = contrasts.between[one.between];
+      put_slope(table, family, one.contrast);
+      put_margin(table, contrasts, nullptr);
+      table.cell(between.key + "=" + between.a + ":" + between.b);
+      table.cell(contrasts.groups[one.other_group]);
+      table.end_row();
+    }
+  }
   table.end_table();
 }
 

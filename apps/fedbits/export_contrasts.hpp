@@ -47,7 +47,9 @@ inline constexpr auto kSlopeColumns = std::to_array<const char*>({"group",
                                                                   "p_non_inferior_adjusted",
                                                                   "p_superior_adjusted",
                                                                   "result",
-                                                                  "result_why"});
+                                                                  "result_why",
+                                                                  "between",
+                                                                  "other_group"});
 
 struct ContrastExport {
   std::filesystem::path differences{}, slopes{};  // output paths; an empty path omits the table

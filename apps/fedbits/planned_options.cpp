@@ -54,6 +54,7 @@ class Follower {
 void follow_plan(const AnalysisPlan& plan, AnalysisArguments& arguments, PlannedOptions& options) {
   Follower follower(options);
   follower.follow("--contrast", arguments.contrasts.contrasts, plan.contrasts);
+  follower.follow("--between", arguments.contrasts.between, plan.between);
   follower.follow("--classes", arguments.contrasts.classes, plan.classes.size() == 2 ? plan.classes[0] + ":" + plan.classes[1] : "");
   follower.follow("--heterogeneity", arguments.contrasts.heterogeneity, plan.heterogeneity);
   follower.follow("--margin", arguments.contrasts.margins, plan.margins);
@@ -61,9 +62,9 @@ void follow_plan(const AnalysisPlan& plan, AnalysisArguments& arguments, Planned
   follower.follow("--chance", arguments.contrasts.chance, plan.chance);
   follower.follow("--measure", arguments.study.measures, plan.measures);
   follower.follow("--window", arguments.window, plan.window);
-  follower.follow("--method", arguments.study.method_axis, plan.method);
-  follower.follow("--level", arguments.study.level_axis, plan.level);
-  follower.follow("--baseline", arguments.study.baseline, plan.baseline);
+  follower.follow("--method", arguments.study.method_axis, plan.axes.method);
+  follower.follow("--level", arguments.study.level_axis, plan.axes.level);
+  follower.follow("--baseline", arguments.study.baseline, plan.axes.baseline);
   if (arguments.study.claims_despite_refused) follower.depart("--claims-despite-refused", "", "");
 }
 

@@ -45,6 +45,7 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"target", "NUMBER"},
     {"window", "SHARE"},
     {"contrast", "A:B"},
+    {"between", "KEY=A:B"},
     {"classes", "A:B"},
     {"heterogeneity", "AXIS"},
     {"margin", "MARGIN"},

@@ -9,7 +9,9 @@
 
 #include "fl_core/config/error.hpp"
 #include "scenarios/analysis/paired_runs.hpp"
+#include "scenarios/analysis/seed_slopes.hpp"
 #include "scenarios/analysis/sign_flip.hpp"
+#include "scenarios/analysis/slope_differences.hpp"
 #include "scenarios/analysis/study_axes.hpp"
 
 namespace fl {
@@ -17,122 +19,23 @@ namespace {
 
 // ---- slopes --------------------------------------------------------------------------------------------------------------------
 
-// Returns the least-squares slope of y over x; NaN if all x are equal.
-double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto n = static_cast<double>(x.size());
-  double mean_x = 0, mean_y = 0, products = 0, squares = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += x[i] / n;
-    mean_y += y[i] / n;
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    products += (x[i] - mean_x) * (y[i] - mean_y);
-    squares += (x[i] - mean_x) * (x[i] - mean_x);
-  }
-  return squares > 0 ? products / squares : kNotMeasured;
-}
-
-// The pairs of runs of one seed, one per level.
-using OneSeed = std::vector<const PairedRun*>;
-
-// Returns the pairs of a contrast in a group by seed, ordered by level.
-std::map<std::uint64_t, OneSeed> by_seed(const Contrasts& contrasts, std::size_t pair, std::size_t group) {
-  std::map<std::uint64_t, OneSeed> seeds;
-  for (const PairedRun& one : contrasts.differences)
-    if (one.pair == pair && one.group == group) seeds[one.seed].push_back(&one);
-  return seeds;
-}
-
-// Returns what a seed's runs are: two seeds with equal lists gave the same runs.
-std::vector<std::size_t> identity_of(const std::vector<std::size_t>& first, const OneSeed& seed) {
-  std::vector<std::size_t> runs;
-  for (const PairedRun* one : seed)
-    for (const std::size_t run : {one->a.run, one->b.run}) runs.push_back(first[run]);
-  return runs;
-}
-
-void add_slope(SlopeContrast& slope, const Contrasts& contrasts, std::uint64_t number, const OneSeed& seed) {
-  std::vector<double> x, y;
-  std::string why;
-  for (const PairedRun* one : seed) {
-    if (!one->why.empty() && why.empty())
-      why = "level " + contrasts.levels[one->level] + ", seed " + std::to_string(number) + ": " + one->why;
-    x.push_back(one->x);
-    y.push_back(one->difference);
-  }
-  if (why.empty() && seed.size() < contrasts.levels.size()) why = "seed " + std::to_string(number) + " does not have all levels";
-  const double value = why.empty() ? slope_of(x, y) : kNotMeasured;
-  if (!std::isfinite(value)) {
-    ++slope.num_left_out;
-    if (slope.why.empty()) slope.why = why.empty() ? "zeta^2 is the same at all levels, or not above 0" : why;
-    return;
-  }
-  slope.seeds.push_back(number);
-  slope.slopes.push_back(value);
-  for (const PairedRun* one : seed) slope.num_capped += (one->a.is_capped ? 1 : 0) + (one->b.is_capped ? 1 : 0);
-}
-
-// Returns the reason why nothing is claimed from runs with refused updates or few evaluations; "" if nothing speaks against a claim.
-std::string why_of_runs(const Study& study, const std::vector<const PairedRun*>& all) {
-  std::uint64_t refused = 0;
-  std::size_t fewest = std::numeric_limits<std::size_t>::max();
-  for (const PairedRun* one : all) {
-    refused += study.runs[one->a.run].refused + study.runs[one->b.run].refused;
-    if (one->why.empty()) fewest = std::min(fewest, one->num_evaluations);
-  }
-  if (refused > 0 && !study.rules.claims_despite_refused) return std::to_string(refused) + " updates were refused, not finite";
-  if (fewest < kLeastEvaluations)
-    return std::to_string(fewest) + (fewest == 1 ? " evaluation" : " evaluations") + " in a window; a claim needs " +
-           std::to_string(kLeastEvaluations) + " or more";
-  return {};
-}
-
 SlopeContrast slope_contrast(const Study& study, const Contrasts& contrasts, std::size_t pair, std::size_t group) {
-  SlopeContrast slope{.pair = pair, .group = group};
-  const std::vector<std::size_t> first = first_of_runs(study);
+  SlopeContrast contrast{.pair = pair, .group = group};
   std::set<std::vector<std::size_t>> seen;
   std::vector<const PairedRun*> all;
-  for (const auto& [number, seed] : by_seed(contrasts, pair, group)) {
-    all.insert(all.end(), seed.begin(), seed.end());
-    if (seen.insert(identity_of(first, seed)).second) add_slope(slope, contrasts, number, seed);
+  const auto slopes = slopes_by_seed(study, contrasts, pair, group);
+  for (const auto& [seed, slope] : slopes) {
+    all.insert(all.end(), slope.pairs.begin(), slope.pairs.end());
+    if (seen.insert(slope.identity).second) add_seed(contrast, seed, slope);
   }
-  slope.slope = estimate_mean(slope.slopes);
-  const std::vector<double> zeros(slope.slopes.size(), 0.0);
-  const PairedDifference tested = paired_difference(slope.slopes, zeros);
-  const SignFlip flip = sign_flip_test(slope.slopes);
-  slope.p_value = tested.p_value;
-  slope.p_flip = flip.p_value;
-  slope.is_exact = flip.is_exact;
-  if (slope.num_left_out > 0) slope.why = std::to_string(slope.num_left_out) + " seeds have no slope (" + slope.why + ")";
-  if (slope.why.empty() && slope.slopes.empty()) slope.why = "no pair of runs";
-  if (slope.why.empty() && slope.slopes.size() < 2) slope.why = "a single seed has no interval";
-  if (slope.why.empty() && !tested.has_spread) slope.why = "all seeds have the same slope, which does not tell how far chance moves it";
-  if (slope.why.empty()) slope.why = why_of_runs(study, all);
-  return slope;
+  test_slopes(contrast, study, all);
+  return contrast;
 }
 
-void correct_slopes(Contrasts& contrasts, Direction direction) {
+void correct_all_slopes(Contrasts& contrasts, Direction direction) {
   std::vector<SlopeContrast*> family;
-  std::vector<double> student, flip;
-  for (SlopeContrast& slope : contrasts.slopes) {
-    slope.p_holm = slope.p_value;
-    slope.p_flip_holm = slope.p_flip;
-    if (slope.slopes.size() < 2) continue;
-    family.push_back(&slope);
-    student.push_back(slope.p_value);
-    flip.push_back(slope.p_flip);
-  }
-  const std::vector<double> adjusted = holm_adjusted(student), adjusted_flip = holm_adjusted(flip);
-  for (std::size_t i = 0; i < family.size(); ++i) {
-    SlopeContrast& slope = *family[i];
-    slope.p_holm = adjusted[i];
-    slope.p_flip_holm = adjusted_flip[i];
-    const double decides = contrasts.test == SlopeTest::student ? slope.p_holm : slope.p_flip_holm;
-    if (slope.why.empty() && slope.slope.student.contains(0)) slope.why = "the interval contains zero";
-    if (slope.why.empty() && decides > 1 - kConfidence) slope.why = "not after Holm's correction";
-    if (slope.why.empty())
-      slope.verdict = (slope.slope.mean < 0) == (direction == Direction::lower_is_better) ? Verdict::better : Verdict::worse;
-  }
+  for (SlopeContrast& slope : contrasts.slopes) family.push_back(&slope);
+  correct_slopes(family, contrasts.test, direction);
 }
 
 // ---- margins -------------------------------------------------------------------------------------------------------------------
@@ -147,7 +50,7 @@ MarginContrast margin_contrast(const Study& study, const Contrasts& contrasts, s
   for (const PairedRun& one : contrasts.differences) {
     if (one.pair != pair || one.group != group || one.level != result.level) continue;
     all.push_back(&one);
-    if (!seen.insert(identity_of(first, {&one})).second) continue;
+    if (!seen.insert(identity_of(first, std::vector{&one})).second) continue;
     if (!one.why.empty()) {
       if (result.why.empty()) result.why = "seed " + std::to_string(one.seed) + ": " + one.why;
       continue;
@@ -276,6 +179,7 @@ Contrasts contrast_methods(const Study& study, std::size_t measure, Against agai
   Contrasts contrasts{.pairs = contrast_pairs(study, options, problems), .classes = options.classes, .test = options.test};
   contrasts.levels = ordered_levels(study, options, problems);
   check_margins(study, options, problems);
+  contrasts.between = compared_labels(study, options, problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   contrasts.heterogeneity = chosen_axis(study, options);
   contrasts.is_log_ratio = column.shown == MeasureColumn::Shown::gap;
@@ -289,8 +193,9 @@ Contrasts contrast_methods(const Study& study, std::size_t measure, Against agai
       contrasts.slopes.push_back(slope_contrast(study, contrasts, pair, group));
       if (contrasts.margin) contrasts.margins.push_back(margin_contrast(study, contrasts, pair, group, direction));
     }
-  correct_slopes(contrasts, direction);
+  correct_all_slopes(contrasts, direction);
   correct_margins(contrasts);
+  add_slope_differences(contrasts, study, direction);
   return contrasts;
 }
 

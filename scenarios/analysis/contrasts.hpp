@@ -8,11 +8,12 @@
 //
 // where x_sl is log zeta^2 of the seed's split at x_0 or at x*, or the place of the level in an order. The slopes b_s are independent
 // observations: their mean has Student's interval, a t test and a sign-flip test. All slopes of one measure at one kind of bits are a
-// family, adjusted by Holm's rule.
+// family, adjusted by Holm's rule. Differences of slopes between groups, such as two feedbacks, are another (slope_differences.hpp).
 //
 // A diverged run is not left out, because a method would gain by diverging. An objective counts at most as much as at the initial model
-// (f(x_0) - f* for a gap), and a share at least as much as there, or as `chance`. This bound holds for all runs, so that no finished run is
-// worse than a diverged one. A diverged run does not shorten the budget of its pair.
+// (f(x_0) - f* for a gap), and an accuracy at least as much as chance, 1 / classes (other shares: as the initial model, or as `chance`).
+// This bound holds for all runs, so that no finished run is worse than a diverged one. A diverged run does not shorten the budget of its
+// pair.
 //
 // Non-inferiority, at the strongest level: A is not worse than B by more than a margin. One-sided t tests at 2.5%, which agree with the 95%
 // interval; superiority is tested only after non-inferiority was shown (sign_flip.hpp adjusts these chains).
@@ -51,16 +52,23 @@ struct ContrastPair {
   std::string a, b;  // labels of methods
 };
 
+// Two labels of an axis, "KEY=A:B", between which slopes are compared.
+struct LabelPair {
+  std::string key, a, b;
+};
+
 inline constexpr double kOneSidedError = 0.025;  // of tests of non-inferiority and superiority
 
 struct ContrastOptions {
   std::vector<std::string> contrasts{};          // "A:B"; labels of methods
+  std::vector<std::string> between{};            // "KEY=A:B": labels of an axis between which slopes are compared
   std::array<std::string, 2> classes{};          // names of the classes of the A and of the B; "" for none
   std::optional<Heterogeneity> heterogeneity{};  // default: x* if all runs know it, else x_0 if all do, else the order
   std::vector<std::string> levels{};             // labels from the least to the most heterogeneous; empty: all, ordered by mean zeta^2
   std::vector<Margin> margins{};                 // a ratio applies to gaps, points to shares
-  std::optional<double> chance{};                // accuracy that a diverged run counts as; default: the one of its initial model
-  SlopeTest test = SlopeTest::student;           // the test whose adjusted p-value decides
+  std::optional<double>
+      chance{};  // share that a diverged run counts as; default: 1 / classes for an accuracy, else the one of its initial model
+  SlopeTest test = SlopeTest::student;  // the test whose adjusted p-value decides
 };
 
 inline constexpr std::size_t kNoEvaluations = std::numeric_limits<std::size_t>::max();
@@ -69,7 +77,7 @@ inline constexpr std::size_t kNoEvaluations = std::numeric_limits<std::size_t>::
 struct PairSide {
   std::size_t run = 0;  // index into Study::runs
   double value = kNotMeasured;
-  bool is_capped = false;  // the value is the initial model's
+  bool is_capped = false;  // the value is the initial model's, or chance
 };
 
 // One pair of runs: the same group, level and seed.
@@ -100,6 +108,13 @@ struct SlopeContrast {
   std::string why{};
 };
 
+// The difference of slopes between two groups (slope_differences.hpp).
+struct SlopeDifference {
+  std::size_t between = 0;      // index into Contrasts::between
+  std::size_t other_group = 0;  // group with the second label
+  SlopeContrast contrast{};     // of the group with the first label; its slopes are the seeds' differences
+};
+
 enum class MarginResult { not_shown, non_inferior, superior };
 [[nodiscard]] constexpr const char* to_string(MarginResult result) {
   switch (result) {
@@ -122,6 +137,7 @@ struct MarginContrast {
 
 struct Contrasts {
   std::vector<ContrastPair> pairs{};
+  std::vector<LabelPair> between{};
   std::array<std::string, 2> classes{};
   std::vector<std::string> groups{};  // labels of the other axes, "" without other axes
   std::vector<std::string> levels{};  // from the least to the most heterogeneous
@@ -131,6 +147,7 @@ struct Contrasts {
   bool is_log_ratio = false;
   std::vector<PairedRun> differences{};
   std::vector<SlopeContrast> slopes{};
+  std::vector<SlopeDifference> slope_differences{};
   std::vector<MarginContrast> margins{};  // empty without a margin that fits
 };
 

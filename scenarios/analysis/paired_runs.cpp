@@ -11,6 +11,11 @@
 namespace fl {
 namespace {
 
+double value_of_constant(const RunRecord& record, const char* name) {
+  const auto found = std::ranges::find(record.constants, name, &ResolvedConstant::name);
+  return found == record.constants.end() ? kNotMeasured : found->value;
+}
+
 // A run's value in a pair.
 struct PairValue {
   double value = kNotMeasured;
@@ -24,16 +29,24 @@ struct Rules {
   Against against = Against::bits_up;
   double window = kWindow;
   bool is_share = false, is_gap = false, is_lower_better = true;
+  bool is_accuracy = false;  // a share of rows that are labelled correctly, which guessing bounds by 1 / classes
   std::optional<double> chance{};
 };
 
-// Returns the value that a diverged run counts as: the one of the initial model, or chance for a share. NaN for measures that are no
-// objectives and no shares.
+// Returns the value that a diverged run counts as: chance for an accuracy, and the initial model's value for objectives and other shares.
+// NaN for other measures.
 double bound_of(const StudyRun& run, const Rules& rules) {
   const RunTrace& trace = run.traces[rules.measure];
   if (rules.is_share && rules.chance) return *rules.chance;
+  if (const double classes = value_of_constant(run.record, "num_classes"); rules.is_accuracy && classes > 0) return 1 / classes;
   const bool is_objective = rules.is_gap || std::isfinite(trace.diverged_above);
   return (is_objective || rules.is_share) && !trace.value.empty() ? trace.value.front() : kNotMeasured;
+}
+
+// Returns whether a column is an accuracy over labels.
+bool is_accuracy_of_labels(const MeasureColumn& column) {
+  return column.shown == MeasureColumn::Shown::share && direction_of(column) == Direction::higher_is_better &&
+         (column.name == "test_accuracy" || column.name.starts_with("client_accuracy_"));
 }
 
 bool has_ended(const StudyRun& run) { return run.record.status == RunStatus::done || run.record.status == RunStatus::diverged; }
@@ -107,10 +120,7 @@ std::size_t index_of_method(const Study& study, const std::string& label) {
 
 }  // namespace
 
-double zeta_at_optimum(const RunRecord& record) {
-  const auto found = std::ranges::find(record.constants, "zeta_sq_at_optimum", &ResolvedConstant::name);
-  return found == record.constants.end() ? kNotMeasured : found->value;
-}
+double zeta_at_optimum(const RunRecord& record) { return value_of_constant(record, "zeta_sq_at_optimum"); }
 
 std::vector<std::size_t> first_of_runs(const Study& study) {
   std::vector<std::size_t> first(study.runs.size());
@@ -128,6 +138,7 @@ void pair_runs(Contrasts& contrasts, const Study& study, std::size_t measure, Ag
                     .is_share = column.shown == MeasureColumn::Shown::share,
                     .is_gap = contrasts.is_log_ratio,
                     .is_lower_better = direction_of(column) == Direction::lower_is_better,
+                    .is_accuracy = is_accuracy_of_labels(column),
                     .chance = chance};
   for (std::size_t pair = 0; pair < contrasts.pairs.size(); ++pair)
     for (std::size_t group = 0; group < contrasts.groups.size(); ++group)

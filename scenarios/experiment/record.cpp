@@ -83,6 +83,7 @@ void add_data(const PlayedRun<T>& run, RunRecord& record) {
   for (const auto& [name, value] : run.problem.resolved()) record.constants.push_back({name, value});
   const Dataset<T>& data = run.problem.train();
   if (data.num_classes > 0) {
+    record.constants.push_back({"num_classes", static_cast<double>(data.num_classes)});
     const SplitSkew skew = run.problem.skew();
     record.constants.push_back({"split_emd", skew.mean_emd});
     record.constants.push_back({"split_entropy", skew.mean_entropy});

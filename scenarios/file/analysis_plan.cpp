@@ -69,12 +69,21 @@ void take_share(const Node& root, const std::string& key, std::optional<double>&
                  key + ": must be a number " + (allows_zero ? "between 0 and 1" : "above 0 and at most 1") + ", is " + node->shown());
 }
 
+// Returns whether a text can be KEY=A:B.
+bool is_label_pair(const std::string& text) {
+  const std::size_t equals = text.find('='), colon = equals == std::string::npos ? equals : text.find(':', equals);
+  return equals != 0 && colon != std::string::npos && colon > equals + 1 && colon + 1 < text.size();
+}
+
 void check_plan(const Node& root, const AnalysisPlan& plan, ProblemList& problems) {
   const auto place_of = [&root](const char* key) { return root.find(key)->place; };
   if (root.find("contrasts") == nullptr) problems.add(root.place, "contrasts: is required: pairs of methods, such as [\"hard:top-1%\"]");
   for (const std::string& contrast : plan.contrasts)
     if (const std::size_t colon = contrast.find(':'); colon == std::string::npos || colon == 0 || colon + 1 == contrast.size())
       problems.add(place_of("contrasts"), "contrasts: \"" + contrast + "\" must be two methods as A:B");
+  for (const std::string& between : plan.between)
+    if (!is_label_pair(between))
+      problems.add(place_of("between"), "between: \"" + between + "\" must be an axis with two of its labels as KEY=A:B");
   if (!plan.classes.empty() && plan.classes.size() != 2)
     problems.add(place_of("classes"), "classes: must be two names, has " + std::to_string(plan.classes.size()));
   if (plan.levels.size() == 1) problems.add(place_of("levels"), "levels: must be two levels or more");
@@ -100,19 +109,20 @@ AnalysisPlan parse_plan(const std::string& text, const std::string& file) {
   const Node root = parse_toml(text, file, problems);
   AnalysisPlan plan{.file = std::filesystem::path(file).filename().string(), .sha256 = sha256_of_text(text), .text = text};
   refuse_other_keys(root, "",
-                    {"contrasts", "classes", "measures", "window", "heterogeneity", "levels", "margins", "slope_test", "chance", "method",
-                     "level", "baseline"},
+                    {"contrasts", "between", "classes", "measures", "window", "heterogeneity", "levels", "margins", "slope_test", "chance",
+                     "method", "level", "baseline"},
                     problems);
   take_texts(root, "contrasts", plan.contrasts, problems);
+  take_texts(root, "between", plan.between, problems);
   take_texts(root, "classes", plan.classes, problems);
   take_texts(root, "measures", plan.measures, problems);
   take_texts(root, "levels", plan.levels, problems);
   take_texts(root, "margins", plan.margins, problems);
   take_text(root, "heterogeneity", plan.heterogeneity, {"optimum", "start", "order"}, problems);
   take_text(root, "slope_test", plan.slope_test, {"t", "sign-flip"}, problems);
-  take_text(root, "method", plan.method, {}, problems);
-  take_text(root, "level", plan.level, {}, problems);
-  take_text(root, "baseline", plan.baseline, {}, problems);
+  take_text(root, "method", plan.axes.method, {}, problems);
+  take_text(root, "level", plan.axes.level, {}, problems);
+  take_text(root, "baseline", plan.axes.baseline, {}, problems);
   take_share(root, "window", plan.window, false, problems);
   take_share(root, "chance", plan.chance, true, problems);
   check_plan(root, plan, problems);

@@ -1,6 +1,7 @@
 // The analysis plan of a study: a TOML file that `plan_file` in [sweep] names, written before the runs.
 //
 //   contrasts     = ["hard:top-1%"]              pairs of methods, A:B
+//   between       = ["feedback.up=ef14:ef21"]    labels of an axis between which slopes are compared, KEY=A:B
 //   classes       = ["absolute", "contraction"]  of the A and of the B
 //   measures      = ["f_gap"]                    columns of rounds.csv
 //   window        = 0.2                          fraction of the budget over which a value is a mean
@@ -36,11 +37,16 @@ struct Margin {
 [[nodiscard]] FL_API std::optional<Margin> read_margin(const std::string& text);
 
 struct AnalysisPlan {
+  // The axes of method and level, and the label of the baseline.
+  struct Axes {
+    std::string method{}, level{}, baseline{};
+  };
   std::string file{};    // name without folder
   std::string sha256{};  // of the file's bytes
   std::string text{};
-  std::vector<std::string> contrasts{}, classes{}, measures{}, levels{}, margins{};
-  std::string heterogeneity{}, slope_test{}, method{}, level{}, baseline{};  // "" = not in the plan
+  std::vector<std::string> contrasts{}, between{}, classes{}, measures{}, levels{}, margins{};
+  std::string heterogeneity{}, slope_test{};  // "" = not in the plan
+  Axes axes{};
   std::optional<double> window{}, chance{};
 };
 

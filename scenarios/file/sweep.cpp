@@ -288,6 +288,17 @@ bool is_label(const Sweep& sweep, const std::string& method) {
   return false;
 }
 
+// Returns true if an axis of the sweep has both labels of KEY=A:B.
+bool has_labels(const Sweep& sweep, const std::string& between) {
+  for (const Axis& axis : sweep.axes) {
+    if (!between.starts_with(axis.key + "=")) continue;
+    for (const AxisValue& a : axis.values)
+      for (const AxisValue& b : axis.values)
+        if (a.label != b.label && between == axis.key + "=" + a.label + ":" + b.label) return true;
+  }
+  return false;
+}
+
 // Adds a problem for each label of the plan that the sweep does not have. A misspelt label would be found after all runs.
 void check_labels(const AnalysisPlan& plan, const Sweep& sweep, ProblemList& problems) {
   const std::string file = "sweep.plan_file: " + plan.file + ": ";
@@ -297,10 +308,12 @@ void check_labels(const AnalysisPlan& plan, const Sweep& sweep, ProblemList& pro
       is_known = is_known || (is_label(sweep, contrast.substr(0, colon)) && is_label(sweep, contrast.substr(colon + 1)));
     if (!is_known) problems.add(sweep.plan_place, file + "contrasts: no axis has the labels of \"" + contrast + "\"");
   }
+  for (const std::string& between : plan.between)
+    if (!has_labels(sweep, between)) problems.add(sweep.plan_place, file + "between: no axis has the labels of \"" + between + "\"");
   for (const std::string& level : plan.levels)
     if (!is_label(sweep, level)) problems.add(sweep.plan_place, file + "levels: no axis has the label \"" + level + "\"");
-  if (!plan.baseline.empty() && !is_label(sweep, plan.baseline))
-    problems.add(sweep.plan_place, file + "baseline: no axis has the label \"" + plan.baseline + "\"");
+  if (!plan.axes.baseline.empty() && !is_label(sweep, plan.axes.baseline))
+    problems.add(sweep.plan_place, file + "baseline: no axis has the label \"" + plan.axes.baseline + "\"");
 }
 
 // Reads the analysis plan, and records it with every cell.
@@ -313,7 +326,8 @@ void set_plan(std::vector<Cell>& cells, const Sweep& sweep, const std::filesyste
     for (Cell& cell : cells) cell.found.insert(cell.found.end(), constants.begin(), constants.end());
   } catch (const ConfigError& error) {
     for (const Problem& problem : error.problems())
-      problems.add(sweep.plan_place, problem.where.empty() ? problem.message : problem.where + ": " + problem.message);
+      problems.add(sweep.plan_place,
+                   problem.where.empty() ? problem.message : "sweep.plan_file: " + problem.where + ": " + problem.message);
   }
 }
 

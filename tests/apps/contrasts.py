@@ -16,6 +16,7 @@ from scipy import stats
 
 FLIP_KEY = 0x7369676E666C6970
 MOST_EXACT, FLIPS = 20, 99_999
+CLASSES = 2  # of the study's data
 
 
 def table(path):
@@ -61,7 +62,7 @@ def values_of(a, b, measure, window, divergence=10.0):
     higher = "accuracy" in measure
     result = []
     for run in (a, b):
-        bound = run.v[0]
+        bound = 1 / CLASSES if higher else run.v[0]
         value = math.nan if run.status == "diverged" else run.mean(budget, window)
         if run.status == "diverged" or not math.isfinite(value) or (value < bound if higher else value > bound):
             value, capped = bound, True
@@ -163,14 +164,25 @@ def check_differences(folder, window):
     return differences
 
 
+def slopes_of(differences, row, group):
+    """Returns the differences of a contrast in a group, their seeds, and the slope of each seed."""
+    mine = [d for d in differences if d["group"] == group and all(d[k] == row[k] for k in ("measure", "bits", "a", "b"))]
+    seeds = sorted({d["seed"] for d in mine}, key=int)
+    of_seed = [[d for d in mine if d["seed"] == seed] for seed in seeds]
+    return mine, seeds, np.array([stats.linregress([d["_x"] for d in one], [d["_d"] for d in one]).slope for one in of_seed])
+
+
 def check_slopes(folder, differences):
     slopes = table(f"{folder}/slopes.csv")
     families = {}
     for row in slopes:
-        mine = [d for d in differences if all(d[k] == row[k] for k in ("group", "measure", "bits", "a", "b"))]
-        seeds = sorted({d["seed"] for d in mine}, key=int)
-        of_seed = [[d for d in mine if d["seed"] == seed] for seed in seeds]
-        b = np.array([stats.linregress([d["_x"] for d in one], [d["_d"] for d in one]).slope for one in of_seed])
+        mine, seeds, b = slopes_of(differences, row, row["group"])
+        if row["between"]:
+            _, other_seeds, other = slopes_of(differences, row, row["other_group"])
+            assert seeds == other_seeds, "both groups have the same seeds"
+            key, labels = row["between"].split("=")
+            assert all(f"{key}={label}" in group for label, group in zip(labels.split(":"), (row["group"], row["other_group"])))
+            b = b - other
         name = f"{row['a']}:{row['b']} {row['group']} {row['measure']} {row['bits']}"
         test = stats.ttest_1samp(b, 0)
         low, high = test.confidence_interval(0.95)
@@ -194,7 +206,7 @@ def check_slopes(folder, differences):
             same(f"{name}, difference", number(row["difference"]), d.mean())
             same(f"{name}, difference low", number(row["difference_low"]), low)
             same(f"{name}, difference high", number(row["difference_high"]), high)
-        families.setdefault((row["measure"], row["bits"]), []).append(row)
+        families.setdefault((row["measure"], row["bits"], row["between"] != ""), []).append(row)
     for family in families.values():
         for key in ("p", "p_flip"):
             for row, want in zip(family, holm([number(row[key]) for row in family])):
@@ -212,7 +224,9 @@ def main():
     differences = check_differences(folder, window)
     slopes = check_slopes(folder, differences)
     capped = sum(row["capped_a"] == "1" or row["capped_b"] == "1" for row in differences)
-    print(f"{len(differences)} differences ({capped} with a capped value) and {len(slopes)} contrasts agree with SciPy to 1e-9")
+    between = sum(row["between"] != "" for row in slopes)
+    print(f"{len(differences)} differences ({capped} with a capped value), {len(slopes) - between} contrasts and {between} differences of "
+          "slopes agree with SciPy to 1e-9")
     assert differences and slopes
 
 

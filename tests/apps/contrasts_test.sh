@@ -18,7 +18,7 @@ for candidate in ${PYTHON:+"$PYTHON"} python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || { echo "SCIPY MISSING: contrasts were NOT COMPARED with SciPy; python3-scipy runs this test"; exit 77; }
 
-# study NAME SEEDS LEVELS FEEDBACKS: three methods; `wild` has so large a step that it ends worse than it began, or diverges.
+# study NAME SEEDS LEVELS FEEDBACKS [BETWEEN]: three methods; `wild` has so large a step that it ends worse than it began, or diverges.
 study() {
   cat > "$1.toml" <<TOML
 name   = "$1"
@@ -51,10 +51,11 @@ TOML
   "$fedbits" sweep "$1.toml" --out "$1" --jobs 2 > "$1.log" 2>&1 || [ $? = 1 ]  # diverged runs end with 1
   "$fedbits" export "$1" --reproducible --rounds "$1/rounds.csv" --runs "$1/runs.csv" --differences "$1/differences.csv" \
     --slopes "$1/slopes.csv" --contrast "hard + 1/(L+l2) + 0.0:top + 1/(L+l2)" --contrast "wild + 1000/(L+l2):top + 1/(L+l2)" \
-    --classes absolute:contraction --margin 1.1x --margin 1pt --measure f_gap --measure test_accuracy --window 0.3
+    --classes absolute:contraction --margin 1.1x --margin 1pt --measure f_gap --measure test_accuracy --window 0.3 ${5:+--between "$5"}
   "$python" -B "$source/tests/apps/contrasts.py" "$1" 0.3
 }
 
-study exact 6 "0, 40, 100" '{ label = "ef14", kind = "ef14" }, { label = "ef21", kind = "ef21" }'
+study exact 6 "0, 40, 100" '{ label = "ef14", kind = "ef14" }, { label = "ef21", kind = "ef21" }' feedback.up=ef14:ef21
 study drawn 23 "0, 100" '{ label = "ef14", kind = "ef14" }'
 grep -q ',1,0,' exact/differences.csv || { echo "no value was capped: the study no longer tests the bound of diverged runs"; exit 1; }
+grep -q 'feedback.up=ef14:ef21,feedback.up=ef21$' exact/slopes.csv || { echo "no slopes were compared between feedbacks"; exit 1; }

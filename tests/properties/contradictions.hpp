@@ -25,7 +25,13 @@ inline Tables base_tables() {
 inline std::map<std::string, std::string> contradiction_files() {
   std::string columns;
   for (int round = 0; round < 20; ++round) columns += "0 1 2 3\n";
-  return {{"three.txt", "1\n2\n3\n"}, {"columns.csv", columns}, {"broken.safetensors", "\xFF\xFF\xFF\xFF"}, {"broken.npy", "\x93NUMPY"}};
+  return {{"three.txt", "1\n2\n3\n"},
+          {"columns.csv", columns},
+          {"broken.safetensors", "\xFF\xFF\xFF\xFF"},
+          {"broken.npy", "\x93NUMPY"},
+          {"plan.toml", "contrasts = [\"small:large\"]\n"},
+          {"between.toml", "contrasts = [\"small:large\"]\nbetween = [\"feedback.up=x:y\"]\n"},
+          {"empty_plan.toml", "window = 0.2\n"}};
 }
 
 inline std::string repeated(const std::string& text, std::size_t count) {

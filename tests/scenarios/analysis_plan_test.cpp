@@ -31,11 +31,13 @@ std::string plan_refusal(const std::string& text) {
 TEST(AnalysisPlan, IsReadWithItsHash) {
   const AnalysisPlan plan = parse_plan(
       kPlanText +
-          "classes = ['x', 'y']\nwindow = 0.3\nheterogeneity = 'order'\nlevels = ['1', '0']\nslope_test = 'sign-flip'\nchance = 0\n",
+          "classes = ['x', 'y']\nwindow = 0.3\nheterogeneity = 'order'\nlevels = ['1', '0']\nslope_test = 'sign-flip'\nchance = 0\n"
+          "between = ['feedback.up=x:y']\n",
       "folder/plan.toml");
   EXPECT_EQ(plan.file, "plan.toml");
   EXPECT_THAT(plan.contrasts, testing::ElementsAre("a:b"));
   EXPECT_THAT(plan.classes, testing::ElementsAre("x", "y"));
+  EXPECT_THAT(plan.between, testing::ElementsAre("feedback.up=x:y"));
   EXPECT_EQ(plan.window, 0.3);
   EXPECT_EQ(plan.chance, 0);
   EXPECT_EQ(parse_plan(kPlanText, "plan.toml").sha256, kPlanHash);
@@ -48,6 +50,8 @@ TEST(AnalysisPlan, ProblemsHavePlaceAndWayOut) {
   EXPECT_THAT(plan_refusal("contrasts = ['ab']\n"), HasSubstr("\"ab\" must be two methods as A:B"));
   EXPECT_THAT(plan_refusal("contrasts = ['a:b', 'a:b']\n"), HasSubstr("twice"));
   EXPECT_THAT(plan_refusal("contrasts = 'a:b'\n"), HasSubstr("contrasts: must be a list"));
+  for (const char* between : {"ef14:ef21", "feedback.up=ef14", "=a:b", "k=:b", "k=a:"})
+    EXPECT_THAT(plan_refusal("contrasts = ['a:b']\nbetween = ['" + std::string(between) + "']\n"), HasSubstr("KEY=A:B")) << between;
   EXPECT_THAT(plan_refusal("contrasts = ['a:b']\nclasses = ['x']\n"), HasSubstr("classes: must be two names, has 1"));
   EXPECT_THAT(plan_refusal("contrasts = ['a:b']\nmargins = ['1.1']\n"), HasSubstr("margins: \"1.1\" must be a ratio"));
   EXPECT_THAT(plan_refusal("contrasts = ['a:b']\nlevels = ['1']\n"), HasSubstr("levels: must be two levels or more"));
@@ -123,6 +127,8 @@ TEST_F(PlanFile, IsRecordedWithEveryCellAndChangesNoHash) {
 TEST_F(PlanFile, ProblemsAreFoundBeforeAnythingRuns) {
   EXPECT_THAT(refusal("contrasts = ['a:c']\n"), HasSubstr("contrasts: no axis has the labels of \"a:c\""));
   EXPECT_THAT(refusal("contrasts = ['a:b']\nlevels = ['7', '8']\n"), HasSubstr("levels: no axis has the label \"7\""));
+  EXPECT_THAT(refusal("contrasts = ['a:b']\nbetween = ['compressor.up=a:c']\n"), HasSubstr("between: no axis has the labels of"));
+  EXPECT_EQ(refusal("contrasts = ['a:b']\nbetween = ['compressor.up=a:b']\n"), "accepted");
   EXPECT_THAT(refusal("contrasts = ['a:b']\nbaseline = 'c'\n"), HasSubstr("baseline: no axis has the label \"c\""));
   EXPECT_THAT(refusal("contrasts = [\n"), HasSubstr("plan.toml"));
   fs::remove(folder_ / "plan.toml");

@@ -28,6 +28,12 @@ Json slope_data(const Contrasts& contrasts, const SlopeContrast& slope) {
           {"why", slope.why}};
 }
 
+Json difference_data(const Contrasts& contrasts, const SlopeDifference& one) {
+  Json data = slope_data(contrasts, one.contrast);
+  data["otherGroup"] = contrasts.groups[one.other_group];
+  return data;
+}
+
 Json margin_data(const Contrasts& contrasts, const MarginContrast& one) {
   const bool is_ratio = contrasts.margin->is_ratio;
   const auto in_units = [is_ratio](double difference) { return number(is_ratio ? std::exp(difference) : 100 * difference); };
@@ -49,8 +55,10 @@ Json family_data(const Contrasts& contrasts) {
                {"isLogRatio", contrasts.is_log_ratio},
                {"test", contrasts.test == SlopeTest::student ? "t test" : "sign-flip test"},
                {"slopes", Json::array()},
+               {"differences", Json::array()},
                {"margins", Json::array()}};
   for (const SlopeContrast& slope : contrasts.slopes) data["slopes"].push_back(slope_data(contrasts, slope));
+  for (const SlopeDifference& one : contrasts.slope_differences) data["differences"].push_back(difference_data(contrasts, one));
   if (!contrasts.margin) return data;
   data["margin"] = contrasts.margin->text;
   for (const MarginContrast& one : contrasts.margins) data["margins"].push_back(margin_data(contrasts, one));

@@ -79,6 +79,8 @@ void add_lines(MadeStore& made, std::uint64_t seed, double intercept, double slo
   }
 }
 
+constexpr double kPOfDifferences = 0.06318007496544598;  // by the closed form of Student's distribution for 3 degrees of freedom
+
 Contrasts contrast(const MadeStore& made, ContrastOptions options = {}) {
   if (options.contrasts.empty()) options.contrasts = {"a:b"};
   return contrast_methods(read_study(made.store(), {.measures = {"f_gap"}}), 0, Against::bits_up, options);
@@ -109,6 +111,67 @@ TEST(Contrasts, SlopesOfKnownLines) {
   EXPECT_EQ(contrast(made, {.test = SlopeTest::sign_flip}).slopes[0].why, "not after Holm's correction");
 }
 
+// Adds both methods of a feedback, with the given slope of each seed.
+void add_feedback(MadeStore& made, const std::string& feedback, const std::string& participation, const std::vector<double>& slopes) {
+  for (std::size_t seed = 1; seed <= slopes.size(); ++seed)
+    for (int level = 0; level < 3; ++level)
+      for (const std::string method : {"a", "b"})
+        made.add({.method = method,
+                  .level = std::to_string(level),
+                  .seed = seed,
+                  .rounds = held(8, method == "b" ? 0.1 : 0.1 * std::exp(slopes[seed - 1] * level)),
+                  .more_axes = {{"feedback.up", feedback}, {"local.kind", feedback}, {"participation", participation}},
+                  .constants = {{"zeta_sq_at_optimum", std::exp(level)}}});
+}
+
+// By hand: the seeds' slopes are 0.3, 0.1, 0.2, 0.25 and 0.1, 0.05, 0.15, 0.05, so that their differences are 0.2, 0.05, 0.05, 0.2 with
+// mean 0.125, variance 0.0075 and t = 0.125 / sqrt(0.0075 / 4) = 2.886751. The closed form of Student's distribution gives p = 0.063180;
+// 2 of the 16 sign vectors reach the sum.
+TEST(Contrasts, SlopesAreComparedBetweenFeedbacks) {
+  MadeStore made;
+  add_feedback(made, "x", "1", {0.3, 0.1, 0.2, 0.25});
+  add_feedback(made, "y", "1", {0.1, 0.05, 0.15, 0.05});
+  add_feedback(made, "y", "0.1", {0, 0.1, 0, 0.1});  // no feedback x beside it
+  const Contrasts contrasts = contrast(made, {.between = {"feedback.up=x:y", "feedback.up=y:x"}});
+  EXPECT_EQ(contrasts.slopes.size(), 3u);
+  ASSERT_EQ(contrasts.slope_differences.size(), 2u);
+  const SlopeDifference& one = contrasts.slope_differences[0];
+  EXPECT_THAT(contrasts.groups[one.contrast.group], HasSubstr("feedback.up=x"));
+  EXPECT_THAT(contrasts.groups[one.other_group], testing::AllOf(HasSubstr("feedback.up=y"), HasSubstr("participation=1")));
+  const double expected[] = {0.2, 0.05, 0.05, 0.2};
+  ASSERT_EQ(one.contrast.slopes.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(one.contrast.slopes[i], expected[i], 1e-12);
+  EXPECT_NEAR(one.contrast.slope.mean, 0.125, 1e-12);
+  EXPECT_NEAR(one.contrast.p_value, kPOfDifferences, 1e-9);
+  EXPECT_NEAR(one.contrast.p_holm, 2 * kPOfDifferences, 1e-9);
+  EXPECT_DOUBLE_EQ(one.contrast.p_flip, 0.125);
+  EXPECT_NEAR(contrasts.slope_differences[1].contrast.slope.mean, -0.125, 1e-12);
+  // The slopes' own family is the same without the comparison.
+  const Contrasts alone = contrast(made);
+  EXPECT_TRUE(alone.slope_differences.empty());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(alone.slopes[i].p_holm, contrasts.slopes[i].p_holm);
+}
+
+TEST(Contrasts, ClearDifferencesOfSlopesAreClaimed) {
+  MadeStore made;
+  add_feedback(made, "x", "1", {0.3, 0.31, 0.32, 0.33, 0.3, 0.34});
+  add_feedback(made, "y", "1", {0.1, 0.12, 0.11, 0.1, 0.13, 0.11});
+  EXPECT_EQ(contrast(made, {.between = {"feedback.up=x:y"}}).slope_differences[0].contrast.verdict, Verdict::worse);
+  EXPECT_EQ(contrast(made, {.between = {"feedback.up=y:x"}}).slope_differences[0].contrast.verdict, Verdict::better);
+}
+
+// A seed that only one feedback has, or that has no slope there, is left out, and nothing is claimed.
+TEST(Contrasts, DifferencesOfSlopesNeedBothGroups) {
+  MadeStore made;
+  add_feedback(made, "x", "1", {0.3, 0.31, 0.32, 0.33, 0.35});
+  add_feedback(made, "y", "1", {0.1, 0.12, 0.11, 0.1});
+  const Contrasts contrasts = contrast(made, {.between = {"feedback.up=x:y"}});
+  EXPECT_EQ(contrasts.slope_differences[0].contrast.slopes.size(), 4u);
+  EXPECT_EQ(contrasts.slope_differences[0].contrast.num_left_out, 1u);
+  EXPECT_THAT(contrasts.slope_differences[0].contrast.why, HasSubstr("seed 5 has runs in one of the two groups only"));
+  EXPECT_EQ(contrasts.slope_differences[0].contrast.verdict, Verdict::no_claim);
+}
+
 // A diverged run counts as the initial model and does not shorten the budget; a finished run beyond f(x_0) - f* counts the same.
 TEST(Contrasts, DivergedRunsAreBoundedByTheStart) {
   MadeStore made;
@@ -131,6 +194,35 @@ TEST(Contrasts, DivergedRunsAreBoundedByTheStart) {
   }
   EXPECT_EQ(contrasts.slopes[0].num_capped, 2u);
   EXPECT_EQ(contrasts.slopes[0].slopes.size(), 3u);
+}
+
+// client_accuracy_p50 of a made run is 1 / (1 + value): 1/9 at the start. With four classes chance is 0.25; runs without the number of
+// classes count as their initial model, and the option goes before both.
+TEST(Contrasts, AccuraciesOfDivergedRunsAreChance) {
+  const auto bound = [](const std::vector<ResolvedConstant>& more, const ContrastOptions& options) {
+    MadeStore made;
+    for (const std::string level : {"0", "1"})
+      for (const std::string method : {"a", "b"}) {
+        std::vector<ResolvedConstant> constants = {{"zeta_sq_at_optimum", level == "0" ? 1.0 : 2.0}};
+        constants.insert(constants.end(), more.begin(), more.end());
+        const bool diverges = method == "a" && level == "1";
+        made.add({.method = method,
+                  .level = level,
+                  .status = diverges ? RunStatus::diverged : RunStatus::done,
+                  .rounds = held(8, method == "a" && level == "0" ? 99 : 0.25),  // accuracies 0.01 and 0.8
+                  .measures_clients = true,
+                  .constants = constants});
+      }
+    const Study study = read_study(made.store(), {.measures = {"client_accuracy_p50"}});
+    const Contrasts contrasts = contrast_methods(study, 0, Against::bits_up, options);
+    EXPECT_EQ(contrasts.differences.size(), 2u);
+    for (const PairedRun& one : contrasts.differences) EXPECT_TRUE(one.a.is_capped && !one.b.is_capped);
+    EXPECT_EQ(contrasts.differences[0].a.value, contrasts.differences[1].a.value);  // a worse run counts as a diverged one
+    return contrasts.differences[1].a.value;
+  };
+  EXPECT_DOUBLE_EQ(bound({{"num_classes", 4}}, {.contrasts = {"a:b"}}), 0.25);
+  EXPECT_DOUBLE_EQ(bound({}, {.contrasts = {"a:b"}}), 1.0 / 9);
+  EXPECT_DOUBLE_EQ(bound({{"num_classes", 4}}, {.contrasts = {"a:b"}, .chance = 0.5}), 0.5);
 }
 
 TEST(Contrasts, SeedsWithoutAllLevelsAndFailedRunsCarryNoClaim) {
@@ -161,6 +253,8 @@ TEST(Contrasts, ProblemsNameTheOption) {
   EXPECT_THAT(message({.contrasts = {"a:c"}}), HasSubstr("--contrast: 'a:c' must be two different methods as A:B; there are 'a', 'b'"));
   EXPECT_THAT(message({.contrasts = {"a:a"}}), HasSubstr("two different methods"));
   EXPECT_THAT(message({.margins = {*read_margin("1pt")}}), HasSubstr("--margin: '1pt' fits no measure"));
+  EXPECT_THAT(message({.between = {"feedback.up=x:y"}}), HasSubstr("--between: 'feedback.up=x:y' must be an axis with two of its labels"));
+  EXPECT_THAT(message({.between = {"compressor.up=a:b"}}), HasSubstr("besides method and level there is no axis"));
   EXPECT_THAT(message({.levels = {"0", "7"}}), HasSubstr("no run has the level '7'"));
   EXPECT_EQ(message({.levels = {"2", "0"}}), "");
   EXPECT_EQ(contrast(made, {.heterogeneity = Heterogeneity::at_start}).slopes[0].slopes.size(), 0u);

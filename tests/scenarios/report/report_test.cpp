@@ -69,17 +69,18 @@ TEST(Report, DataHoldEstimatesCurvesAndRuns) {
 }
 
 // Two methods at three levels with zeta^2 = 1, e, e^2 at x*: the gap of top is 0.1 e^(level * slope of the seed).
-void add_levels(MadeStore& made) {
+void add_levels(MadeStore& made, const std::vector<AxisLabel>& more_axes = {}, double more_slope = 0) {
   for (const std::uint64_t seed : {1, 2, 3, 4})
     for (int level = 0; level < 3; ++level)
       for (const char* method : {"none", "top"}) {
-        const double slope = *method == 't' ? 0.1 + 0.05 * static_cast<double>(seed) : 0;
+        const double slope = *method == 't' ? 0.1 + (0.05 + more_slope) * static_cast<double>(seed) : 0;
         std::vector<std::pair<std::uint64_t, double>> rounds(31, {10, 0.1 * std::exp(slope * level)});
         rounds.front() = {0, 8};
         made.add({.method = method,
                   .level = std::to_string(level),
                   .seed = seed,
                   .rounds = rounds,
+                  .more_axes = more_axes,
                   .constants = {{"zeta_sq_at_optimum", std::exp(level)}}});
       }
 }
@@ -102,6 +103,25 @@ TEST(Report, HoldsContrastsAndLeavesThemOutOfOtherStudies) {
   EXPECT_EQ(family["slopes"][0]["flip"], 0.125);
   EXPECT_NEAR(family["margins"][0]["mean"].get<double>(), std::exp(0.45), 1e-6);
   EXPECT_EQ(family["margins"][0]["result"], "not shown");
+}
+
+// Adds two feedbacks, whose slopes differ by 0.02, 0.04, 0.06 and 0.08.
+void add_feedbacks(MadeStore& made) {
+  add_levels(made, {{"feedback.up", "x"}}, 0.02);
+  add_levels(made, {{"feedback.up", "y"}});
+}
+
+TEST(Report, HoldsDifferencesOfSlopes) {
+  MadeStore made;
+  add_feedbacks(made);
+  const Json data =
+      Json::parse(report_data(read_study(made.store()), {.contrasts = {.contrasts = {"top:none"}, .between = {"feedback.up=x:y"}}}));
+  const Json& differences = data["contrasts"]["families"][0]["up"]["differences"];
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_NEAR(differences[0]["mean"].get<double>(), 0.05, 1e-7);
+  EXPECT_EQ(differences[0]["group"], "feedback.up=x");
+  EXPECT_EQ(differences[0]["otherGroup"], "feedback.up=y");
+  EXPECT_EQ(differences[0]["verdict"], "worse");
 }
 
 // For runs that measured client accuracies the report shows a band over clients and the worst client.
@@ -175,7 +195,7 @@ TEST(Report, LargeStudiesGetFewerPointsPerCurve) {
 struct MadeSeeds {
   std::string label;
   void (*fill)(MadeStore&);
-  std::vector<std::string> contrasts{};
+  std::vector<std::string> contrasts{}, between{};
 };
 void PrintTo(const MadeSeeds& sample, std::ostream* out) { *out << sample.label; }
 
@@ -188,8 +208,9 @@ TEST_P(ReportInABrowser, EveryChartIsDrawn) {
   MadeStore made;
   GetParam().fill(made);
   const std::filesystem::path file = made.folder() / "report.html";
-  std::ofstream(file, std::ios::binary) << page_of(read_study(made.store()),
-                                                   {.contrasts = {.contrasts = GetParam().contrasts, .margins = {*read_margin("1.1x")}}});
+  std::ofstream(file, std::ios::binary) << page_of(
+      read_study(made.store()),
+      {.contrasts = {.contrasts = GetParam().contrasts, .between = GetParam().between, .margins = {*read_margin("1.1x")}}});
   const test::Seen seen = test::open_page(file, R"(
     const root = document.documentElement, press = (button) => button.click();
     for (const round of [1, 2]) document.querySelectorAll(".toolbar button, #theme").forEach(press);
@@ -307,7 +328,7 @@ INSTANTIATE_TEST_SUITE_P(
     Studies, ReportInABrowser,
     testing::Values(
         MadeSeeds{"Pairs", [](MadeStore& made) { add_pair(made, "top", 0.1); }},
-        MadeSeeds{"Contrasts", add_levels, {"top:none", "none:top"}},
+        MadeSeeds{"Contrasts", add_feedbacks, {"top:none", "none:top"}, {"feedback.up=x:y"}},
         MadeSeeds{"SingleRun",
                   [](MadeStore& made) {
                     made.add({"top", "1", 1, RunStatus::done, {{0, 8}, {5, 4}}});

@@ -68,6 +68,21 @@
     });
   }
 
+  // Differences of slopes between two groups that differ in one label.
+  function differencesFigure(state, measure, family) {
+    if (!family.differences.length) return null;
+    const says = (row) => row.verdict === NO_CLAIM ? `${NO_CLAIM}: ${row.why}` : row.verdict === "better" ? "A gains more in the first group" : "A loses more in the first group";
+    const difference = family.isLogRatio ? "log(A / B)" : "A − B", gains = measure.lower ? "left" : "right";
+    return forest({
+      title: `Differences of slopes of ${difference} of ${measureName(measure)} between groups`,
+      description: `slope in the first group minus slope in the second, of the same seed; ${gains} of zero A gains more in the first; a family of ${family.differences.length}`,
+      file: fileName("slope-differences", measure.name, state.bits), zero: 0, lines: [], xTitle: `difference of slopes of ${difference}`,
+      rows: shownRows(family.differences, state).map((row) => ({...plotted(row, says(row), row.verdict !== NO_CLAIM), name: `${rowName(row)} − ${row.otherGroup}`})),
+      columns: ["A : B", "difference", "student_low", "student_high", "p", "p_holm", "p_flip", "p_flip_holm", "seeds", "capped", "verdict"],
+      values: (row) => [row.name, row.mean, row.lo, row.hi, row.p, row.holm, row.flip, row.flipHolm, row.n, row.capped, row.says],
+    });
+  }
+
   function marginsFigure(state, measure, family) {
     if (!family.margin) return null;
     const isRatio = family.margin.endsWith("x"), limit = parseFloat(family.margin), level = family.levels[family.levels.length - 1];
@@ -93,7 +108,7 @@
     fillFigures(section, "Contrasts over heterogeneity",
       `A${classText(0)} : B${classText(1)}. Lines: Student's 95% interval over the seeds' slopes; levels from the least to the most heterogeneous: ${family.levels.join(", ")}. `
       + `A filled dot is a claim after Holm's correction in a family of ${family.slopes.length}, decided by the ${family.test}. Diverged runs count as the initial model.`,
-      [slopesFigure(state, measure, family), marginsFigure(state, measure, family)], {otherwise: "No seed has runs of both methods at all levels."});
+      [slopesFigure(state, measure, family), differencesFigure(state, measure, family), marginsFigure(state, measure, family)], {otherwise: "No seed has runs of both methods at all levels."});
   }
 
   addSection({id: "contrasts", place: 75, fill});
