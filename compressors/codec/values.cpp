@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "compressors/codec/finite.hpp"
 #include "fl_core/config/error.hpp"
@@ -262,6 +264,52 @@ void get_values(BitReader& shared, T* value, std::size_t count) {
   shared = reader;
 }
 
+// The unsigned integer of a native value's size.
+template <class T>
+using Word = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
+
+// Writes native values behind 1 to 7 bits of the last byte. Every word of the output holds the upper bits of one value and the lower bits
+// of the next one, so words do not wait for each other and the loop runs in vectors.
+template <class T>
+BitCursor put_shifted(BitCursor cursor, const T* value, std::size_t count) {
+  constexpr unsigned kBits = 8 * sizeof(T);
+  const unsigned fill = cursor.fill;
+  Word<T> before = 0, last = 0;
+  std::memcpy(&before, value, sizeof(before));
+  before = before << fill | static_cast<Word<T>>(cursor.pending);
+  std::memcpy(cursor.at, &before, sizeof(before));
+  for (std::size_t i = 1; i < count; ++i) {
+    Word<T> low = 0, high = 0;
+    std::memcpy(&low, value + i - 1, sizeof(low));
+    std::memcpy(&high, value + i, sizeof(high));
+    const Word<T> word = low >> (kBits - fill) | high << fill;
+    std::memcpy(cursor.at + i * sizeof(T), &word, sizeof(word));
+  }
+  std::memcpy(&last, value + count - 1, sizeof(last));
+  cursor.pending = last >> (kBits - fill);
+  cursor.at += count * sizeof(T);
+  std::memcpy(cursor.at, &cursor.pending, sizeof(cursor.pending));
+  return cursor;
+}
+
+// Reads native values that put_shifted() has written.
+template <class T>
+void get_shifted(BitReader& reader, T* value, std::size_t count) {
+  constexpr unsigned kBits = 8 * sizeof(T);
+  const unsigned fill = static_cast<unsigned>(reader.position() % 8);
+  const std::byte* from = reader.bytes();
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    Word<T> low = 0, high = 0;
+    std::memcpy(&low, from + i * sizeof(T), sizeof(low));
+    std::memcpy(&high, from + (i + 1) * sizeof(T), sizeof(high));
+    const Word<T> word = low >> fill | high << (kBits - fill);
+    std::memcpy(value + i, &word, sizeof(word));
+  }
+  reader.skip((count - 1) * std::uint64_t{kBits});
+  const auto last = static_cast<Word<T>>(reader.get(kBits));  // no whole word follows it
+  std::memcpy(value + count - 1, &last, sizeof(last));
+}
+
 // Returns an error if a number read from `start` on is not finite; the reader then goes back to the first such number.
 template <class T>
 std::string refuse_not_finite(BitReader& reader, const BitReader& start, const T* value, std::size_t count, WireValue format) {
@@ -281,6 +329,8 @@ void write_raw(BitWriter& writer, const T* value, std::size_t count, WireValue f
   if (format == kNativeWire<T> && cursor.fill == 0 && count > 0) {
     std::memcpy(cursor.at, value, count * sizeof(T));
     cursor.at += count * sizeof(T);
+  } else if (format == kNativeWire<T> && count > 0) {
+    cursor = put_shifted(cursor, value, count);
   } else {
     switch (format) {
       case WireValue::fp64: cursor = put_values<T, WireValue::fp64>(cursor, value, count); break;
@@ -301,6 +351,8 @@ std::string read_raw(BitReader& reader, T* value, std::size_t count, WireValue f
   if (format == kNativeWire<T> && reader.position() % 8 == 0 && count > 0) {
     std::memcpy(value, reader.bytes(), count * sizeof(T));
     reader.skip(bits);
+  } else if (format == kNativeWire<T> && count > 0) {
+    get_shifted(reader, value, count);
   } else {
     switch (format) {
       case WireValue::fp64:
