@@ -18,6 +18,7 @@ std::vector<ModelCase> built_in_cases(const std::string& name) {
   if (name == "logistic_regression") {
     cases.push_back({.model = name, .label = name + " on 5 classes", .num_classes = 5});
     cases.push_back({name, name + " multinomial=true bias=false", {{"multinomial", Value{true}}, {"bias", Value{false}}}});
+    cases.push_back({.model = name, .label = name + " on images", .data = Data::images, .num_classes = 10});
   }
   return cases;
 }

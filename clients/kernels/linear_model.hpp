@@ -20,6 +20,7 @@
 #include "clients/kernels/row_passes.hpp"
 #include "clients/loss_with_gradient.hpp"
 #include "clients/model.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl::kernels {
@@ -40,6 +41,8 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
 
   void bind(const Dataset<T>& data) override {
     if (data.num_rows == 0 || data.num_features == 0) throw ConfigError("data set \"" + data.name + "\" has no rows or no features");
+    if (!data.images.augment.is_none())
+      throw key_error("data.augment", "a linear model takes images as they are, without random changes; a neural network can change them");
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
     this->data_ = &data;
@@ -52,7 +55,7 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   }
   void initial(std::uint64_t, T* x) const override { std::fill_n(x, shape_.size(), T{}); }
   [[nodiscard]] const SecondOrder* second_order() const override { return this; }
-  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = true}; }
+  [[nodiscard]] ModelTraits traits() const override { return {.takes_pixels = true, .loss_is_convex = true}; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                 double* loss) const override {
@@ -110,6 +113,7 @@ class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient
   [[nodiscard]] const Self& self() const { return static_cast<const Self&>(*this); }
   template <class F>
   static auto with_source(const Dataset<T>& data, const F& f) {
+    if (data.has_pixels()) return f(PixelRows<T>(data));
     return data.is_sparse ? f(SparseRows<T>(data)) : f(DenseRows<T>(data));
   }
   template <class F>
