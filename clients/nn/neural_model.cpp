@@ -233,7 +233,7 @@ void NeuralModel<T>::stochastic_gradient(const Exec& exec, BatchView<const T> x,
 
 // A network with running statistics is evaluated with them, but its gradient takes those of the rows, so that their losses differ.
 template <class T>
-double NeuralModel<T>::gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const {
+double NeuralModel<T>::loss_and_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const {
   const double sum = gradient_at(exec, x, rows, nullptr, gradient);
   clear_statistics_of(gradient);
   return statistics_.empty() ? sum : loss_sum(exec, x, *data_, rows, nullptr);

@@ -25,8 +25,17 @@ namespace fl::nn {
 inline constexpr std::size_t kLargestPiece = 512;
 static_assert(kLargestPiece % 4 == 0, "Pass::first is a multiple of 4");
 
+// The losses along with the gradient, from NeuralModel::loss_and_gradient.
+template <class T, class Self>
+class NeuralPass : public LossWithGradient<T> {
+ public:
+  double gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const final {
+    return static_cast<const Self&>(*this).loss_and_gradient(exec, x, rows, gradient);
+  }
+};
+
 template <class T>
-class FL_API NeuralModel : public Model<T>, public LossWithGradient<T> {
+class FL_API NeuralModel : public Model<T>, public NeuralPass<T, NeuralModel<T>> {
  public:
   // `layers` have the form of layer_text.hpp; the last one has the outputs that the loss needs (`dense(classes)` before
   // softmax_cross_entropy). `key` is the option of the model that errors about its layers name; "" = the model itself.
@@ -44,7 +53,7 @@ class FL_API NeuralModel : public Model<T>, public LossWithGradient<T> {
                 double* loss) const override;
   void stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient,
                            double* loss) const override;
-  double gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const override;
+  [[nodiscard]] double loss_and_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const;
   [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                 std::uint64_t* correct) const override;
   [[nodiscard]] std::size_t num_outputs() const override { return network_.output().size(); }
