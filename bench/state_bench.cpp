@@ -1,8 +1,9 @@
 // Client state beyond memory: rounds per second as clients come to have state, and as the population grows at a fixed cohort.
 //
 //   state_bench population          1,000, 10,000 and 100,000 clients, 100 in a round: state in memory, and in 2 GiB (or SIZE) with a file
-//   state_bench touch [MIB [ROUNDS [CLIENTS]]]  100,000 clients x 50,000 float32 (20 GB of state), 100 in a round, in 2 GiB; windows of a
-//                                   tenth. With 2,000 clients in 128 MiB the file stays in the kernel's copy: no disk is measured.
+//   state_bench touch [MIB [ROUNDS [CLIENTS [PARAMETERS]]]]  100,000 clients x 50,000 float32 (20 GB of state), 100 in a round, in 2 GiB
+//                                   (0: no bound); windows of a tenth. With 2,000 clients in 128 MiB the file stays in the kernel's copy:
+//                                   no disk is measured. The last line compares the memory with the rows of the clients that took part.
 //   state_bench disk                explicit reads and writes, a mapped file, and reads past the kernel's copy, on random rows
 //
 // The problem is made to cost as little as it can beside the state: a sparse row of 8 features per client, one gradient each, Top-1%.
@@ -145,13 +146,14 @@ void population() {
 
 // ---- all of 20 GB --------------------------------------------------------------------------------------------------------------------
 
-void touch(std::uint64_t memory_bytes, std::uint32_t rounds, std::uint32_t clients) {
-  constexpr std::size_t kP = 50000;
+void touch(std::uint64_t memory_bytes, std::uint32_t rounds, std::uint32_t clients, std::size_t P) {
   in_child([&] {
-    const std::string rows = write_rows(clients, kP);
+    const std::string rows = write_rows(clients, P);
     fl::test::OneRun<float> run(scenario(clients, rows, "kind='cyclic'\norder='shuffled'", "every=1000000"), machine(memory_bytes));
     const std::uint32_t window = std::max(1u, rounds / 10);
-    std::printf("start: peak %.0f MB\n", peak_mb());
+    const double start_mb = peak_mb();
+    double first_mb = 0;  // after the first window
+    std::printf("start: peak %.0f MB\n", start_mb);
     for (std::uint32_t round = 0; round < rounds; round += window) {
       const auto start = Clock::now();
       const double before = processor_seconds(), user_before = user_seconds();
@@ -162,7 +164,13 @@ void touch(std::uint64_t memory_bytes, std::uint32_t rounds, std::uint32_t clien
           round + 1, round + window, std::min(clients, 100 * (round + window)), window / seconds_since(start),
           window / (processor_seconds() - before), window / (user_seconds() - user_before), peak_mb());
       std::fflush(stdout);
+      if (round == 0) first_mb = peak_mb();
     }
+    const auto mb_of = [P](std::uint32_t met) { return static_cast<double>(met) * static_cast<double>(P * sizeof(float)) / kMiB; };
+    const std::uint32_t first = std::min(clients, 100 * window), met = std::min(clients, 100 * rounds);
+    std::printf("rows of %u clients: %.1f MB; peak above the start %.1f MB: %.3f of them; after the first window %.3f of the new rows\n",
+                met, mb_of(met), peak_mb() - start_mb, (peak_mb() - start_mb) / mb_of(met),
+                (peak_mb() - first_mb) / (mb_of(met) - mb_of(first)));
   });
   fs::remove("state_bench.rows");
 }
@@ -208,7 +216,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "population";
   if (what == "touch")
     touch((argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 2048) * kMiB, argc > 3 ? static_cast<std::uint32_t>(std::atoi(argv[3])) : 1500,
-          argc > 4 ? static_cast<std::uint32_t>(std::atoi(argv[4])) : 100000);
+          argc > 4 ? static_cast<std::uint32_t>(std::atoi(argv[4])) : 100000, argc > 5 ? std::strtoull(argv[5], nullptr, 10) : 50000);
   else if (what == "disk")
     disk();
   else

@@ -5,6 +5,7 @@
 
 #include "checks/check.hpp"
 #include "checks/model_cases.hpp"
+#include "clients/loss_with_gradient.hpp"
 
 namespace fl::checks {
 namespace {
@@ -17,6 +18,7 @@ std::vector<ModelCase> built_in_cases(const std::string& name) {
   if (name == "logistic_regression") {
     cases.push_back({.model = name, .label = name + " on 5 classes", .num_classes = 5});
     cases.push_back({name, name + " multinomial=true bias=false", {{"multinomial", Value{true}}, {"bias", Value{false}}}});
+    cases.push_back({.model = name, .label = name + " on images", .data = Data::images, .num_classes = 10});
   }
   return cases;
 }
@@ -226,6 +228,31 @@ void model_blocks(const std::string& part, Findings& findings) {
   });
 }
 
+// Checks the pass that evaluations share, on rows that are fewer and more than a block, and on none.
+template <class T>
+void check_shared_pass(const ModelCase& c, const FindingPlace& place) {
+  const ModelBench<T> bench(c);
+  const auto* shared = dynamic_cast<const LossWithGradient<T>*>(bench.model.get());
+  if (shared == nullptr) return;
+  const auto x = bench.point(9);
+  for (const std::size_t size : {0u, 1u, 8u, 13u, static_cast<unsigned>(kModelRows)}) {
+    const auto rows = all_rows(size);
+    FindingPlace of = place.inside(std::to_string(size) + " rows");
+    std::vector<T> g(bench.P, T(-1));
+    const double sum = shared->gradient_with_loss_sum(bench.exec, x.data(), rows, g.data());
+    of.expect(sum == bench.model->loss_sum(bench.exec, x.data(), bench.data, rows, nullptr),
+              "gradient_with_loss_sum() gives another sum of losses than loss_sum()");
+    of.expect(g == bench.gradient(x, rows), "gradient_with_loss_sum() gives another gradient than gradient()");
+  }
+}
+
+void shared_pass(const std::string& part, Findings& findings) {
+  for_each_case(part, findings, [](const ModelCase& c, const FindingPlace& place) {
+    check_shared_pass<double>(c, place.inside("float64"));
+    check_shared_pass<float>(c, place.inside("float32"));
+  });
+}
+
 void precision(const std::string& part, Findings& findings) {
   for_each_case(part, findings, [](const ModelCase& c, FindingPlace& place) {
     const ModelBench<double> exact(c);
@@ -301,6 +328,7 @@ const std::vector<Check>& model_checks() {
       {"loss", "the loss is the mean over rows plus the regulariser", loss},
       {"mean", "the gradient over rows is the mean of those of single rows", mean},
       {"blocks", "a block of clients gives what each gives alone, bit for bit", model_blocks},
+      {"shared_pass", "losses computed along with the gradient have the bytes of separate passes", shared_pass},
       {"precision", "float32 follows float64", precision},
       {"hessian", "the Hessian, where there is one, is the derivative of the gradient", hessian},
       {"second_order", "second_order() and gradient() are about the same loss", second_order},

@@ -18,7 +18,9 @@
 
 #include "clients/kernels/gram.hpp"
 #include "clients/kernels/row_passes.hpp"
+#include "clients/loss_with_gradient.hpp"
 #include "clients/model.hpp"
+#include "fl_core/config/key_error.hpp"
 #include "fl_core/memory/workspace.hpp"
 
 namespace fl::kernels {
@@ -33,12 +35,14 @@ template <class X, class Visit>
 }
 
 template <class T, class Self>
-class LinearModel : public Model<T>, public SecondOrder {
+class LinearModel : public Model<T>, public SecondOrder, public LossWithGradient<T> {
  public:
   explicit LinearModel(bool bias) { shape_.bias = bias; }
 
   void bind(const Dataset<T>& data) override {
     if (data.num_rows == 0 || data.num_features == 0) throw ConfigError("data set \"" + data.name + "\" has no rows or no features");
+    if (!data.images.augment.is_none())
+      throw key_error("data.augment", "a linear model takes images as they are, without random changes; a neural network can change them");
     shape_.O = static_cast<Self&>(*this).check(data);
     shape_.D = data.num_features;
     this->data_ = &data;
@@ -51,11 +55,25 @@ class LinearModel : public Model<T>, public SecondOrder {
   }
   void initial(std::uint64_t, T* x) const override { std::fill_n(x, shape_.size(), T{}); }
   [[nodiscard]] const SecondOrder* second_order() const override { return this; }
-  [[nodiscard]] ModelTraits traits() const override { return {.loss_is_convex = true}; }
+  [[nodiscard]] ModelTraits traits() const override { return {.takes_pixels = true, .loss_is_convex = true}; }
 
   void gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows, BatchView<T> gradient,
                 double* loss) const override {
-    with_rows([&](const auto& source, const auto& link) { gradient_block(exec, source, link, x, rows, gradient, loss); });
+    with_rows([&](const auto& source, const auto& link) {
+      Workspace::Frame frame(*exec.workspace);
+      const Room room = room_for(frame, source);
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const std::span<const std::uint32_t> after = k + 1 < rows.size() ? rows[k + 1] : std::span<const std::uint32_t>{};
+        const double sum = one_gradient(source, link, x.row(k), {rows[k], after, loss != nullptr}, room, gradient.row(k));
+        if (loss != nullptr) loss[k] = sum * share_of(rows[k]) + this->regulariser_.value(x.row(k), shape_.size());
+      }
+    });
+  }
+  double gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const override {
+    return with_rows([&](const auto& source, const auto& link) {
+      Workspace::Frame frame(*exec.workspace);
+      return one_gradient(source, link, x, {rows, {}, true}, room_for(frame, source), gradient);
+    });
   }
   [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                 std::uint64_t* correct) const override {
@@ -95,6 +113,7 @@ class LinearModel : public Model<T>, public SecondOrder {
   [[nodiscard]] const Self& self() const { return static_cast<const Self&>(*this); }
   template <class F>
   static auto with_source(const Dataset<T>& data, const F& f) {
+    if (data.has_pixels()) return f(PixelRows<T>(data));
     return data.is_sparse ? f(SparseRows<T>(data)) : f(DenseRows<T>(data));
   }
   template <class F>
@@ -106,9 +125,27 @@ class LinearModel : public Model<T>, public SecondOrder {
   [[nodiscard]] double* block(Workspace::Frame& frame, const Source&) const {
     return frame.take<double>(block_size<Source>(shape_));
   }
+  // The rows of a gradient, and those that are read after them.
+  struct GradientRows {
+    std::span<const std::uint32_t> rows, after;
+    bool with_losses;
+  };
+  // Scratch memory of gradients: a block of margins, and sums [P] in double unless the gradient itself is in double.
+  struct Room {
+    double *z, *sums;
+  };
+  template <class Source>
+  [[nodiscard]] Room room_for(Workspace::Frame& frame, const Source& source) const {
+    double* z = block(frame, source);
+    return {z, sizeof(T) == sizeof(double) ? nullptr : frame.take<double>(shape_.size())};
+  }
+  // Returns 1 / n for n rows, and 0 for none.
+  [[nodiscard]] static double share_of(std::span<const std::uint32_t> rows) {
+    return rows.empty() ? 0.0 : 1.0 / static_cast<double>(rows.size());
+  }
+  // Computes out [P] at x. Returns the sum of the losses if they are wanted, else 0.
   template <class Source, class Link>
-  void gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
-                      std::span<const std::span<const std::uint32_t>> rows, const BatchView<T>& gradient, double* loss) const;
+  double one_gradient(const Source& source, const Link& link, const T* x, const GradientRows& of, const Room& room, T* out) const;
   // Writes B [count,D+1]: the rows, each followed by a one if there is a bias, else a zero.
   template <class Source>
   void expand(const Source& source, const std::uint32_t* rows, std::size_t count, double* B) const {
@@ -128,39 +165,25 @@ class LinearModel : public Model<T>, public SecondOrder {
 // saves a pass over the parameters.
 template <class T, class Self>
 template <class Source, class Link>
-void LinearModel<T, Self>::gradient_block(const Exec& exec, const Source& source, const Link& link, const BatchView<const T>& x,
-                                          std::span<const std::span<const std::uint32_t>> rows, const BatchView<T>& gradient,
-                                          double* loss) const {
-  Workspace::Frame frame(*exec.workspace);
-  double* z = block(frame, source);
-  double* acc = sizeof(T) == sizeof(double) ? nullptr : frame.take<double>(shape_.size());
+double LinearModel<T, Self>::one_gradient(const Source& source, const Link& link, const T* x, const GradientRows& of, const Room& room,
+                                          T* out) const {
+  double* acc = room.sums;
+  if constexpr (sizeof(T) == sizeof(double)) acc = out;
   const Regulariser reg = this->regulariser_;
   const std::size_t P = shape_.size();
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const T* at = x.row(k);
-    T* out = gradient.row(k);
-    const std::span<const std::uint32_t> after = k + 1 < rows.size() ? rows[k + 1] : std::span<const std::uint32_t>{};
-    if constexpr (std::is_same_v<Source, DenseRows<T>>) {
-      if (rows[k].size() == 1 && reg.nonconvex == 0) {
-        const double only = single_gradient(source, shape_, link, at, rows[k][0], reg.l2, out, z, loss != nullptr, after);
-        if (loss != nullptr) loss[k] = only + reg.value(at, P);
-        continue;
-      }
-    }
-    if constexpr (sizeof(T) == sizeof(double)) acc = out;
-    const double over_n = rows[k].empty() ? 0.0 : 1.0 / static_cast<double>(rows[k].size());
-    const bool is_exact = std::has_single_bit(rows[k].size());
-    if (is_exact)
-      map_slopes(reg, at, P, [=](std::size_t j, double slope) { acc[j] = slope; });
-    else
-      std::fill_n(acc, P, 0.0);
-    const double total = add_gradient(source, shape_, link, at, RowSet{rows[k]}, is_exact ? over_n : 1.0, acc, z, loss != nullptr, after);
-    if (loss != nullptr) loss[k] = total * over_n + reg.value(at, P);
-    if (!is_exact)
-      map_slopes(reg, at, P, [=](std::size_t j, double slope) { out[j] = static_cast<T>(acc[j] * over_n + slope); });
-    else if constexpr (sizeof(T) != sizeof(double))
-      for (std::size_t j = 0; j < P; ++j) out[j] = static_cast<T>(acc[j]);
-  }
+  const double over_n = share_of(of.rows);
+  const bool is_exact = std::has_single_bit(of.rows.size());
+  if (is_exact)
+    map_slopes(reg, x, P, [=](std::size_t j, double slope) { acc[j] = slope; });
+  else
+    std::fill_n(acc, P, 0.0);
+  const double total =
+      add_gradient(source, shape_, link, x, RowSet{of.rows}, is_exact ? over_n : 1.0, acc, room.z, of.with_losses, of.after);
+  if (!is_exact)
+    map_slopes(reg, x, P, [=](std::size_t j, double slope) { out[j] = static_cast<T>(acc[j] * over_n + slope); });
+  else if constexpr (sizeof(T) != sizeof(double))
+    for (std::size_t j = 0; j < P; ++j) out[j] = static_cast<T>(acc[j]);
+  return total;
 }
 
 template <class T, class Self>

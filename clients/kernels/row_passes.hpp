@@ -1,5 +1,5 @@
-// Passes over rows of a linear model, for any source of rows (dense_rows.hpp, sparse_rows.hpp) and any link (links.hpp). A parameter vector
-// is W [O,D] row-major, followed by b [O] if there is a bias; acc has the same layout in double.
+// Passes over rows of a linear model, for any source of rows (dense_rows.hpp, pixel_rows.hpp, sparse_rows.hpp) and any link (links.hpp). A
+// parameter vector is W [O,D] row-major, followed by b [O] if there is a bias; acc has the same layout in double.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "clients/kernels/dense_rows.hpp"
 #include "clients/kernels/links.hpp"
+#include "clients/kernels/pixel_rows.hpp"
 #include "clients/kernels/sparse_rows.hpp"
 #include "clients/model.hpp"
 

@@ -59,7 +59,9 @@ class LogisticRegression final : public kernels::LinearModel<T, LogisticRegressi
     const std::size_t begin = data.is_sparse ? data.sparse.row_begin.data()[row] : 0;
     const std::size_t count = data.is_sparse ? data.sparse.row_begin.data()[row + 1] - begin : data.num_features;
     if (data.is_sparse && data.sparse.value.empty()) return static_cast<double>(count);
-    const T* entries = data.is_sparse ? data.sparse.value.data() + begin : data.dense_row(row);
+    std::vector<T> pixels(data.has_pixels() ? data.num_features : 0);
+    if (data.has_pixels()) data.gather({&row, 1}, pixels.data());
+    const T* entries = data.has_pixels() ? pixels.data() : data.is_sparse ? data.sparse.value.data() + begin : data.dense_row(row);
     double sum = 0;
     for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(entries[j]) * static_cast<double>(entries[j]);
     return sum;

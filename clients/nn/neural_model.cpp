@@ -154,14 +154,14 @@ double NeuralModel<T>::loss_of(Workspace::Frame& frame, const Dataset<T>& data, 
 }
 
 template <class T>
-void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random,
-                                  T* gradient, double* loss) const {
+double NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random,
+                                    T* gradient) const {
   check_rows(rows.size());
   Workspace::Frame frame(*exec.workspace);
   const std::size_t most = gradient_piece(rows.size(), random == nullptr);
   const std::size_t E = examples_per_row_;
   const Tape<T> tape = network_.open(frame, most * E);
-  const double scale = rows.empty() ? 0 : 1 / static_cast<double>(rows.size());
+  const double scale = share_of(rows.size());
   double total = 0;
   if (rows.empty()) std::fill_n(gradient, network_.size(), T(0));
   for (std::size_t first = 0; first < rows.size(); first += most) {
@@ -182,7 +182,7 @@ void NeuralModel<T>::one_gradient(const Exec& exec, const T* x, std::span<const 
       for (std::size_t j = begin; j < end; ++j) gradient[j] += static_cast<T>(reg.derivative(static_cast<double>(x[j])));
     });
   }
-  if (loss != nullptr) *loss = total * scale;
+  return total;
 }
 
 template <class T>
@@ -194,32 +194,49 @@ const T* NeuralModel<T>::in_order_of_layers(Workspace::Frame& frame, const T* x)
 }
 
 template <class T>
-void NeuralModel<T>::gradient_at(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
-                                 double* loss) const {
+double NeuralModel<T>::gradient_at(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random,
+                                   T* gradient) const {
   Workspace::Frame frame(*exec.workspace);
   const std::size_t P = network_.size();
   T* g = statistics_.empty() ? gradient : frame.take<T>(P);
-  one_gradient(exec, in_order_of_layers(frame, x), rows, random, g, loss);
+  const double loss_sum = one_gradient(exec, in_order_of_layers(frame, x), rows, random, g);
   if (g != gradient) put_weights_first<T>(statistics_, P, g, gradient);
-  if (loss != nullptr) *loss += this->regulariser(x);
+  return loss_sum;
+}
+
+// Statistics are no part of the objective: their "gradient" is for clients' work alone.
+template <class T>
+void NeuralModel<T>::clear_statistics_of(T* gradient) const {
+  const std::size_t S = num_statistics(std::span<const Statistic>(statistics_));
+  std::fill_n(gradient + (network_.size() - S), S, T(0));
 }
 
 template <class T>
 void NeuralModel<T>::gradient(const Exec& exec, BatchView<const T> x, std::span<const std::span<const std::uint32_t>> rows,
                               BatchView<T> gradient, double* loss) const {
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    gradient_at(exec, x.row(k), rows[k], nullptr, gradient.row(k), loss == nullptr ? nullptr : loss + k);
-  // Statistics are no part of the objective: their "gradient" is for clients' work alone.
-  const std::size_t S = num_statistics(std::span<const Statistic>(statistics_));
-  for (std::size_t k = 0; k < rows.size(); ++k) std::fill_n(gradient.row(k) + (network_.size() - S), S, T(0));
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double loss_sum = gradient_at(exec, x.row(k), rows[k], nullptr, gradient.row(k));
+    if (loss != nullptr) loss[k] = value_of(loss_sum, rows[k].size(), x.row(k));
+    clear_statistics_of(gradient.row(k));
+  }
 }
 
 template <class T>
 void NeuralModel<T>::stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient,
                                          double* loss) const {
-  for (std::size_t k = 0; k < batch.rows.size(); ++k)
-    gradient_at(exec, x.row(k), batch.rows[k], batch.random.empty() ? nullptr : &batch.random[k], gradient.row(k),
-                loss == nullptr ? nullptr : loss + k);
+  for (std::size_t k = 0; k < batch.rows.size(); ++k) {
+    const RandomStream* random = batch.random.empty() ? nullptr : &batch.random[k];
+    const double loss_sum = gradient_at(exec, x.row(k), batch.rows[k], random, gradient.row(k));
+    if (loss != nullptr) loss[k] = value_of(loss_sum, batch.rows[k].size(), x.row(k));
+  }
+}
+
+// A network with running statistics is evaluated with them, but its gradient takes those of the rows, so that their losses differ.
+template <class T>
+double NeuralModel<T>::loss_and_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const {
+  const double sum = gradient_at(exec, x, rows, nullptr, gradient);
+  clear_statistics_of(gradient);
+  return statistics_.empty() ? sum : loss_sum(exec, x, *data_, rows, nullptr);
 }
 
 // Calls use(frame, piece, tape) for pieces of rows of `data`, in order.

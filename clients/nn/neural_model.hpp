@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "clients/loss_with_gradient.hpp"
 #include "clients/model.hpp"
 #include "clients/nn/losses.hpp"
 #include "clients/nn/network.hpp"
@@ -24,8 +25,17 @@ namespace fl::nn {
 inline constexpr std::size_t kLargestPiece = 512;
 static_assert(kLargestPiece % 4 == 0, "Pass::first is a multiple of 4");
 
+// The losses along with the gradient, from NeuralModel::loss_and_gradient.
+template <class T, class Self>
+class NeuralPass : public LossWithGradient<T> {
+ public:
+  double gradient_with_loss_sum(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const final {
+    return static_cast<const Self&>(*this).loss_and_gradient(exec, x, rows, gradient);
+  }
+};
+
 template <class T>
-class FL_API NeuralModel : public Model<T> {
+class FL_API NeuralModel : public Model<T>, public NeuralPass<T, NeuralModel<T>> {
  public:
   // `layers` have the form of layer_text.hpp; the last one has the outputs that the loss needs (`dense(classes)` before
   // softmax_cross_entropy). `key` is the option of the model that errors about its layers name; "" = the model itself.
@@ -43,6 +53,7 @@ class FL_API NeuralModel : public Model<T> {
                 double* loss) const override;
   void stochastic_gradient(const Exec& exec, BatchView<const T> x, const Minibatch& batch, BatchView<T> gradient,
                            double* loss) const override;
+  [[nodiscard]] double loss_and_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, T* gradient) const;
   [[nodiscard]] double loss_sum(const Exec& exec, const T* x, const Dataset<T>& data, std::span<const std::uint32_t> rows,
                                 std::uint64_t* correct) const override;
   [[nodiscard]] std::size_t num_outputs() const override { return network_.output().size(); }
@@ -68,11 +79,16 @@ class FL_API NeuralModel : public Model<T> {
                       const Use& use) const;
   // Returns x itself, or x in the layers' order if that order differs.
   [[nodiscard]] const T* in_order_of_layers(Workspace::Frame& frame, const T* x) const;
-  // Computes the gradient at x, without the regulariser's value in `loss`; x and gradient are in the layers' order.
-  void one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
-                    double* loss) const;
-  void gradient_at(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient,
-                   double* loss) const;
+  // Computes the gradient at x and returns the sum of the rows' losses; x and gradient are in the layers' order.
+  double one_gradient(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient) const;
+  // Does the same with both in the model's order.
+  double gradient_at(const Exec& exec, const T* x, std::span<const std::uint32_t> rows, const RandomStream* random, T* gradient) const;
+  // Returns f at x from the sum of the rows' losses.
+  [[nodiscard]] double value_of(double loss_sum, std::size_t rows, const T* x) const {
+    return loss_sum * share_of(rows) + this->regulariser(x);
+  }
+  [[nodiscard]] static double share_of(std::size_t rows) { return rows == 0 ? 0 : 1 / static_cast<double>(rows); }
+  void clear_statistics_of(T* gradient) const;
   // Returns the sum of the rows' losses from the last activations z, and computes `scale` times its derivative.
   double loss_of(Workspace::Frame& frame, const Dataset<T>& data, std::span<const std::uint32_t> rows, const double* target, const T* z,
                  double scale, T* d_z, std::uint64_t* correct) const;

@@ -100,6 +100,11 @@ template <class T>
 double Evaluator<T>::train_loss(std::span<const T> x) {
   const std::vector<double> sums = remote_ != nullptr ? remote_->losses(x) : loss_sums(x);
   knows_loss_ = remote_ == nullptr || remote_->is_complete();
+  return loss_of(sums, x);
+}
+
+template <class T>
+double Evaluator<T>::loss_of(std::span<const double> sums, std::span<const T> x) {
   double loss = 0;
   for (std::size_t i = 0; i < sums.size(); ++i) loss += problem_.weights()[i] * (sums[i] / static_cast<double>(problem_.num_rows_of(i)));
   return loss + problem_.model().regulariser(x.data());
@@ -133,9 +138,23 @@ Accuracy Evaluator<T>::test(std::span<const T> x) {
 }
 
 template <class T>
-void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients) {
+const LossWithGradient<T>* Evaluator<T>::shared_pass() const {
+  if (remote_ != nullptr || (on_device_ != nullptr && (on_device_->train != nullptr || on_device_->gradient != nullptr))) return nullptr;
+  return dynamic_cast<const LossWithGradient<T>*>(&problem_.model());
+}
+
+template <class T>
+void Evaluator<T>::compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients,
+                                     std::span<double> losses) {
   const std::size_t P = x.size();
   if (remote_ != nullptr) return remote_->read_gradients(x, first, {gradients, nullptr, count, P, P});
+  if (!losses.empty()) {
+    const LossWithGradient<T>& model = *shared_pass();
+    pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
+      losses[k] = model.gradient_with_loss_sum(exec, x.data(), problem_.shards()[first + k], gradients + k * P);
+    });
+    return;
+  }
   if (on_device_ == nullptr || on_device_->gradient == nullptr) {
     pool_.parallel_for(count, [&](std::uint32_t k, const Exec& exec) {
       const Rows rows = problem_.shards()[first + k];
@@ -170,7 +189,7 @@ const T* Evaluator<T>::gradients_here(const T* gradients, std::size_t entries) {
 // Computes zeta^2 as sum_i w_i |g_i - g|^2 in two passes: the first finds g, which avoids cancellation when clients are alike. The second
 // computes the gradients again unless all of them are held.
 template <class T>
-GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
+GradientStatistics Evaluator<T>::gradient_with_losses(std::span<const T> x, std::span<double> losses) {
   const auto N = static_cast<std::uint32_t>(problem_.shards().size());
   const std::size_t P = x.size();
   const bool holds_all =
@@ -184,7 +203,9 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
     for (std::uint32_t first = 0; first < N; first += kClientsPerPass) {
       const std::uint32_t count = std::min(kClientsPerPass, N - first);
       T* gradients = gradients_.data() + (holds_all ? first * P : 0);
-      if (pass == 0 || (remote_ == nullptr && !holds_all)) compute_gradients(x, first, count, gradients);
+      const bool with_losses = pass == 0 && !losses.empty();
+      if (pass == 0 || (remote_ == nullptr && !holds_all))
+        compute_gradients(x, first, count, gradients, with_losses ? losses.subspan(first, count) : std::span<double>());
       if (pass == 1 && remote_ != nullptr) {
         remote_->read_distances(x, mean_.span(), first, std::span(distance).first(count));
       } else if (pass == 1) {
@@ -197,6 +218,20 @@ GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
     }
   }
   return {sum_of_squares(mean_.data(), P), zeta_sq};
+}
+
+template <class T>
+GradientStatistics Evaluator<T>::gradient(std::span<const T> x) {
+  return gradient_with_losses(x, {});
+}
+
+template <class T>
+auto Evaluator<T>::loss_and_gradient(std::span<const T> x) -> std::optional<LossAndGradient> {
+  if (shared_pass() == nullptr) return std::nullopt;
+  std::vector<double> losses(problem_.shards().size());
+  const GradientStatistics gradient = gradient_with_losses(x, losses);
+  knows_loss_ = true;
+  return LossAndGradient{loss_of(losses, x), gradient};
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 
 #include "clients/device_evaluation.hpp"
 #include "clients/device_training.hpp"
+#include "clients/loss_with_gradient.hpp"
 #include "fl_core/memory/buffer.hpp"
 #include "fl_core/memory/thread_pool.hpp"
 #include "fl_core/ops/row_sums.hpp"
@@ -36,6 +37,12 @@ class Evaluator {
   // set.
   [[nodiscard]] Accuracy test(std::span<const T> x);
   [[nodiscard]] GradientStatistics gradient(std::span<const T> x);
+  // Returns the numbers of train_loss(x) and gradient(x) from one pass over the rows, or no value if this evaluator cannot share a pass.
+  struct LossAndGradient {
+    double loss = 0;
+    GradientStatistics gradient;
+  };
+  [[nodiscard]] std::optional<LossAndGradient> loss_and_gradient(std::span<const T> x);
   // Returns the accuracy on each client's own rows (FederatedProblem::client_rows), over the clients that have rows. With `adapt`, each
   // client is judged with its own model: adapt(client, x) turns a copy of x into it.
   using Adapt = std::function<void(std::uint32_t client, T* x)>;
@@ -58,10 +65,17 @@ class Evaluator {
   [[nodiscard]] std::vector<Sums> sums_of_own(const ClientRows<T>& own, std::span<const Rows> lists, std::span<const T> x,
                                               const Adapt& adapt);
   [[nodiscard]] std::vector<double> loss_sums(std::span<const T> x);
+  // Returns f(x) from the sums of all clients' losses.
+  [[nodiscard]] double loss_of(std::span<const double> sums, std::span<const T> x);
+  // Returns the model as one that computes losses along with gradients, or null if it is none, or if one of them comes from elsewhere.
+  [[nodiscard]] const LossWithGradient<T>* shared_pass() const;
+  // Does the work of gradient(). `losses` [N], unless empty, receives the sums of the clients' losses, by shared_pass().
+  [[nodiscard]] GradientStatistics gradient_with_losses(std::span<const T> x, std::span<double> losses);
   [[nodiscard]] Spread remote_accuracy(std::span<const T> x);
   void sum_on_device(DeviceEvaluation<T>& evaluation, std::span<const Rows> lists, std::span<const T> x, std::vector<Sums>& sums);
-  // Fills `gradients` [count,P], a part of gradients_, with the gradients of clients `first` to first + count - 1.
-  void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients);
+  // Fills `gradients` [count,P], a part of gradients_, with the gradients of clients `first` to first + count - 1, and `losses` [count]
+  // unless empty.
+  void compute_gradients(std::span<const T> x, std::uint32_t first, std::uint32_t count, T* gradients, std::span<double> losses);
   [[nodiscard]] const T* gradients_here(const T* gradients, std::size_t entries);
 
   const FederatedProblem<T>& problem_;

@@ -4,6 +4,23 @@
 
 namespace fl {
 
+// The loss and the gradient of the model share a pass over the training rows if both are due.
+template <class T>
+double RunMeasures<T>::Evaluation::train_loss(std::span<const T> x) {
+  if (needs_gradient_ && !gradient_ && is_model(x)) {
+    if (const auto both = run_.evaluator.loss_and_gradient(x)) {
+      gradient_ = both->gradient;
+      return both->loss;
+    }
+  }
+  return run_.evaluator.train_loss(x);
+}
+
+template <class T>
+GradientStatistics RunMeasures<T>::Evaluation::gradient(std::span<const T> x) {
+  return gradient_ && is_model(x) ? *gradient_ : run_.evaluator.gradient(x);
+}
+
 template <class T>
 Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
   typename Evaluator<T>::Adapt adapt;  // adapts x to statistics that stay with the clients
@@ -14,7 +31,7 @@ Spread RunMeasures<T>::Evaluation::client_accuracy(std::span<const T> x) {
 template <class T>
 std::vector<double> RunMeasures<T>::Evaluation::mean_memory() {
   if (run_.feedback.plan().error_slot.empty()) return {};
-  return run_.round.memory_sum(round_played + 1);
+  return run_.round.memory_sum(round_played_ + 1);
 }
 
 // Describes the bits of the round, and its messages and updates if they were kept.
@@ -50,7 +67,7 @@ void RunMeasures<T>::measure(RoundRow& row, const DueMeasures& due) {
                       .problem = problem_,
                       .evaluation = evaluation_,
                       .pool = run_.pool};
-  evaluation_.round_played = view.round;
+  evaluation_.open(view.round, measures_.needs(due, &MeasureCost::gradients));
   if (view.round > 0) describe_round(view, due);
   measures_.measure(due, view, row);
 }

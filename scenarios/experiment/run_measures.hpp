@@ -58,16 +58,26 @@ class RunMeasures {
   class Evaluation final : public ModelEvaluation<T> {
    public:
     explicit Evaluation(const MeasuredRun<T>& run) : run_(run) {}
-    double train_loss(std::span<const T> x) override { return run_.evaluator.train_loss(x); }
+    // Forgets what is known of the model, which has moved. `needs_gradient`: its gradient will be requested too.
+    void open(std::uint32_t round, bool needs_gradient) {
+      round_played_ = round;
+      needs_gradient_ = needs_gradient;
+      gradient_.reset();
+    }
+    double train_loss(std::span<const T> x) override;
     Accuracy test(std::span<const T> x) override { return run_.evaluator.test(x); }
-    GradientStatistics gradient(std::span<const T> x) override { return run_.evaluator.gradient(x); }
+    GradientStatistics gradient(std::span<const T> x) override;
     Spread client_accuracy(std::span<const T> x) override;
     RankingQuality ranking(std::span<const T> x) override { return run_.evaluator.ranking(x, run_.scenario.seeds.data); }
     std::vector<double> mean_memory() override;
-    std::uint32_t round_played = 0;
 
    private:
+    [[nodiscard]] bool is_model(std::span<const T> x) const { return x.data() == run_.model.data(); }
+
     MeasuredRun<T> run_;
+    std::uint32_t round_played_ = 0;
+    bool needs_gradient_ = false;
+    std::optional<GradientStatistics> gradient_;  // of the model, if it was computed along with the loss
   };
   void describe_round(MeasureView<T>& view, const DueMeasures& due) const;
 

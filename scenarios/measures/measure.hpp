@@ -54,7 +54,7 @@ struct GradientStatistics {
   [[nodiscard]] double dissimilarity() const { return 1 + zeta_sq / norm_sq; }
 };
 
-// Losses, accuracies and gradients over rows, at any model x [P]: on the GPU where the run has one. Each call goes over the rows anew.
+// Losses, accuracies and gradients over rows, at any model x [P]: on the GPU if the run has one. A loss may share its pass with a gradient.
 template <class T>
 class ModelEvaluation {
  public:

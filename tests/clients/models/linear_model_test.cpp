@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "clients/bounded_gradients.hpp"
 #include "fl_core/memory/workspace.hpp"
 #include "tests/clients/problem_data.hpp"
 
@@ -183,6 +184,61 @@ TEST(LinearModels, Layers) {
   EXPECT_EQ(many[1].begin, 28u);
   EXPECT_EQ(many[1].rows, 4u);
   EXPECT_EQ(make_model<double>("linear_regression", kNoBias, two)->layers().layers.size(), 1u);
+}
+
+// Images as bytes give the bits of the same images as dense rows, for rows in no order and blocks that are not full.
+template <class T>
+void expect_bits_of_dense_rows(const std::string& kind) {
+  auto pixels = checks::image_rows<T>(45, 10, 3), dense = checks::image_rows<T>(45, 10, 3);
+  for (auto* data : {&pixels, &dense}) data->images.mean = {0.3}, data->images.deviation = {0.7};
+  dense.expand_pixels();
+  ASSERT_TRUE(pixels.has_pixels() && !dense.has_pixels());
+  const auto of_bytes = make_model<T>(kind, {}, pixels), of_numbers = make_model<T>(kind, {}, dense);
+  Workspace workspace;
+  Exec exec;
+  exec.workspace = &workspace;
+  std::vector<T> x(of_bytes->layers().size());
+  for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<T>(0.01 * std::sin(static_cast<double>(j)));
+  const std::vector<double> at(x.begin(), x.end());
+  for (const std::size_t count : {1u, 7u, 16u, 23u, 45u}) {
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t r = 0; r < count; ++r) rows.push_back((r * 17 + 5) % 45);
+    double loss = 0, dense_loss = 1;
+    EXPECT_EQ(gradient_at(*of_bytes, x, rows, &loss), gradient_at(*of_numbers, x, rows, &dense_loss)) << count;
+    EXPECT_EQ(loss, dense_loss);
+    std::uint64_t correct = 0, dense_correct = 1;
+    EXPECT_EQ(of_bytes->loss_sum(exec, x.data(), pixels, rows, &correct),
+              of_numbers->loss_sum(exec, x.data(), dense, rows, &dense_correct));
+    EXPECT_EQ(correct, dense_correct);
+    std::vector<double> product(x.size()), dense_product(x.size());
+    of_bytes->second_order()->hessian_times(exec, at.data(), {rows}, at.data(), product.data());
+    of_numbers->second_order()->hessian_times(exec, at.data(), {rows}, at.data(), dense_product.data());
+    EXPECT_EQ(product, dense_product);
+    EXPECT_EQ(of_bytes->second_order()->curvature({rows}).largest, of_numbers->second_order()->curvature({rows}).largest);
+    const auto* bounded = dynamic_cast<const BoundedGradients*>(of_bytes.get());
+    const auto* dense_bounded = dynamic_cast<const BoundedGradients*>(of_numbers.get());
+    if (bounded != nullptr) {
+      EXPECT_EQ(bounded->gradient_variance(rows), dense_bounded->gradient_variance(rows));
+    }
+  }
+}
+TEST(LinearModels, BytesOfImagesGiveTheBitsOfDenseRows) {
+  for (const char* kind : {"logistic_regression", "linear_regression"}) {
+    SCOPED_TRACE(kind);
+    expect_bits_of_dense_rows<float>(kind);
+    expect_bits_of_dense_rows<double>(kind);
+  }
+}
+
+TEST(LinearModels, RefuseImagesThatChange) {
+  auto data = checks::image_rows<float>(20, 10, 3);
+  data.images.augment.flip = true;
+  try {
+    static_cast<void>(make_model<float>("logistic_regression", {}, data));
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.problems().at(0).where, "data.augment");
+  }
 }
 
 TEST(LinearModels, RefuseUnfitData) {
