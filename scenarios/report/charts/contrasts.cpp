@@ -10,19 +10,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json number(double value, int digits = 7) { return Json::parse(number_json(value, digits)); }
+Json json_number(double value, int digits = 7) { return Json::parse(number_json(value, digits)); }
 
 Json slope_data(const Contrasts& contrasts, const SlopeContrast& slope) {
   return {{"a", contrasts.pairs[slope.pair].a},
           {"b", contrasts.pairs[slope.pair].b},
           {"group", contrasts.groups[slope.group]},
           {"n", slope.slopes.size()},
-          {"mean", number(slope.slope.mean)},
-          {"t", Json::array({number(slope.slope.student.low), number(slope.slope.student.high)})},
-          {"p", number(slope.p_value, 4)},
-          {"holm", number(slope.p_holm, 4)},
-          {"flip", number(slope.p_flip, 4)},
-          {"flipHolm", number(slope.p_flip_holm, 4)},
+          {"mean", json_number(slope.slope.mean)},
+          {"t", Json::array({json_number(slope.slope.student.low), json_number(slope.slope.student.high)})},
+          {"p", json_number(slope.p_value, 4)},
+          {"holm", json_number(slope.p_holm, 4)},
+          {"flip", json_number(slope.p_flip, 4)},
+          {"flipHolm", json_number(slope.p_flip_holm, 4)},
           {"capped", slope.num_capped},
           {"verdict", to_string(slope.verdict)},
           {"why", slope.why}};
@@ -36,15 +36,15 @@ Json difference_data(const Contrasts& contrasts, const SlopeDifference& one) {
 
 Json margin_data(const Contrasts& contrasts, const MarginContrast& one) {
   const bool is_ratio = contrasts.margin->is_ratio;
-  const auto in_units = [is_ratio](double difference) { return number(is_ratio ? std::exp(difference) : 100 * difference); };
+  const auto in_units = [is_ratio](double difference) { return json_number(is_ratio ? std::exp(difference) : 100 * difference); };
   return {{"a", contrasts.pairs[one.pair].a},
           {"b", contrasts.pairs[one.pair].b},
           {"group", contrasts.groups[one.group]},
           {"n", one.difference.count},
           {"mean", in_units(one.difference.mean)},
           {"t", Json::array({in_units(one.difference.student.low), in_units(one.difference.student.high)})},
-          {"pNonInferior", number(one.p_non_inferior_adjusted, 4)},
-          {"pSuperior", number(one.p_superior_adjusted, 4)},
+          {"pNonInferior", json_number(one.p_non_inferior_adjusted, 4)},
+          {"pSuperior", json_number(one.p_superior_adjusted, 4)},
           {"result", to_string(one.result)},
           {"why", one.why}};
 }
