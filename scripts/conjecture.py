@@ -6,16 +6,24 @@
     python3 scripts/conjecture.py blocks                   the blocks of the study, in the order in which they run
     python3 scripts/conjecture.py plan FEDBITS BLOCK ...   what a block costs; further arguments are those of fedbits
     python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
+    python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
+    python3 scripts/conjecture.py tables BUDGET            the tables of all exported blocks of a budget, 5 or 1, as Markdown
 
-The blocks of one budget share a store, fedbits-out/conjecture-5 or -1 unless --out says otherwise. Nothing runs if a file has changed."""
+Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
 import hashlib
+import math
 import pathlib
 import re
 import subprocess
 import sys
+import tomllib
+
+import conjecture_results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "conjecture" / "results"
+STORES = pathlib.Path("fedbits-out") / "conjecture"
 BUDGETS = ("5", "1")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
 STEPS = ("1", "10")
@@ -50,34 +58,75 @@ def problems(root):
     return texts
 
 
-def play(command, fedbits, block, more):
+def play(command, fedbits, block, out, more):
     """Returns the exit code of fedbits for a block."""
     file, exclude = blocks()[block]
     words = [fedbits, "sweep" if command == "run" else "plan", str(ROOT / file), "--set", exclude]
-    return subprocess.call(words + (["--resume"] if command == "run" else []) + more)
+    if command == "run":
+        words += ["--resume", "--out", str(out)]
+    return subprocess.call(words + more)
+
+
+def num_runs(block):
+    """Returns the number of runs of a block, which has one problem and one number of local steps."""
+    with open(ROOT / blocks()[block][0], "rb") as file:
+        sweep = tomllib.load(file)["sweep"]
+    lengths = [len(axis["values"]) for axis in sweep["axis"] if axis["key"] not in ("data.name", "local.steps")]
+    return sweep["seeds"] * math.prod(lengths)
+
+
+def export(fedbits, block, out):
+    """Writes the tables of a block that is whole."""
+    try:
+        conjecture_results.export_block(fedbits, out, RESULTS / block, num_runs(block))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def tables(budget):
+    names = conjecture_results.blocks_in(RESULTS, [name for name in blocks() if f"-{budget}-" in name])
+    if not names:
+        print(f"no block of the budget {budget} is exported", file=sys.stderr)
+        return 1
+    print(conjecture_results.tables(RESULTS, names), end="")
+    return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["hashes", "check", "blocks", "plan", "run"])
-    parser.add_argument("fedbits", nargs="?")
-    parser.add_argument("block", nargs="?", choices=list(blocks()))
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("hashes", "check", "blocks"):
+        commands.add_parser(name)
+    for name in ("plan", "run", "export"):
+        command = commands.add_parser(name)
+        command.add_argument("fedbits")
+        command.add_argument("block", choices=list(blocks()))
+        command.add_argument("--out", type=pathlib.Path, help="the block's store")
+    commands.add_parser("tables").add_argument("budget", choices=BUDGETS)
     arguments, more = parser.parse_known_args()
+    if more and arguments.command not in ("plan", "run"):
+        parser.error(f"unknown: {' '.join(more)}")
     if arguments.command == "hashes":
         print("\n".join(f"| `{name}` | `{digest}` |" for name, digest in sums(arguments.root).items()))
         return 0
     if arguments.command == "blocks":
         print("\n".join(blocks()))
         return 0
-    if arguments.command != "check" and not arguments.block:
-        parser.error("plan and run need the program and a block")
+    if arguments.command == "tables":
+        return tables(arguments.budget)
     wrong = problems(arguments.root)
     for text in wrong:
         print(text, file=sys.stderr)
     if wrong or arguments.command == "check":
         return 1 if wrong else 0
-    return play(arguments.command, arguments.fedbits, arguments.block, more)
+    out = arguments.out or STORES / arguments.block
+    if arguments.command == "export":
+        return export(arguments.fedbits, arguments.block, out)
+    return play(arguments.command, arguments.fedbits, arguments.block, out, more)
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

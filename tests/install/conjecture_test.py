@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The plan of the study of docs/conjecture-plan.md: its sums hold, a changed, new or missing file is named, and its blocks are the whole grid.
 
+The tables of exported blocks are adjusted over the same families as fedbits adjusts one store.
+
     conjecture_test.py FEDBITS SOURCE
 
 Without a9a and w8a under FEDBITS_DATA the grid is not counted, and the exit code is 77."""
@@ -11,6 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "scripts"))
+import conjecture_results
 
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SCRIPT = SOURCE / "scripts" / "conjecture.py"
@@ -34,10 +40,74 @@ def refuses(change, expected):
         copy = pathlib.Path(folder)
         shutil.copytree(SOURCE / "docs" / "conjecture", copy / "docs" / "conjecture")
         shutil.copy(SOURCE / "docs" / "conjecture-plan.md", copy / "docs")
-        assert said("check", "--root", copy) == (0, ""), said("check", "--root", copy)
+        assert said("--root", copy, "check") == (0, ""), said("--root", copy, "check")
         change(copy / "docs" / "conjecture")
-        code, text = said("check", "--root", copy)
+        code, text = said("--root", copy, "check")
         assert code == 1 and expected in text, text
+
+
+# A study of four blocks, each with contrasts of its own.
+STUDY = """
+name   = "joined"
+rounds = 30
+data   = { name = "libsvm/a9a", rows = 300 }
+model  = { kind = "logistic_regression", l2 = "L/1e3" }
+local  = { kind = "gradient", batch = 16, learning_rate = "1/L" }
+partition     = { kind = "similarity", percent = 0, clients = 6 }
+compressor.up = { kind = "top_k", k = 4, unit = "gradient" }
+feedback.up   = { kind = "ef14" }
+evaluate      = { every = 1 }
+[sweep]
+seeds = 6
+[[sweep.axis]]
+key    = "local.learning_rate"
+values = ["1/L", "2/L"]
+[[sweep.axis]]
+key    = "feedback.up"
+values = [{ label = "ef14", kind = "ef14" }, { label = "ef21", kind = "ef21" }]
+[[sweep.axis]]
+key    = "partition.percent"
+values = [100, 40, 0]
+[[sweep.axis]]
+key    = "compressor.up"
+values = [{ label = "top", kind = "top_k", k = 4 }, { label = "hard", kind = "hard_threshold", threshold = 0.05 },
+          { label = "three", kind = "three_lc" }]
+"""
+ADJUSTED = "p_holm", "p_flip_holm", "p_non_inferior_adjusted", "p_superior_adjusted"
+
+
+def check_families():
+    """Exports a small study as a block, adjusts its p-values again, and compares them with those that fedbits wrote."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "joined.toml").write_text(STUDY)
+        subprocess.run([FEDBITS, "sweep", folder / "joined.toml", "--out", folder / "store"], check=True, capture_output=True)
+        contrasts = ["--contrast", "hard:top", "--contrast", "three:top", "--between", "feedback.up=ef14:ef21", "--margin", "1.1x", "--measure", "f_gap",
+                     "--method", "compressor.up", "--level", "partition.percent"]
+        with_contrasts = folder / "fedbits"
+        with_contrasts.write_text(f'#!/bin/sh\nexec "{FEDBITS}" "$@" {" ".join(contrasts)}\n')
+        with_contrasts.chmod(0o755)
+        try:
+            conjecture_results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 217)
+        except ValueError as error:
+            assert "216 of 217 runs" in str(error), error
+        else:
+            raise AssertionError("a block without one of its runs was exported")
+        conjecture_results.export_block(with_contrasts, folder / "store", folder / "results" / "block", 216)
+        written = conjecture_results.read_table(folder / "results" / "block" / "slopes.csv.xz")
+        joined = conjecture_results.joined_slopes(folder / "results", ["block"])
+    assert len(written) == len(joined) and any(line["between"] for line in joined), written
+    compared = 0
+    for line, again in zip(written, joined):
+        for column in ADJUSTED:
+            if line[column]:
+                assert abs(float(line[column]) - float(again[column])) <= 1e-12, (column, line, again)
+                compared += 1
+        if not line["between"]:
+            assert {"better": "for", "worse": "against", "no claim": "no claim"}[line["verdict"]] == conjecture_results.verdict_of(again), line
+            assert line["result"] == conjecture_results.margin_result_of(again), line
+    assert any(float(line["p"]) < 0.05 for line in joined), "no slope is steep enough to test an adjustment"
+    print(f"{compared} adjusted p-values are those of fedbits")
 
 
 def check_grid():
@@ -60,3 +130,4 @@ if not (data / "a9a").exists() or not (data / "w8a").exists():
     print("DATA MISSING: the blocks of the study were not counted")
     sys.exit(77)
 check_grid()
+check_families()

@@ -1,0 +1,163 @@
+"""The results of the study of docs/conjecture-plan.md: exports of its blocks, joined to families, and tables of them.
+
+Each block has a store of its own. What is kept of it are three exported tables, compressed: `runs`, `differences` and `slopes`. A family of tests
+is larger than a block, so p-values are adjusted here again, over all blocks of a budget, by the rules of fedbits."""
+import csv
+import io
+import lzma
+import pathlib
+import subprocess
+import tempfile
+
+TABLES = ("runs", "differences", "slopes")
+FINISHED = "done", "diverged"  # a diverged run counts with its bounded end point
+
+
+def read_table(path):
+    """Returns the lines of a compressed table, each as a dictionary of texts."""
+    with lzma.open(path, "rt", newline="", encoding="utf-8") as text:
+        return list(csv.DictReader(text))
+
+
+def export_block(fedbits, store, folder, num_runs):
+    """Writes the tables of a block's store into a folder. Raises ValueError if runs are missing or have failed."""
+    with tempfile.TemporaryDirectory() as temporary:
+        files = {name: pathlib.Path(temporary) / f"{name}.csv" for name in TABLES}
+        words = [word for name, path in files.items() for word in (f"--{name}", path)]
+        subprocess.run([fedbits, "export", store, "--reproducible", *words], check=True, stdout=subprocess.DEVNULL)
+        runs = list(csv.DictReader(io.StringIO(files["runs"].read_text())))
+        if len(runs) != num_runs:
+            raise ValueError(f"{store} has {len(runs)} of {num_runs} runs")
+        others = sorted({run["status"] for run in runs} - set(FINISHED))
+        if others:
+            raise ValueError(f"{store} has runs that are neither done nor diverged: {', '.join(others)}")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, path in files.items():
+            (folder / f"{name}.csv.xz").write_bytes(lzma.compress(path.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def blocks_in(folder, names):
+    """Returns the names of those blocks that have been exported, in the order given."""
+    return [name for name in names if (folder / name / "slopes.csv.xz").exists()]
+
+
+def number(text):
+    return float(text) if text else None
+
+
+def holm_adjusted(p_values):
+    """Returns p-values adjusted by Holm's rule, in the order of the input."""
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def chain_adjusted(chains):
+    """Returns adjusted p-values of chains of two hypotheses, the second of which is tested only after its first was rejected. Every unfinished
+    chain has an equal share of the level, and passes it on when both are rejected."""
+    adjusted, stage, largest = [list(chain) for chain in chains], [0] * len(chains), 0.0
+    while any(one < 2 for one in stage):
+        unfinished = sum(one < 2 for one in stage)
+        least = min((i for i in range(len(chains)) if stage[i] < 2), key=lambda i: chains[i][stage[i]])
+        largest = max(largest, min(1.0, unfinished * chains[least][stage[least]]))
+        adjusted[least][stage[least]] = largest
+        stage[least] += 1
+    return adjusted
+
+
+def join_families(lines):
+    """Adjusts the p-values of lines of slopes.csv over the families that they form together: slopes, differences of slopes, and margins, each for
+    one measure at one kind of bits. A line of fewer than two seeds belongs to no family."""
+    families = {}
+    for line in lines:
+        if int(line["seeds"]) >= 2:
+            families.setdefault((line["measure"], line["bits"], bool(line["between"])), []).append(line)
+    for family in families.values():
+        for raw, name in (("p", "p_holm"), ("p_flip", "p_flip_holm")):
+            for line, value in zip(family, holm_adjusted([float(line[raw]) for line in family])):
+                line[name] = value
+        chains = [line for line in family if line["difference_low"]]
+        for line, pair in zip(chains, chain_adjusted([(float(line["p_non_inferior"]), float(line["p_superior"])) for line in chains])):
+            line["p_non_inferior_adjusted"], line["p_superior_adjusted"] = pair
+    return lines
+
+
+def joined_slopes(folder, names):
+    """Returns the lines of all blocks' slopes.csv, with the name of their block, adjusted over the families that they form."""
+    return join_families([{**line, "block": name} for name in names for line in read_table(folder / name / "slopes.csv.xz")])
+
+
+# What fedbits says of a line where only the tests decided. Any other reason excludes a claim.
+OF_SLOPE_TEST, OF_MARGIN_TEST = "not after Holm's correction", "the margin is not excluded"
+
+
+def verdict_of(line, level=0.05):
+    """Returns what the slope of a gap says about the conjecture: a negative one is for it."""
+    if line["why"] not in ("", OF_SLOPE_TEST) or float(line["p_holm"]) > level:
+        return "no claim"
+    return "for" if float(line["slope"]) < 0 else "against"
+
+
+def margin_result_of(line, level=0.025):
+    """Returns what is shown at the most heterogeneous level; "" where there is no margin."""
+    if not line["margin"]:
+        return ""
+    if line["result_why"] not in ("", OF_MARGIN_TEST) or float(line["p_non_inferior_adjusted"]) > level:
+        return "not shown"
+    return "superior" if float(line["p_superior_adjusted"]) <= level else "non-inferior"
+
+
+def settings_of(group):
+    """Returns the labels of a group as a dictionary: "data.name=libsvm/a9a,local.steps=1" gives two."""
+    return dict(part.split("=", 1) for part in group.replace(", ", ",").split(","))
+
+
+def interval(low, high):
+    return f"{float(low):+.2f} to {float(high):+.2f}" if low and high else ""
+
+
+def slope_rows(lines):
+    """Returns the rows of a table of slopes: one for each group and pair."""
+    rows = []
+    for line in lines:
+        at = settings_of(line["group"])
+        rows.append([at["data.name"].split("/")[-1], at["feedback.up"], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
+                     line["seeds"], f"{float(line['slope']):+.3f}" if line["slope"] else "", interval(line["slope_low"], line["slope_high"]),
+                     f"{float(line['p_holm']):.2g}", verdict_of(line), f"{float(line['difference']):+.2f}" if line["difference"] else "",
+                     interval(line["difference_low"], line["difference_high"]), margin_result_of(line)])
+    return rows
+
+
+def between_rows(lines):
+    rows = []
+    for line in lines:
+        at = settings_of(line["group"])
+        rows.append([at["data.name"].split("/")[-1], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
+                     line["between"].split("=", 1)[1], f"{float(line['slope']):+.3f}" if line["slope"] else "",
+                     interval(line["slope_low"], line["slope_high"]), f"{float(line['p_holm']):.2g}", "no claim" if verdict_of(line) == "no claim" else "differ"])
+    return rows
+
+
+def markdown(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def tables(folder, names, bits="up"):
+    """Returns the tables of H1, H2 and H3 over these blocks as Markdown."""
+    lines = [line for line in joined_slopes(folder, names) if line["bits"] == bits]
+    slopes, between = [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
+    head = ["problem", "feedback", "share of clients", "steps", "pair", "seeds", "slope", "95% interval", "p (Holm)", "the conjecture",
+            "log ratio at 0%", "95% interval", "margin 1.1x"]
+    counts = "\n".join(count_line(pair, [line for line in slopes if (line["a"], line["b"]) == pair])
+                       for pair in dict.fromkeys((line["a"], line["b"]) for line in slopes))
+    return "\n\n".join([f"{len(names)} blocks: {', '.join(names)}.", counts, markdown(head, slope_rows(slopes)),
+                        markdown(["problem", "share of clients", "steps", "pair", "feedbacks", "difference of slopes", "95% interval", "p (Holm)", "result"],
+                                 between_rows(between))]) + "\n"
+
+
+def count_line(pair, lines):
+    found = [verdict_of(line) for line in lines]
+    return f"- {pair[0]} : {pair[1]}: " + ", ".join(f"{found.count(kind)} groups {kind}" for kind in ("for", "against", "no claim"))
