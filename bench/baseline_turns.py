@@ -1,4 +1,6 @@
-"""Turns between one of our programs and forms of a baseline, for baselines_torch.py and baselines_jax.py."""
+"""Turns between one of our programs and forms of a baseline, for the scripts baselines*.py."""
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -14,6 +16,13 @@ def seconds_of(work, threads=1):
     begin = clock()
     work()
     return clock() - begin
+
+
+def record(table, **row):
+    """Adds a row for the page to the file that FEDBITS_BENCH_ROWS names, one JSON object per line. See write_page.py."""
+    if path := os.environ.get("FEDBITS_BENCH_ROWS"):
+        with open(path, "a", encoding="utf-8") as file:
+            print(json.dumps({"table": table} | row), file=file)
 
 
 class Ours:
@@ -32,8 +41,8 @@ class Ours:
         return (processor if threads == 1 else wall), operations
 
 
-def best_forms(forms):
-    """The forms worth a measurement: {name: (run, steps per call)} without those that fail or are clearly slower than the best."""
+def best_forms(forms, always=()):
+    """The forms worth a measurement: {name: (run, steps per call)} without those that fail or, unless they are named, are clearly slower."""
     first = {}
     for form, make in forms.items():
         try:
@@ -45,7 +54,22 @@ def best_forms(forms):
     least = min(seconds for seconds, _, _ in first.values())
     for form, (seconds, _, _) in first.items():
         print(f"       {form:32s} {1e3 * seconds:9.3f} ms", flush=True)
-    return {form: (run, steps) for form, (seconds, run, steps) in first.items() if seconds <= KEPT * least}
+    return {form: (run, steps) for form, (seconds, run, steps) in first.items() if seconds <= KEPT * least or form in always}
+
+
+def in_turn(own, forms, repeats, beside=None, threads=1):
+    """Returns the medians of interleaved turns: our seconds, and by form its seconds and the ratio to ours; with `beside`, also the ratio of its
+    seconds to ours."""
+    ours, limit, ratio, theirs = [], [], {form: [] for form in forms}, {form: [] for form in forms}
+    for _ in range(repeats):
+        ours.append(own())
+        if beside is not None:
+            limit.append(beside() / ours[-1])
+        for form, (run, steps) in forms.items():
+            theirs[form].append(seconds_of(run, threads) / steps)
+            ratio[form].append(theirs[form][-1] / ours[-1])
+    medians = [{form: statistics.median(values) for form, values in both.items()} for both in (theirs, ratio)]
+    return statistics.median(ours), *medians, statistics.median(limit) if limit else None
 
 
 def steps_in_turn(ours, baseline, name, forms, repeats):
@@ -65,3 +89,5 @@ def steps_in_turn(ours, baseline, name, forms, repeats):
     own, their = statistics.median(own), statistics.median(theirs[best])
     print(f"{name:9s} ours {1e3 * own:9.3f} ms   {statistics.median(share):.2f} of the peak   {baseline} {1e3 * their:9.3f} ms ({best})"
           f"   {statistics.median(ratio[best]):.2f} times", flush=True)
+    record("steps", name=name, baseline=baseline, form=best, ms=1e3 * own, share=statistics.median(share), baseline_ms=1e3 * their,
+           times=statistics.median(ratio[best]))
