@@ -41,14 +41,14 @@ class Ours:
         return (processor if threads == 1 else wall), operations
 
 
-def best_forms(forms, always=()):
+def best_forms(forms, always=(), threads=1):
     """The forms worth a measurement: {name: (run, steps per call)} without those that fail or, unless they are named, are clearly slower."""
     first = {}
     for form, make in forms.items():
         try:
             run, steps = make()
             run()
-            first[form] = (min(seconds_of(run) for _ in range(2)) / steps, run, steps)
+            first[form] = (min(seconds_of(run, threads) for _ in range(2)) / steps, run, steps)
         except Exception as error:  # a form that this version of the baseline cannot compile is left out, and said to be
             print(f"       {form}: {type(error).__name__}: {str(error).splitlines()[0][:120]}", flush=True)
     least = min(seconds for seconds, _, _ in first.values())

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
-"""JAX doing the same local steps as neural_bench, in turn with them.
+"""JAX doing the same local steps and rounds as neural_bench and federated_bench, and a whole run, in turn with ours.
 
-Usage: taskset -c CORE python3 bench/baselines_jax.py build/bench [REPEATS [NAME]]
-FEDBITS_DATA names the folder with fashion-mnist/. A step takes the best of several forms: one jitted step per call, ten steps in one call
+Usage: taskset -c CORE python3 bench/baselines_jax.py build/bench [REPEATS [NAME | round | softmax]]
+FEDBITS_DATA names the folder with fashion-mnist/ and mnist/. A step takes the best of several forms: one jitted step per call, ten steps in one call
 (scan), four clients at once (vmap, per client and step), each with images as {channels, height, width} and with channels last. XLA uses one
 thread; time is the processor's, which leaves out other programs.
 """
+import gzip
 import os
+import pathlib
+import re
+import statistics
+import subprocess
 import sys
+import tempfile
+import time
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -17,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from baseline_turns import STEPS, Ours, steps_in_turn
+from baseline_turns import STEPS, Ours, best_forms, in_turn, record, seconds_of, steps_in_turn
 
 SCANNED, CLIENTS, RATE = 10, 4, 1e-3
 
@@ -217,12 +224,133 @@ def forms_of(name):
     return {form + suffix: lambda form=form, last=last: steps_of(name, form, last) for form in inner for suffix, last in layouts.items()}
 
 
+def round_of_2nn():
+    """FedAvg of ten clients as one compiled call: their minibatches in a scan, the clients side by side, the mean of their weights."""
+    clients, rows, batch = 10, 600, 10
+    weights, network = mlp(Weights(), (784, 200, 200, 10), False)
+    images, labels = inputs_of("2NN", clients * rows, False)
+    images, labels = images.reshape(clients, rows, 784), labels.reshape(clients, rows)
+
+    def loss(w, x, y):
+        return -jnp.take_along_axis(jax.nn.log_softmax(network(w, x)), y[:, None], 1).mean()
+
+    def local(w, x, y, order):
+        step = lambda a, part: (jax.tree.map(lambda p, g: p - 0.01 * g, a, jax.grad(loss)(a, x[part], y[part])), None)
+        return lax.scan(step, w, order.reshape(-1, batch))[0]
+
+    def play(w, key):
+        order = jax.vmap(lambda one: jax.random.permutation(one, rows))(jax.random.split(key, clients))
+        moved = jax.vmap(local, (None, 0, 0, 0))(w, images, labels, order)
+        return jax.tree.map(lambda a: a.mean(0), moved)
+
+    def in_turn_of(w, key):  # one client after another, compiled all the same
+        order = jax.vmap(lambda one: jax.random.permutation(one, rows))(jax.random.split(key, clients))
+        moved = lax.map(lambda own: local(w, *own), (images, labels, order))
+        return jax.tree.map(lambda a: a.mean(0), moved)
+
+    def made(function):
+        call, state, key = jax.jit(function, donate_argnums=0), [jax.block_until_ready(jax.tree.map(jnp.copy, weights))], jax.random.key(1)
+
+        def run():
+            state[0] = jax.block_until_ready(call(state[0], key))
+
+        return run, 1
+
+    return {"vmap over clients": lambda: made(play), "clients in a scan": lambda: made(in_turn_of)}
+
+
+def compare_rounds(folder, repeats):
+    ours = Ours(folder + "/federated_bench")
+    ours.seconds("2NN")
+    forms = best_forms(round_of_2nn())
+    own, theirs, ratio, _ = in_turn(lambda: ours.seconds("2NN")[0], forms, repeats)
+    best = min(theirs, key=theirs.get)
+    print(f"round 2NN   1 thread   ours {1e3 * own:9.3f} ms  JAX {1e3 * theirs[best]:9.3f} ms ({best})   {ratio[best]:.2f} times", flush=True)
+    record("rounds", name="2NN", threads=1, baseline="JAX", form=best, ms=1e3 * own, baseline_ms=1e3 * theirs[best], times=ratio[best])
+
+
+# ---- softmax regression on MNIST, as scenarios/library/flute-lr-mnist.toml
+
+
+def softmax_on_mnist():
+    """Returns a function that plays 100 rounds of 10 of 1,000 clients with an evaluation every 10 rounds; a round is one compiled call."""
+    clients, rows, batch, per_round = 1000, 60, 10, 10
+
+    def read(kind, count):
+        folder = pathlib.Path(os.environ["FEDBITS_DATA"]) / "mnist"
+        content = []
+        for name, head in ((f"{kind}-images-idx3-ubyte", 16), (f"{kind}-labels-idx1-ubyte", 8)):
+            plain = folder / name
+            raw = plain.read_bytes() if plain.exists() else gzip.open(folder / (name + ".gz")).read()
+            content.append(np.frombuffer(raw, np.uint8, offset=head))
+        return jnp.asarray((content[0].reshape(count, 784) / 255 - 0.1307) / 0.3081, jnp.float32), jnp.asarray(content[1], jnp.int32)
+
+    images, labels = read("train", 60000)
+    order = np.random.default_rng(1).permutation(60000)
+    images, labels = images[order].reshape(clients, rows, 784), labels[order].reshape(clients, rows)
+    tests = read("t10k", 10000)
+
+    def loss(w, x, y):
+        return -jnp.take_along_axis(jax.nn.log_softmax(dense(w, x)), y[:, None], 1).mean()
+
+    def local(w, x, y, order):
+        step = lambda a, part: (jax.tree.map(lambda p, g: p - 0.03 * g, a, jax.grad(loss)(a, x[part], y[part])), None)
+        return lax.scan(step, w, order.reshape(-1, batch))[0]
+
+    @jax.jit
+    def play(w, key):
+        chosen = jax.random.choice(key, clients, (per_round,), replace=False)
+        order = jax.vmap(lambda one: jax.random.permutation(one, rows))(jax.random.split(key, per_round))
+        moved = jax.vmap(local, (None, 0, 0, 0))(w, images[chosen], labels[chosen], order)
+        return jax.tree.map(lambda a: a.mean(0), moved)
+
+    @jax.jit
+    def evaluate(w):
+        x, y = tests
+        return loss(w, x, y), (dense(w, x).argmax(1) == y).mean()
+
+    def run():
+        w = {"w": jnp.zeros((784, 10)), "b": jnp.zeros(10)}
+        for number in range(1, 101):
+            w = play(w, jax.random.key(number))
+            if number % 10 == 0:
+                result = evaluate(w)
+        return jax.block_until_ready(result)
+
+    return run
+
+
+def compare_softmax(folder, repeats):
+    """Our loop with its evaluations is the time of the rounds that `run -v` tells."""
+    program, root = pathlib.Path(folder).parent / "fedbits", pathlib.Path(__file__).resolve().parent.parent
+    theirs_run = softmax_on_mnist()
+    accuracy = float(theirs_run()[1])
+    own, whole, theirs = [], [], []
+    with tempfile.TemporaryDirectory() as out:
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            said = subprocess.run([program, "run", root / "scenarios/library/flute-lr-mnist.toml", "--threads", "1", "--again", "--out", out, "-v"],
+                                  capture_output=True, text=True, check=True)
+            whole.append(time.perf_counter() - begin)
+            own.append(float(re.search(r"rounds in ([\d.]+) s", said.stdout + said.stderr)[1]))
+            theirs.append(seconds_of(theirs_run))
+    own, whole, theirs = map(statistics.median, (own, whole, theirs))
+    print(f"softmax regression on MNIST: ours {own:.3f} s, {whole:.3f} s with loading and the store; JAX {theirs:.3f} s ({accuracy:.3f})"
+          f"   {theirs / own:.2f} times", flush=True)
+    record("softmax", seconds=own, whole=whole, baseline_s=theirs, times=theirs / own)
+
+
 def main():
     folder, repeats = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 9
+    only = sys.argv[3] if len(sys.argv) > 3 else ""
     ours = Ours(folder + "/neural_bench")
     for name in STEPS:
-        if len(sys.argv) <= 3 or sys.argv[3] == name:
+        if only in ("", name):
             steps_in_turn(ours, "JAX", name, forms_of(name), repeats)
+    if only in ("", "round"):
+        compare_rounds(folder, repeats)
+    if only in ("", "softmax"):
+        compare_softmax(folder, repeats)
 
 
 if __name__ == "__main__":

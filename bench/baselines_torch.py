@@ -7,14 +7,13 @@ optimizer's foreach and fused loops, and compiled. One thread is timed by the pr
 threads (rounds alone) by the wall's, which needs a quiet machine. PyTorch's images are random numbers. The wheel of PyPI multiplies with MKL
 and oneDNN; Debian's package is a weaker reference.
 """
-import statistics
 import sys
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
-from baseline_turns import STEPS, Ours, seconds_of, steps_in_turn
+from baseline_turns import STEPS, Ours, best_forms, in_turn, record, steps_in_turn
 
 
 def conv(i, o, padding):
@@ -109,41 +108,82 @@ def forms_of(name):
     return {form: lambda settings=settings: steps_of(name, **settings) for form, settings in forms.items()}
 
 
-def round_of(name):
-    """FedAvg: one shared model, its state copied in, an optimizer and a loader per client, the mean of the states."""
+def data_of(name):
+    rows, _ = ROUNDS[name]
+    return torch.rand(CLIENTS * rows, 1, 28, 28), torch.randint(10, (CLIENTS * rows,))
+
+
+def loop_of(name, with_loader):
+    """FedAvg, one client after another: one shared model, its state copied in, an optimizer per client, the mean of the states."""
     rows, batch = ROUNDS[name]
-    data = TensorDataset(torch.rand(CLIENTS * rows, 1, 28, 28), torch.randint(10, (CLIENTS * rows,)))
+    images, labels = data_of(name)
+    data = TensorDataset(images, labels)
     clients = [Subset(data, range(k * rows, (k + 1) * rows)) for k in range(CLIENTS)]
     model, loss = NETWORKS[name](), nn.CrossEntropyLoss()
     state = {key: value.clone() for key, value in model.state_dict().items()}
 
+    def batches(k):
+        if with_loader:
+            return DataLoader(clients[k], batch_size=batch, shuffle=True)
+        return ((images[part], labels[part]) for part in (k * rows + torch.randperm(rows)).split(batch))
+
     def run():
         total = {key: torch.zeros_like(value) for key, value in state.items()}
-        for client in clients:
+        for k in range(CLIENTS):
             model.load_state_dict(state)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-            for x, y in DataLoader(client, batch_size=batch, shuffle=True):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=not with_loader)
+            for x, y in batches(k):
                 optimizer.zero_grad()
                 loss(model(x), y).backward()
                 optimizer.step()
             for key, value in model.state_dict().items():
-                total[key] += value / CLIENTS
+                total[key].add_(value, alpha=1 / CLIENTS)
         state.update(total)
 
-    return run
+    return run, 1
+
+
+def batched_2nn():
+    """FedAvg with the layers of all clients in one baddbmm, and one step for all of them."""
+    rows, batch = ROUNDS["2NN"]
+    images, labels = data_of("2NN")
+    images, labels = images.view(CLIENTS, rows, -1), labels.view(CLIENTS, rows)
+    sizes = (784, 200, 200, 10)
+    model = [tensor for i, o in zip(sizes, sizes[1:]) for tensor in ((torch.rand(i, o) * 2 - 1) / i**0.5, torch.zeros(1, o))]
+
+    def network(w, x):
+        for layer in range(0, len(w), 2):
+            x = torch.baddbmm(w[layer + 1], x, w[layer])
+            x = x.relu() if layer + 2 < len(w) else x
+        return x
+
+    def run():
+        weights = [tensor.expand(CLIENTS, *tensor.shape).clone().requires_grad_() for tensor in model]
+        order = torch.stack([torch.randperm(rows) for _ in range(CLIENTS)])
+        clients = torch.arange(CLIENTS)[:, None]
+        for part in order.split(batch, 1):
+            z = network(weights, images[clients, part])
+            loss = nn.functional.cross_entropy(z.reshape(-1, 10), labels[clients, part].reshape(-1), reduction="sum") / batch
+            with torch.no_grad():
+                torch._foreach_add_(weights, torch.autograd.grad(loss, weights), alpha=-0.01)
+        for tensor, own in zip(model, weights):
+            tensor.copy_(own.detach().mean(0))
+
+    return run, 1
 
 
 def compare_rounds(ours, name, threads, repeats):
     torch.set_num_threads(threads)
-    run = round_of(name)
-    run()
-    own, theirs = [], []
-    for _ in range(repeats):
-        own.append(ours.seconds(name, threads)[0])
-        theirs.append(seconds_of(run, threads))
-    own, theirs = statistics.median(own), statistics.median(theirs)
-    print(f"round {name:5s} {threads} thread{'s' if threads > 1 else ' '}  ours {1e3 * own:9.3f} ms  PyTorch {1e3 * theirs:9.3f} ms"
-          f"   {theirs / own:.2f} times", flush=True)
+    forms = {"a loop with loaders": lambda: loop_of(name, True), "a loop, rows by index": lambda: loop_of(name, False)}
+    if name == "2NN":
+        forms["all clients in one baddbmm"] = batched_2nn
+    forms = best_forms(forms, threads=threads)
+    ours.seconds(name, threads)
+    own, theirs, ratio, _ = in_turn(lambda: ours.seconds(name, threads)[0], forms, repeats, threads=threads)
+    best = min(theirs, key=theirs.get)
+    print(f"round {name:5s} {threads} thread{'s' if threads > 1 else ' '}  ours {1e3 * own:9.3f} ms  PyTorch {1e3 * theirs[best]:9.3f} ms ({best})"
+          f"   {ratio[best]:.2f} times", flush=True)
+    record("rounds", name=name, threads=threads, baseline="PyTorch", form=best, ms=1e3 * own, baseline_ms=1e3 * theirs[best], times=ratio[best])
 
 
 def main():

@@ -41,33 +41,51 @@ T sum_of(const Vec<T>& v) {
   return lanes[0];
 }
 
-// Rows 0 .. count-1 of a tile [kRows,kCols] of the input; columns past the last and rows past `count` are zero.
+// Rows 0 .. rows()-1 of a tile [kRows,kCols] of the input; columns past the last and rows past rows() are zero. The tiles beside each other
+// are evaluated together, row by row, because memory is read several times as fast in its order.
 template <class T>
 class Tile {
  public:
   Tile(const Affine<T>& input, std::size_t k, const Segment& segment, Workspace::Frame& frame)
-      : input_(input), k_(k), segment_(segment), entries_(frame.take<T>(kRows * kCols)) {}
+      : input_(input),
+        k_(k),
+        segment_(segment),
+        stride_(in_vectors(std::min(kPanel, segment.cols))),
+        panel_(frame.take<T>(kRows * stride_)) {}
 
+  // Call it for the tiles of a matrix in the order of each_tile().
   void load(std::size_t row, std::size_t column) {
+    if (column % kPanel == 0) load_panel(row, column);
     rows_ = std::min(kRows, segment_.rows - row);
     columns_ = std::min(kCols, segment_.cols - column);
-    for (std::size_t i = 0; i < kRows; ++i) {
-      T* to = entries_ + i * kCols;
-      if (i < rows_) load_tile(input_, k_, segment_.begin + (row + i) * segment_.cols + column, columns_, to);
-      if (const std::size_t filled = i < rows_ ? columns_ : 0; filled < width()) std::fill(to + filled, to + width(), T(0));
-    }
+    entries_ = panel_ + column % kPanel;
   }
-  [[nodiscard]] const T* row(std::size_t i) const { return entries_ + i * kCols; }
+  [[nodiscard]] const T* row(std::size_t i) const { return entries_ + i * stride_; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }
-  // Columns in whole vectors.
-  [[nodiscard]] std::size_t width() const { return (columns_ + kVector<T> - 1) / kVector<T> * kVector<T>; }
+  // Returns the number of columns in whole vectors.
+  [[nodiscard]] std::size_t width() const { return in_vectors(columns_); }
 
  private:
+  static constexpr std::size_t kPanel = 8 * kCols;  // columns
+  [[nodiscard]] static std::size_t in_vectors(std::size_t columns) { return (columns + kVector<T> - 1) / kVector<T> * kVector<T>; }
+
+  void load_panel(std::size_t row, std::size_t column) {
+    const std::size_t columns = std::min(kPanel, segment_.cols - column);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      T* to = panel_ + i * stride_;
+      const std::size_t filled = row + i < segment_.rows ? columns : 0;
+      if (filled > 0) load_tile(input_, k_, segment_.begin + (row + i) * segment_.cols + column, filled, to);
+      std::fill(to + filled, to + in_vectors(columns), T(0));
+    }
+  }
+
   const Affine<T>& input_;
   std::size_t k_;
   const Segment& segment_;
-  T* entries_;
+  std::size_t stride_;  // of the panel's rows
+  T* panel_;            // [kRows, stride]
+  const T* entries_ = nullptr;
   std::size_t rows_ = 0, columns_ = 0;
 };
 

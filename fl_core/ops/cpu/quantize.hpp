@@ -155,19 +155,24 @@ class RowQuantizer {
 
   template <class Numbers>
   void quantize_segment(const Segment& range, Numbers numbers, SegmentTarget<T> target) {
-    // What lies in the state already and needs no random words fills no tile: longer runs start fewer loops.
-    const std::size_t offset = target.offset;
-    const std::size_t step = state_holds_input_ && stream_ == nullptr ? 16 * kTile : kTile;
-    // From the end, whose input the reduction has just left in the cache.
-    for (std::size_t left = (range.size() + step - 1) / step; left-- > 0;) {
-      const std::size_t begin = range.begin + left * step;
+    const std::size_t offset = target.offset, step = step_of(range), count = (range.size() + step - 1) / step;
+    for (std::size_t i = 0; i < count; ++i) {
+      // A reduction that went through the segment has left its end in the cache. Otherwise memory is read in its order.
+      const std::size_t begin = range.begin + (state_holds_input_ ? count - 1 - i : i) * step;
       target.offset = offset + (begin - range.begin);
       quantize(begin, std::min(step, range.end - begin), numbers, target);
     }
   }
 
  private:
-  // Input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
+  // Returns the numbers that are quantised at once. What lies in the state already and needs no random words fills no tile, so that longer
+  // runs start fewer loops. An input that is read from memory is read in short pieces: memory and arithmetic then overlap.
+  [[nodiscard]] std::size_t step_of(const Segment& range) const {
+    constexpr std::size_t kPiece = 512;
+    if (state_holds_input_) return stream_ == nullptr ? 16 * kTile : kTile;
+    return loaded_begin_ == range.begin && loaded_count_ == range.size() ? kTile : kPiece;
+  }
+  // Returns the input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
   [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
     if (state_holds_input_) return state_.out.row(k_) + begin;
     if (begin != loaded_begin_ || count != loaded_count_) {
