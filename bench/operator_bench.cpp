@@ -7,7 +7,7 @@
 //
 //   operator_bench [parameters = 10000000] [repeats = 15]
 //   operator_bench --ratios    one line "ratio<TAB>operator" for the operators above and for every registered one, for
-//   bench/operator_guard.py operator_bench --serve     answers bench/baselines_operators_torch.py, which interleaves PyTorch's operators
+//   bench/operator_guard.py operator_bench --serve     answers bench/baselines_operators.py, which interleaves PyTorch's operators
 //   with these
 #include <array>
 #include <cmath>

@@ -47,12 +47,13 @@ class SegmentTopK {
   }
 
  private:
-  // f(p, begin, count) for each tile; after it the state row holds p.
+  // Calls f(p, begin, count) for each tile; after it the state row holds p. A segment of several tiles is read in pieces.
   template <class F>
   void for_tiles(F f) {
     alignas(64) T buffer[kTile];
-    for (std::size_t begin = begin_; begin < begin_ + n_; begin += kTile) {
-      const std::size_t count = std::min(kTile, begin_ + n_ - begin);
+    const std::size_t piece = n_ <= kTile ? kTile : kPiece;
+    for (std::size_t begin = begin_; begin < begin_ + n_; begin += piece) {
+      const std::size_t count = std::min(piece, begin_ + n_ - begin);
       if (!f(pass_.tile(begin, count, buffer), begin, count)) return;
     }
     pass_.evaluated = true;

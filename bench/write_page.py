@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Measures ours beside NumPy, SciPy, Numba, PyTorch and JAX, and writes the tables of docs/benchmarks.md.
+
+    FEDBITS_DATA=DIR bench/write_page.py build/bench                    makes build/bench-venv with the packages of PyPI, measures, writes
+    FEDBITS_DATA=DIR bench/write_page.py build/bench --python PYTHON    with an interpreter that has them
+    bench/write_page.py --rows FILE                                     only writes, from the rows of an earlier measurement
+
+It takes about an hour on one core, wants a quiet machine, and is part of no test: PyTorch brings 5 GB of packages along. --core names the core.
+The rows are one JSON object per line, in build/bench-rows.jsonl unless --rows says otherwise. Tables whose rows are missing stay as they are.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = ("numpy", "scipy", "numba", "torch", "jax")
+SCRIPTS = ("baselines_operators.py", "baselines.py", "baselines_torch.py", "baselines_jax.py")
+OPERATOR_GOALS = {"hard_threshold 1%": "0.85", "top_k 1%": "0.70", "random_k 1%": "0.85", "qsgd 127, buckets of 512": "0.45", "qsgd 127, whole": "0.45",
+                  "ef_sign, whole": "0.60", "natural, stochastic": "0.55", "powersgd rank 4": "2 times"}
+PEAK_GOALS = {"ResNet-18": "0.55", "CNN": "0.75", "LSTM": "0.65", "MLP": "0.70"}
+STEP_GOALS = {("ResNet-18", "PyTorch"): "1.2", ("ResNet-18", "JAX"): "1.2", ("VGG-11", "PyTorch"): "1.2", ("VGG-11", "JAX"): "1.2", ("CNN", "PyTorch"): "1.8",
+              ("CNN", "JAX"): "1.8", ("LSTM", "PyTorch"): "1.3", ("LSTM", "JAX"): "1.3", ("MLP", "PyTorch"): "4", ("MLP", "JAX"): "1.3", ("2NN", "JAX"): "1.6"}
+
+
+def milliseconds(ms):
+    return f"{ms:.3g} ms" if ms < 1000 else f"{ms / 1000:.3g} s"
+
+
+def with_goal(text, goal):
+    return text if goal is None else f"{text} (goal {goal})"
+
+
+def operators(rows):
+    yield ["operator", "time", "the add / it", "fastest other form", "times faster", "PyTorch as published", "times faster"]
+    for row in rows:
+        goal = OPERATOR_GOALS.get(row["name"])
+        is_share = goal is not None and "times" not in goal
+        yield [row["name"], milliseconds(row["ms"]), with_goal(f"{row['share']:.2f}", goal if is_share else None),
+               f"{row['baseline']}: {milliseconds(row['baseline_ms'])}", with_goal(f"{row['times']:.1f}", None if is_share else goal),
+               milliseconds(row["published_ms"]), f"{row['published_times']:.0f}"]
+
+
+def steps(rows):
+    yield ["network", "step", "share of the peak", "PyTorch, best form", "times faster", "JAX, best form", "times faster"]
+    by_name = {}
+    for row in rows:
+        by_name.setdefault(row["name"], {})[row["baseline"]] = row
+    for name, both in by_name.items():
+        first = next(iter(both.values()))
+        line = [name, milliseconds(first["ms"]), with_goal(f"{first['share']:.2f}", PEAK_GOALS.get(name))]
+        for baseline in ("PyTorch", "JAX"):
+            row = both.get(baseline)
+            line += [f"{milliseconds(row['baseline_ms'])} ({row['form']})", with_goal(f"{row['times']:.2f}", STEP_GOALS.get((name, baseline)))] if row else ["", ""]
+        yield line
+
+
+def rounds(rows):
+    yield ["round of ten clients", "threads", "ours", "best form of another", "times faster"]
+    for row in rows:
+        yield [row["name"], row["threads"], milliseconds(row["ms"]), f"{row['baseline']}, {row['form']}: {milliseconds(row['baseline_ms'])}",
+               with_goal(f"{row['times']:.2f}", "1.6" if (row["name"], row["baseline"]) == ("2NN", "JAX") else None)]
+
+
+def sparse(rows):
+    yield ["iteration, 20 clients, float64, one thread", "ours", "reading values and indices once / it", "best form of NumPy and SciPy", "times faster"]
+    for row in rows:
+        is_full = "full gradient" in row["name"]
+        yield [row["name"].removesuffix(", 20 clients"), f"{row['us']:.4g} us", with_goal(f"{row['share']:.2f}", "0.7") if row["share"] else "",
+               f"{row['baseline']}: {row['baseline_us']:.4g} us", with_goal(f"{row['times']:.2f}", "2" if is_full else None)]
+
+
+def softmax(rows):
+    yield ["100 rounds with ten evaluations, one thread", "the whole process", "JAX, a compiled call for each round", "times faster"]
+    for row in rows:
+        yield [milliseconds(1000 * row["seconds"]), with_goal(milliseconds(1000 * row["whole"]), "200 ms"), milliseconds(1000 * row["baseline_s"]),
+               with_goal(f"{row['times']:.2f}", "4")]
+
+
+TABLES = {"operators": operators, "steps": steps, "rounds": rounds, "sparse": sparse, "softmax": softmax}
+
+
+def table_text(lines):
+    head, *body = lines
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *body])
+
+
+def write(page, rows):
+    text = page.read_text()
+    about = next((row["text"] for row in reversed(rows) if row["table"] == "about"), "")
+    for name, make in TABLES.items():
+        own = [row for row in rows if row["table"] == name]
+        if not own:
+            continue
+        begin, end = f"<!-- measured: {name} -->", "<!-- end -->"
+        before, mark, rest = text.partition(begin)
+        _, closing, after = rest.partition(end)
+        if not mark or not closing:
+            sys.exit(f"{page}: has no place for the table '{name}': two lines, {begin} and {end}")
+        text = f"{before}{begin}\n{about}\n\n{table_text(list(make(own)))}\n{end}{after}"
+    page.write_text(text)
+
+
+def environment(arguments):
+    """Returns the interpreter with the packages, which it installs if none is named."""
+    if arguments.python:
+        return arguments.python
+    folder = arguments.bench.parent / "bench-venv"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return str(python)
+
+
+def about(python):
+    """Returns a sentence about the machine and the packages."""
+    code = "import importlib.metadata as m, sys; print(', '.join(f'{p} {m.version(p)}' for p in sys.argv[1:]))"
+    versions = subprocess.run([python, "-c", code, *PACKAGES], check=True, capture_output=True, text=True).stdout.strip()
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    return f"{model}, {os.cpu_count()} cores, one of them used; {versions}."
+
+
+def measure(arguments):
+    python = environment(arguments)
+    arguments.rows.parent.mkdir(parents=True, exist_ok=True)
+    arguments.rows.write_text(json.dumps({"table": "about", "text": about(python)}) + "\n")
+    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    for script in SCRIPTS:
+        target = arguments.bench / "round_bench" if script == "baselines.py" else arguments.bench
+        print(f"==== {script}", flush=True)
+        subprocess.run(["taskset", "-c", arguments.core, python, HERE / script, target, *([str(arguments.repeats)] if arguments.repeats else [])],
+                       check=True, env=os.environ | single | {"FEDBITS_BENCH_ROWS": str(arguments.rows)})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", nargs="?", type=pathlib.Path, help="the folder of our benchmarks")
+    parser.add_argument("--python", help="an interpreter with " + ", ".join(PACKAGES))
+    parser.add_argument("--rows", type=pathlib.Path, help="the file of rows")
+    parser.add_argument("--page", type=pathlib.Path, default=HERE.parent / "docs" / "benchmarks.md")
+    parser.add_argument("--core", default="0")
+    parser.add_argument("--repeats", type=int, help="turns of each comparison; each script has its own number otherwise")
+    arguments = parser.parse_args()
+    if not arguments.bench and not arguments.rows:
+        parser.error("needs the folder of the benchmarks, or --rows")
+    if arguments.bench:
+        arguments.rows = (arguments.rows or arguments.bench.parent / "bench-rows.jsonl").resolve()
+        measure(arguments)
+    write(arguments.page, [json.loads(line) for line in arguments.rows.read_text().splitlines()])
+
+
+main()
