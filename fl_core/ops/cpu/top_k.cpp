@@ -51,7 +51,7 @@ class SegmentTopK {
   template <class F>
   void for_tiles(F f) {
     alignas(64) T buffer[kTile];
-    const std::size_t piece = n_ <= kTile ? kTile : kPiece;
+    const std::size_t piece = n_ <= kTile ? kTile : kShortTile;
     for (std::size_t begin = begin_; begin < begin_ + n_; begin += piece) {
       const std::size_t count = std::min(piece, begin_ + n_ - begin);
       if (!f(pass_.tile(begin, count, buffer), begin, count)) return;
