@@ -38,11 +38,11 @@ void write_state(const T* __restrict p, const T* __restrict value, std::size_t c
 template <class T>
 void send_segments(const Affine<T>& input, std::size_t k, const std::vector<Segment>& segments, WireValue wire, const StateWrite<T>& state,
                    T* value) {
-  alignas(64) T p[kShortTile];
+  alignas(64) T p[kTile];
   T* row = state.rule == StateRule::none ? nullptr : state.out.row(k);
   for (const Segment& segment : segments) {
-    for (std::size_t begin = segment.begin; begin < segment.end; begin += kShortTile) {
-      const std::size_t count = std::min(kShortTile, segment.end - begin);
+    for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
+      const std::size_t count = std::min(kTile, segment.end - begin);
       load_tile(input, k, begin, count, p);
       round_tile(p, count, wire, value);
       if (row != nullptr) write_state(p, value, count, state.rule, row + begin);

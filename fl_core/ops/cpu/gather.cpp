@@ -25,8 +25,8 @@ void gather_segment(const ClientPass<T>& pass, const Segment& segment, std::size
     return;
   }
   std::size_t i = first;
-  for (std::size_t begin = segment.begin; begin < segment.end; begin += kShortTile) {
-    const std::size_t count = std::min(kShortTile, segment.end - begin);
+  for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
+    const std::size_t count = std::min(kTile, segment.end - begin);
     load_tile(*pass.input, pass.client, begin, count, pass.state + begin);
     for (; i < last && index[i] < begin + count; ++i) {
       T& p = pass.state[index[i]];

@@ -168,8 +168,9 @@ class RowQuantizer {
   // Returns the numbers that are quantised at once. What lies in the state already and needs no random words fills no tile, so that longer
   // runs start fewer loops. An input that is read from memory is read in short pieces: memory and arithmetic then overlap.
   [[nodiscard]] std::size_t step_of(const Segment& range) const {
+    constexpr std::size_t kPiece = 512;
     if (state_holds_input_) return stream_ == nullptr ? 16 * kTile : kTile;
-    return loaded_begin_ == range.begin && loaded_count_ == range.size() ? kTile : kShortTile;
+    return loaded_begin_ == range.begin && loaded_count_ == range.size() ? kTile : kPiece;
   }
   // Returns the input of a tile; the one that was loaded last is not evaluated again (a segment of one tile is reduced, then quantised).
   [[nodiscard]] const T* load(std::size_t begin, std::size_t count) {
@@ -192,8 +193,9 @@ class RowQuantizer {
                      map, p);
       return lanes.result();
     }
-    for (std::size_t done = 0; done < count; done += kShortTile) {
-      const std::size_t piece = std::min(kShortTile, count - done);
+    constexpr std::size_t kPiece = 512;
+    for (std::size_t done = 0; done < count; done += kPiece) {
+      const std::size_t piece = std::min(kPiece, count - done);
       load_tile(input_, k_, begin + done, piece, p + done);
       lanes.add(p + done, piece, map);
     }

@@ -35,16 +35,16 @@ inline void mask_tile(const T* p, std::size_t count, Keep keep, std::size_t segm
 template <class T, class Keep>
 void select_rows(const Exec&, const Affine<T>& input, const Scope& scope, Keep keep, WireValue wire, const StateWrite<T>& state,
                  std::span<Payload<T>* const> out) {
-  alignas(64) T buffer[kShortTile];
-  std::uint64_t words[kShortTile / 64];
+  alignas(64) T buffer[kTile];
+  std::uint64_t words[kMaskWords];
   for (std::size_t k = 0; k < input.clients(); ++k) {
     const ClientPass<T> pass(input, state, k);
     EntryWriter<T> writer(*out[k], wire, scope.segments.size());
     for (std::size_t s = 0; s < scope.segments.size(); ++s) {
       const Segment& segment = scope.segments[s];
       const std::size_t first = writer.count();
-      for (std::size_t begin = segment.begin; begin < segment.end; begin += kShortTile) {
-        const std::size_t count = std::min(kShortTile, segment.end - begin);
+      for (std::size_t begin = segment.begin; begin < segment.end; begin += kTile) {
+        const std::size_t count = std::min(kTile, segment.end - begin);
         const T* p = pass.tile(begin, count, buffer);
         mask_tile(p, count, keep, s, words);
         writer.reserve(count);

@@ -33,9 +33,6 @@ namespace fl::cpu {
 
 inline constexpr std::size_t kTile = kReduceTile;
 inline constexpr std::size_t kLanes = kReduceLanes;
-// Numbers that are read at once where nothing needs a whole tile: short pieces let memory and arithmetic overlap. At most kTile, and whole
-// words of a mask.
-inline constexpr std::size_t kShortTile = 512;
 
 // p[0..count-1] = input of client k at begin .. begin+count-1. `p` may be one of the terms at that place (state written over a slot).
 template <class T>

@@ -47,13 +47,12 @@ class SegmentTopK {
   }
 
  private:
-  // Calls f(p, begin, count) for each tile; after it the state row holds p. A segment of several tiles is read in pieces.
+  // f(p, begin, count) for each tile; after it the state row holds p.
   template <class F>
   void for_tiles(F f) {
     alignas(64) T buffer[kTile];
-    const std::size_t piece = n_ <= kTile ? kTile : kShortTile;
-    for (std::size_t begin = begin_; begin < begin_ + n_; begin += piece) {
-      const std::size_t count = std::min(piece, begin_ + n_ - begin);
+    for (std::size_t begin = begin_; begin < begin_ + n_; begin += kTile) {
+      const std::size_t count = std::min(kTile, begin_ + n_ - begin);
       if (!f(pass_.tile(begin, count, buffer), begin, count)) return;
     }
     pass_.evaluated = true;
