@@ -1,0 +1,28 @@
+"""fedbits in Python: compressors for messages of federated learning, with their exact bits.
+
+    import fedbits, numpy
+
+    gradient = numpy.random.default_rng(1).standard_normal(1_000_000).astype("float32")
+    message = fedbits.TopK(ratio=0.01).compress(gradient, client=3, round=7)
+    print(message.bits, message.nbytes, message.decode()[:5])
+
+Every compressor of the simulator is a class here: `fedbits.compressors()` lists them. A message has the bytes that the simulator sends for the
+same seed, client and round.
+"""
+from fedbits import _core
+from fedbits._core import ConfigError, Error
+from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
+from fedbits.compressors import CLASSES as _CLASSES
+
+__version__ = _core.version
+__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "compressors", *sorted(_CLASSES)]
+
+
+def __getattr__(name):
+    if name in _CLASSES:
+        return _CLASSES[name]
+    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() lists the compressors")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,196 @@
+// The extension module fedbits._core: operators and the descriptions of parts, with types of Python. The classes that users see are made in
+// fedbits/compressors.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fl_core/config/error.hpp"
+#include "fl_core/config/registry.hpp"
+#include "python/src/operator.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace fl::python {
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<T> span_of(const Vector<T>& vector) {
+  return {vector.data(), vector.shape(0)};
+}
+template <class T>
+std::span<T> span_of(const std::optional<Vector<T>>& vector) {
+  return vector ? span_of(*vector) : std::span<T>();
+}
+
+// ---- values of options
+
+Value value_of(nb::handle object);
+
+Value::Table table_of(const nb::dict& dictionary) {
+  Value::Table table;
+  for (const auto& [key, value] : dictionary) table.emplace_back(nb::cast<std::string>(key), value_of(value));
+  return table;
+}
+
+Value value_of(nb::handle object) {
+  if (nb::isinstance<nb::bool_>(object)) return {nb::cast<bool>(object)};
+  if (nb::isinstance<nb::int_>(object)) return {nb::cast<std::int64_t>(object)};
+  if (nb::isinstance<nb::float_>(object)) return {nb::cast<double>(object)};
+  if (nb::isinstance<nb::str>(object)) return {nb::cast<std::string>(object)};
+  if (nb::isinstance<nb::dict>(object)) return {table_of(nb::cast<nb::dict>(object))};
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
+    Value::List list;
+    for (const nb::handle one : object) list.push_back(value_of(one));
+    return {std::move(list)};
+  }
+  throw nb::type_error("an option is a bool, an int, a float, a str, a list of these, or a compressor");
+}
+
+nb::object object_of(const Value& value) {
+  struct Visitor {
+    nb::object operator()(std::monostate) const { return nb::none(); }
+    nb::object operator()(bool value) const { return nb::bool_(value); }
+    nb::object operator()(std::int64_t value) const { return nb::int_(value); }
+    nb::object operator()(double value) const { return nb::float_(value); }
+    nb::object operator()(const std::string& value) const { return nb::str(value.c_str(), value.size()); }
+    nb::object operator()(const Value::List& values) const {
+      nb::list list;
+      for (const Value& one : values) list.append(object_of(one));
+      return list;
+    }
+    nb::object operator()(const Value::Table& table) const {
+      nb::dict dictionary;
+      for (const auto& [key, one] : table) dictionary[nb::str(key.c_str())] = object_of(one);
+      return dictionary;
+    }
+  };
+  return std::visit(Visitor{}, value.data);
+}
+
+// ---- descriptions of parts
+
+nb::dict description_of(const std::string& role, const std::string& name) {
+  const Registry& registry = Registry::instance();
+  const PartInfo& info = registry.info(role, name);
+  Options options = registry.default_options(role, name);
+  Schema schema = options.schema();
+  nb::list fields;
+  for (const Field& field : schema.fields()) {
+    nb::dict one;
+    one["name"] = field.name;
+    one["type"] = field.type;
+    one["doc"] = field.doc;
+    one["default"] = object_of(field.value());
+    one["choices"] = field.choices;
+    one["constraint"] = field.constraint();
+    one["unit"] = field.unit_text;
+    one["required"] = field.is_required;
+    fields.append(one);
+  }
+  nb::dict result;
+  result["name"] = info.name;
+  result["summary"] = info.summary;
+  result["source"] = info.source;
+  result["fields"] = fields;
+  return result;
+}
+
+// ---- operators
+
+Shape shape_of(const std::vector<std::vector<std::size_t>>& tensors, const std::string& scope, std::size_t bucket) {
+  const auto kind = scope == "model" ? ScopeKind::model : scope == "tensor" ? ScopeKind::tensor : ScopeKind::bucket;
+  return {.tensors = tensors, .scope = kind, .bucket = bucket};
+}
+
+nb::dict as_dict(const Contract& contract) {
+  const auto number = [](const std::optional<double>& value) -> nb::object { return value ? nb::object(nb::float_(*value)) : nb::none(); };
+  nb::dict result;
+  result["kappa"] = number(contract.kappa);
+  result["delta"] = number(contract.delta);
+  result["omega"] = number(contract.omega);
+  const auto in_expectation = [](Contract::Holds holds) { return holds == Contract::Holds::in_expectation; };
+  result["kappa_in_expectation"] = contract.kappa && in_expectation(contract.kappa_holds);
+  result["delta_in_expectation"] = contract.delta && in_expectation(contract.delta_holds);
+  result["linear"] = contract.linear;
+  result["domain"] = to_string(contract.domain);
+  result["no_memory"] = contract.no_memory;
+  return result;
+}
+
+template <class T>
+void bind_operator(nb::module_& module, const char* name) {
+  using Op = Operator<T>;
+  const auto key_of = [](std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size) {
+    return MessageKey{.seed = seed, .client = client, .round = round, .step_size = step_size};
+  };
+  nb::class_<Op>(module, name)
+      .def(
+          "__init__",
+          [](Op* self, const std::string& kind, const nb::dict& options, const std::vector<std::vector<std::size_t>>& tensors,
+             const std::string& scope, std::size_t bucket) {
+            new (self) Op(kind, options_of(kind, table_of(options)), shape_of(tensors, scope, bucket));
+          },
+          "kind"_a, "options"_a, "tensors"_a, "scope"_a, "bucket"_a)
+      .def_prop_ro("size", &Op::size)
+      .def_prop_ro("state_size", &Op::state_size)
+      .def_prop_ro("shared_size", &Op::shared_size)
+      .def_prop_ro("num_phases", &Op::num_phases)
+      .def("contract", [](const Op& self) { return as_dict(self.contract()); })
+      .def("read_initial_shared",
+           [](const Op& self, std::uint64_t seed, Vector<T> out) { std::ranges::copy(self.initial_shared(seed), out.data()); })
+      .def("compress",
+           [key_of](Op& self, Vector<const T> x, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
+                    std::optional<Vector<T>> memory, std::optional<Vector<T>> state, std::optional<Vector<T>> shared) {
+             const std::span<T> kept = span_of(memory), own = span_of(state), common = span_of(shared);
+             Encoded<T> encoded = [&] {
+               const nb::gil_scoped_release released;
+               return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common);
+             }();
+             nb::list phases;
+             for (const std::vector<std::byte>& bytes : encoded.phases) phases.append(nb::bytes(bytes.data(), bytes.size()));
+             return nb::make_tuple(phases, encoded.bits, encoded.elements);
+           })
+      .def("decode", [key_of](Op& self, const nb::list& phases, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
+                              std::optional<Vector<T>> shared, Vector<T> out) {
+        std::vector<std::vector<std::byte>> parts;
+        for (const nb::handle one : phases) {
+          const auto bytes = nb::cast<nb::bytes>(one);
+          const auto* first = static_cast<const std::byte*>(bytes.data());
+          parts.emplace_back(first, first + bytes.size());
+        }
+        const std::span<T> common = span_of(shared), to = span_of(out);
+        const nb::gil_scoped_release released;
+        self.decode(parts, key_of(seed, client, round, step_size), common, to);
+      });
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
+  nb::exception<ConfigError>(module, "ConfigError", error);
+  module.attr("version") = FL_VERSION;
+  module.def("names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
+  module.def("check_options", [](const std::string& kind, const nb::dict& options) { static_cast<void>(options_of(kind, table_of(options))); });
+  module.def("describe", &description_of, "role"_a, "name"_a);
+  bind_operator<float>(module, "Operator32");
+  bind_operator<double>(module, "Operator64");
+}
+
+}  // namespace fl::python

@@ -1,0 +1,83 @@
+// An operator with everything that a message of it depends on: its options, the tensors of the vector, and the key of its random numbers.
+//
+// One client sends at a time. A message consists of the bytes that the simulator would send for the same seed, client and round; an operator
+// with several phases (PowerSGD) sends one message for each, as in a cohort of one client.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compressors/codec/codec.hpp"
+#include "compressors/conversation.hpp"
+#include "fl_core/config/options.hpp"
+#include "fl_core/config/registry.hpp"
+#include "fl_core/memory/workspace.hpp"
+
+namespace fl::python {
+
+// What random numbers and step-dependent units of a message depend on.
+struct MessageKey {
+  std::uint64_t seed = 1;   // of the run: seeds.compressor
+  std::uint32_t client = 0, round = 1;
+  double step_size = 1;     // of the round, where the input is a step (unit = "step")
+};
+
+// The messages of all phases and the vector that the receiver makes of them.
+template <class T>
+struct Encoded {
+  std::vector<std::vector<std::byte>> phases;
+  std::vector<std::uint64_t> bits;  // exact length of each
+  std::uint64_t elements = 0;       // numbers that were sent
+};
+
+// The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.
+struct Shape {
+  std::vector<std::vector<std::size_t>> tensors;  // of the flat vector, in order
+  ScopeKind scope = ScopeKind::model;
+  std::size_t bucket = 0;                         // elements, for ScopeKind::bucket
+};
+
+template <class T>
+class Operator {
+ public:
+  // Throws ConfigError for options or a shape that do not fit.
+  Operator(const std::string& kind, const Options& options, const Shape& shape);
+
+  [[nodiscard]] std::size_t size() const { return scope_.P; }
+  [[nodiscard]] Contract contract() const { return op_->contract(scope_); }
+  [[nodiscard]] int num_phases() const { return op_->num_phases(); }
+  // Returns the length of the state that the operator keeps of a client between rounds; 0 = none.
+  [[nodiscard]] std::size_t state_size() const { return op_->client_state_size(scope_); }
+
+  // Returns the length of the state that sender and receiver share, which every message moves; 0 = none.
+  [[nodiscard]] std::size_t shared_size() const { return op_->cohort_state_size(scope_); }
+  // Returns that state before the first message of a run.
+  [[nodiscard]] std::vector<T> initial_shared(std::uint64_t seed) const;
+
+  // Compresses p = memory + x [P], where `memory` may be empty and is overwritten with p - C(p). `state` [state_size] and `shared`
+  // [shared_size] are read and overwritten. Throws Error if the message is not finite.
+  [[nodiscard]] Encoded<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state,
+                                    std::span<T> shared);
+  // Writes the vector [P] that the bytes stand for, and moves `shared`. Throws Error if they are not a message of this operator.
+  void decode(std::span<const std::vector<std::byte>> phases, const MessageKey& key, std::span<T> shared, std::span<T> out);
+
+ private:
+  void read_phase(Conversation<T>& conversation, std::span<const std::byte> bytes, std::uint32_t client, Payload<T>& message);
+
+  std::unique_ptr<Compressor<T>> op_;
+  Scope scope_;
+  Workspace workspace_;
+};
+
+extern template class Operator<float>;
+extern template class Operator<double>;
+
+// Returns the default options of a compressor with the given ones set. Throws ConfigError for an unknown kind or option, with the nearest
+// name, and for a value that the option refuses.
+[[nodiscard]] Options options_of(const std::string& kind, const Value::Table& given);
+
+}  // namespace fl::python

@@ -1,0 +1,123 @@
+"""Compressors in Python: bytes, bits, memory, contracts, and errors of wrong arguments."""
+import numpy as np
+import pytest
+
+import fedbits
+
+RANDOM = np.random.default_rng(1)
+MATRIX = RANDOM.standard_normal((48, 32)).astype(np.float32)
+
+
+@pytest.fixture(params=sorted(fedbits.compressors()))
+def compressor(request):
+    return getattr(fedbits, request.param)()
+
+
+def test_bits_are_the_length_of_the_bytes(compressor):
+    message = compressor.compress(MATRIX)
+    assert message.bits == 8 * message.nbytes == 8 * len(bytes(message)) > 0
+
+
+def test_the_memory_is_what_was_not_sent(compressor):
+    memory, error = fedbits.Memory(), np.zeros(MATRIX.size, np.float32)
+    for number in range(1, 4):
+        sent = compressor.compress(MATRIX, client=2, round=number, memory=memory).decode()
+        error += MATRIX.ravel() - sent.ravel()
+        np.testing.assert_allclose(memory.error, error, rtol=1e-5, atol=1e-4)
+        error = memory.error.copy()
+
+
+def test_equal_keys_give_equal_bytes(compressor):
+    one, two = (bytes(compressor.compress(MATRIX, seed=5, client=3, round=7)) for _ in range(2))
+    assert one == two
+
+
+def test_a_decoded_message_has_the_shape_and_type_of_its_vector(compressor):
+    for dtype in (np.float32, np.float64):
+        decoded = compressor.compress(MATRIX.astype(dtype)).decode()
+        assert decoded.shape == MATRIX.shape and decoded.dtype == dtype
+
+
+def test_a_contract_holds(compressor):
+    contract = compressor.contract(MATRIX.shape)
+    error = np.linalg.norm(compressor.compress(MATRIX).decode().astype(float) - MATRIX)
+    if contract.kappa is not None and not contract.domain and not contract.kappa_in_expectation:
+        assert error <= contract.kappa * (1 + 1e-6)
+    if contract.delta is not None and not contract.domain and not contract.delta_in_expectation:
+        assert error**2 <= (1 - contract.delta) * np.linalg.norm(MATRIX.astype(float)) ** 2 * (1 + 1e-6)
+
+
+def test_top_k_keeps_the_largest():
+    x = RANDOM.standard_normal(10_000).astype(np.float32)
+    message = fedbits.TopK(k=100).compress(x)
+    kept = np.flatnonzero(message.decode())
+    assert message.elements == 100 and set(kept) == set(np.argsort(-np.abs(x))[:100])
+    np.testing.assert_array_equal(message.decode()[kept], x[kept])
+
+
+def test_random_numbers_depend_on_seed_client_and_round():
+    draw = lambda **key: bytes(fedbits.QSGD().compress(MATRIX, **key))
+    assert len({draw(), draw(seed=2), draw(client=1), draw(round=2)}) == 4
+
+
+def test_power_sgd_keeps_what_both_sides_share():
+    memory, operator = fedbits.Memory(), fedbits.PowerSGD(rank=2)
+    low_rank = (RANDOM.standard_normal((48, 2)) @ RANDOM.standard_normal((2, 32))).astype(np.float32)
+    errors = [np.linalg.norm(operator.compress(low_rank, round=r, memory=memory).decode() - low_rank) for r in (1, 2)]
+    assert errors[1] < 1e-3 * np.linalg.norm(low_rank)
+    assert set(memory.state_dict()) == {"error", "shared"}
+
+
+def test_a_memory_can_be_saved_and_restored():
+    one, two = fedbits.Memory(), fedbits.Memory()
+    fedbits.TopK(k=3).compress(MATRIX, memory=one)
+    two.load_state_dict(one.state_dict())
+    first, second = (bytes(fedbits.TopK(k=3).compress(MATRIX, round=2, memory=memory)) for memory in (one, two))
+    assert first == second
+
+
+def test_tensors_are_compressed_one_by_one():
+    x = np.concatenate([np.full(100, 5.0, np.float32), np.arange(1, 101, dtype=np.float32) / 1000])
+    sent = fedbits.TopK(k=2, scope="tensor").compress(x, shapes=[(10, 10), (100,)]).decode()
+    assert np.count_nonzero(sent[:100]) == np.count_nonzero(sent[100:]) == 2
+
+
+def test_arrays_are_not_copied_and_not_changed():
+    x = MATRIX.copy()
+    x.flags.writeable = False
+    fedbits.HardThreshold(threshold=0.1).compress(x)
+    np.testing.assert_array_equal(x, MATRIX)
+
+
+def test_a_compressor_inside_another_one_is_an_argument():
+    names = [name for name in fedbits.compressors() if any(field["type"] == "part" for field in getattr(fedbits, name)._fields)]
+    message = fedbits.Induced(biased=fedbits.TopK(k=4), unbiased=fedbits.Natural()).compress(MATRIX) if "Induced" in fedbits.compressors() else None
+    assert message is not None and message.bits > 0, names
+
+
+@pytest.mark.parametrize("wrong, error, text", [
+    (lambda: fedbits.TopK(ratoi=0.1), fedbits.ConfigError, "did you mean 'ratio'"),
+    (lambda: fedbits.TopK(ratio=2.0), fedbits.ConfigError, "must be > 0, <= 1"),
+    (lambda: fedbits.TopK(k=5, scope="layer"), ValueError, "'model', 'tensor' or 'bucket'"),
+    (lambda: fedbits.TopK(k=5, bucket=4), ValueError, "belongs to it alone"),
+    (lambda: fedbits.TopK(k=5).compress(MATRIX[:, ::2]), ValueError, "not contiguous"),
+    (lambda: fedbits.TopK(k=5).compress(MATRIX.astype(np.float16)), TypeError, "float16"),
+    (lambda: fedbits.TopK(k=5).compress([1.0, 2.0]), TypeError, "got list"),
+    (lambda: fedbits.TopK(k=5).compress(np.zeros(0, np.float32)), ValueError, "empty"),
+    (lambda: fedbits.TopK(k=5).compress(np.zeros(3, np.float32)), fedbits.ConfigError, "more than the 3 parameters"),
+    (lambda: fedbits.TopK(k=1).compress(np.array([1, np.nan], np.float32)), fedbits.Error, "not finite"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, client=-1), ValueError, "client is -1"),
+    (lambda: fedbits.TopK(k=1).compress(MATRIX, shapes=[(3, 3)]), ValueError, "the shapes have 9 numbers"),
+    (lambda: fedbits.Compressor(), TypeError, "base of all kinds"),
+    (lambda: fedbits.TopQ, AttributeError, "TopQ"),
+])
+def test_wrong_arguments_are_named(wrong, error, text):
+    with pytest.raises(error, match=text.replace("<", ".").replace("(", ".")):
+        wrong()
+
+
+def test_a_memory_of_another_vector_is_refused():
+    memory = fedbits.Memory()
+    fedbits.TopK(k=1).compress(MATRIX, memory=memory)
+    with pytest.raises(ValueError, match="of a vector with 1536 numbers"):
+        fedbits.TopK(k=1).compress(MATRIX[:2], memory=memory)
