@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named groups that are missing; says nothing when none is.
 #
-#   scripts/packages.sh build [test] [onednn] [bench] [ci]
+#   scripts/packages.sh build [test] [onednn] [bench] [python] [ci]
 #
 # As root, or where sudo asks for no password, it installs; otherwise it prints the apt line to type and ends with 1.
 # FEDBITS_SKIP_PACKAGES=1 leaves the check out (libraries from elsewhere, or another distribution).
@@ -28,10 +28,10 @@ as_root() {
 may_install() { [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; }
 
 main() {
-  [ $# -gt 0 ] || { echo "usage: scripts/packages.sh GROUP...  (groups: build test onednn bench ci)" >&2; exit 2; }
+  [ $# -gt 0 ] || { echo "usage: scripts/packages.sh GROUP...  (groups: build test onednn bench python ci)" >&2; exit 2; }
   [ "${FEDBITS_SKIP_PACKAGES:-}" != 1 ] || exit 0
   for group in "$@"; do
-    [ -n "$(packages_of "$group")" ] || { echo "packages: there is no group '$group' (groups: build test onednn bench ci)" >&2; exit 2; }
+    [ -n "$(packages_of "$group")" ] || { echo "packages: there is no group '$group' (groups: build test onednn bench python ci)" >&2; exit 2; }
   done
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "packages: no apt here; fedbits needs what these Debian packages hold: $(packages_of "$@" | xargs)" >&2

@@ -6,9 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -143,9 +143,8 @@ void bind_operator(nb::module_& module, const char* name) {
       .def(
           "__init__",
           [](Op* self, const std::string& kind, const nb::dict& options, const std::vector<std::vector<std::size_t>>& tensors,
-             const std::string& scope, std::size_t bucket) {
-            new (self) Op(kind, options_of(kind, table_of(options)), shape_of(tensors, scope, bucket));
-          },
+             const std::string& scope,
+             std::size_t bucket) { new (self) Op(kind, options_of(kind, table_of(options)), shape_of(tensors, scope, bucket)); },
           "kind"_a, "options"_a, "tensors"_a, "scope"_a, "bucket"_a)
       .def_prop_ro("size", &Op::size)
       .def_prop_ro("state_size", &Op::state_size)
@@ -166,8 +165,8 @@ void bind_operator(nb::module_& module, const char* name) {
              for (const std::vector<std::byte>& bytes : encoded.phases) phases.append(nb::bytes(bytes.data(), bytes.size()));
              return nb::make_tuple(phases, encoded.bits, encoded.elements);
            })
-      .def("decode", [key_of](Op& self, const nb::list& phases, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
-                              std::optional<Vector<T>> shared, Vector<T> out) {
+      .def("decode", [key_of](Op& self, const nb::list& phases, std::uint64_t seed, std::uint32_t client, std::uint32_t round,
+                              double step_size, std::optional<Vector<T>> shared, Vector<T> out) {
         std::vector<std::vector<std::byte>> parts;
         for (const nb::handle one : phases) {
           const auto bytes = nb::cast<nb::bytes>(one);
@@ -186,8 +185,10 @@ NB_MODULE(_core, module) {
   nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
   nb::exception<ConfigError>(module, "ConfigError", error);
   module.attr("version") = FL_VERSION;
-  module.def("names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
-  module.def("check_options", [](const std::string& kind, const nb::dict& options) { static_cast<void>(options_of(kind, table_of(options))); });
+  module.def(
+      "names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
+  module.def("check_options",
+             [](const std::string& kind, const nb::dict& options) { static_cast<void>(options_of(kind, table_of(options))); });
   module.def("describe", &description_of, "role"_a, "name"_a);
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");

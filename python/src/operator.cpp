@@ -70,7 +70,8 @@ std::vector<T> Operator<T>::initial_shared(std::uint64_t seed) const {
 }
 
 template <class T>
-Encoded<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared) {
+Encoded<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state,
+                                 std::span<T> shared) {
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, key.step_size);
   Affine<T> input;
@@ -89,7 +90,8 @@ Encoded<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, st
     Payload<T>* messages[] = {&message};
     const Scope vector = message_scope(*op_, scope_, conversation.phase());
     conversation.send(exec, {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
-    if (!codec::is_finite(message.on_wire(), vector)) throw Error("the message is not finite: the vector holds a NaN, or a number that is too large");
+    if (!codec::is_finite(message.on_wire(), vector))
+      throw Error("the message is not finite: the vector holds a NaN, or a number that is too large");
     const codec::Channel<T> channel{.payload = &message.on_wire(), .scope = &vector, .levels = conversation.known_levels()};
     codec::encode<T>({&channel, 1}, encoded.phases.emplace_back());
     encoded.bits.push_back(codec::encoded_bits<T>({&channel, 1}));

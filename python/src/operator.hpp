@@ -1,7 +1,7 @@
 // An operator with everything that a message of it depends on: its options, the tensors of the vector, and the key of its random numbers.
 //
-// One client sends at a time. A message consists of the bytes that the simulator would send for the same seed, client and round; an operator
-// with several phases (PowerSGD) sends one message for each, as in a cohort of one client.
+// One client sends at a time. A message consists of the bytes that the simulator would send for the same seed, client and round; an
+// operator with several phases (PowerSGD) sends one message for each, as in a cohort of one client.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ namespace fl::python {
 
 // What random numbers and step-dependent units of a message depend on.
 struct MessageKey {
-  std::uint64_t seed = 1;   // of the run: seeds.compressor
+  std::uint64_t seed = 1;  // of the run: seeds.compressor
   std::uint32_t client = 0, round = 1;
-  double step_size = 1;     // of the round, where the input is a step (unit = "step")
+  double step_size = 1;  // of the round, where the input is a step (unit = "step")
 };
 
 // The messages of all phases and the vector that the receiver makes of them.
@@ -38,7 +38,7 @@ struct Encoded {
 struct Shape {
   std::vector<std::vector<std::size_t>> tensors;  // of the flat vector, in order
   ScopeKind scope = ScopeKind::model;
-  std::size_t bucket = 0;                         // elements, for ScopeKind::bucket
+  std::size_t bucket = 0;  // elements, for ScopeKind::bucket
 };
 
 template <class T>
