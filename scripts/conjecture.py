@@ -86,11 +86,11 @@ def export(fedbits, block, out):
 
 
 def tables(budget):
-    names = conjecture_results.blocks_in(RESULTS, [name for name in blocks() if f"-{budget}-" in name])
-    if not names:
+    planned = [name for name in blocks() if f"-{budget}-" in name]
+    if not conjecture_results.blocks_in(RESULTS, planned):
         print(f"no block of the budget {budget} is exported", file=sys.stderr)
         return 1
-    print(conjecture_results.tables(RESULTS, names), end="")
+    print(conjecture_results.tables(RESULTS, planned), end="")
     return 0
 
 

@@ -145,15 +145,17 @@ def markdown(header, rows):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def tables(folder, names, bits="up"):
-    """Returns the tables of H1, H2 and H3 over these blocks as Markdown."""
+def tables(folder, planned, bits="up"):
+    """Returns the tables of H1, H2 and H3 as Markdown, over those of the planned blocks that have been exported."""
+    names = blocks_in(folder, planned)
+    part = "" if len(names) == len(planned) else " These p-values are adjusted over a part of the family, and no conclusion is drawn from it."
     lines = [line for line in joined_slopes(folder, names) if line["bits"] == bits]
     slopes, between = [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
     head = ["problem", "feedback", "share of clients", "steps", "pair", "seeds", "slope", "95% interval", "p (Holm)", "the conjecture",
             "log ratio at 0%", "95% interval", "margin 1.1x"]
     counts = "\n".join(count_line(pair, [line for line in slopes if (line["a"], line["b"]) == pair])
                        for pair in dict.fromkeys((line["a"], line["b"]) for line in slopes))
-    return "\n\n".join([f"{len(names)} blocks: {', '.join(names)}.", counts, markdown(head, slope_rows(slopes)),
+    return "\n\n".join([f"{len(names)} of {len(planned)} blocks have run: {', '.join(names)}.{part}", counts, markdown(head, slope_rows(slopes)),
                         markdown(["problem", "share of clients", "steps", "pair", "feedbacks", "difference of slopes", "95% interval", "p (Holm)", "result"],
                                  between_rows(between))]) + "\n"
 

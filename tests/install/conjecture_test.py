@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The plan of the study of docs/conjecture-plan.md: its sums hold, a changed, new or missing file is named, and its blocks are the whole grid.
 
-The tables of exported blocks are adjusted over the same families as fedbits adjusts one store.
+The tables of exported blocks are adjusted over the same families as fedbits adjusts one store, and the blocks that are there are whole.
 
     conjecture_test.py FEDBITS SOURCE
 
@@ -110,6 +110,20 @@ def check_families():
     print(f"{compared} adjusted p-values are those of fedbits")
 
 
+def check_results():
+    """Checks that the blocks which are exported have all their runs under the plan of today, and that their tables can be made."""
+    folder = SOURCE / "docs" / "conjecture" / "results"
+    for name in said("blocks")[1].split():
+        if not (folder / name).exists():
+            continue
+        runs = conjecture_results.read_table(folder / name / "runs.csv.xz")
+        assert len({run["run"] for run in runs}) == len(runs) == 3600, (name, len(runs))
+        assert {int(run["seed"]) for run in runs} == set(range(101, 131)), name
+        code, text = said("tables", name.split("-")[1])
+        assert code == 0 and name in text, text
+        print(f"{name}: {len(runs)} runs")
+
+
 def check_grid():
     names = said("blocks")[1].split()
     for budget in ("5", "1"):
@@ -131,3 +145,4 @@ if not (data / "a9a").exists() or not (data / "w8a").exists():
     sys.exit(77)
 check_grid()
 check_families()
+check_results()
