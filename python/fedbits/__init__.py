@@ -10,12 +10,12 @@ Every compressor of the simulator is a class here: `fedbits.compressors()` lists
 same seed, client and round.
 """
 from fedbits import _core
-from fedbits._core import ConfigError, Error
+from fedbits._core import ConfigError, Error, MessageOverflow
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
 from fedbits.compressors import CLASSES as _CLASSES
 
 __version__ = _core.version
-__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "compressors", *sorted(_CLASSES)]
+__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "MessageOverflow", "compressors", *sorted(_CLASSES)]
 
 
 def __getattr__(name):

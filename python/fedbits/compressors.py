@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import keyword
 import math
@@ -62,27 +63,34 @@ class _Key:
 class Message:
     """What a client sends: bytes, and the vector that the receiver makes of them.
 
-    bits is the exact length that the simulator charges, 8 * nbytes; elements is the number of values that were sent.
+    The message is counted when bits is asked for and encoded when its bytes are, each once.
     """
 
-    def __init__(self, compressor: Compressor, operator: Any, key: _Key, shape: tuple[int, ...], like: Any, parts: list[bytes], bits: list[int],
-                 elements: int, shared: np.ndarray | None):
+    def __init__(self, compressor: Compressor, operator: Any, key: _Key, shape: tuple[int, ...], like: Any, sent: Any, shared: np.ndarray | None):
         self._compressor, self._operator, self._key, self._shape, self._like = compressor, operator, key, shape, like
-        self._parts, self._shared = parts, shared
-        self.bits: int = sum(bits)
-        self.elements: int = elements
+        self._sent, self._shared = sent, shared
+
+    @functools.cached_property
+    def bits(self) -> int:
+        """The exact length that the simulator charges, without encoding the message: 8 * nbytes."""
+        return self._sent.bits()
 
     @property
     def nbytes(self) -> int:
-        return sum(map(len, self._parts))
+        return self.bits // 8
 
     @property
+    def elements(self) -> int:
+        """The number of values that were sent."""
+        return self._sent.elements()
+
+    @functools.cached_property
     def parts(self) -> tuple[bytes, ...]:
         """The bytes of each phase. Only operators of several phases, as PowerSGD, have more than one."""
-        return tuple(self._parts)
+        return tuple(self._sent.bytes())
 
     def __bytes__(self) -> bytes:
-        return b"".join(self._parts)
+        return b"".join(self.parts)
 
     def __len__(self) -> int:
         return self.nbytes
@@ -91,7 +99,7 @@ class Message:
         """Returns the vector as a new array of the sender's shape and library, read from the bytes."""
         out = np.empty(math.prod(self._shape), self._compressor._dtype_of(self._operator))
         shared = None if self._shared is None else self._shared.copy()
-        self._operator.decode(self._parts, *self._key, shared, out)
+        self._operator.decode(list(self.parts), *self._key, shared, out)
         return self._like(out.reshape(self._shape))
 
     def __repr__(self) -> str:
@@ -125,6 +133,10 @@ class Memory:
             raise ValueError(f"this memory is of a vector with {found.size} numbers of {found.dtype}, not {size} of {dtype}")
         return found
 
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._arrays.clear()
+
     def state_dict(self) -> dict[str, np.ndarray]:
         return {name: array.copy() for name, array in self._arrays.items()}
 
@@ -157,8 +169,9 @@ class Compressor:
         shapes: the tensors of a flat vector in order, for scope='tensor' and operators of matrices; by default x is one tensor.
         seed, client and round choose the random numbers, as in a run with seeds.compressor = seed.
         memory: error feedback; see Memory.
-        Raises TypeError or ValueError for an array that cannot be used, ConfigError for a shape that does not fit the options, and Error if the message
-        would not be finite.
+        Raises TypeError or ValueError for an array that cannot be used, ConfigError for a shape that does not fit the options, and Error for a vector
+        that is not finite; the memory is then as it was. If the message of a finite vector is not finite, MessageOverflow is raised and the memory is
+        empty afterwards.
         """
         key = _Key(seed, client, round, step_size)
         vector, shape, like = _flat(x)
@@ -171,8 +184,12 @@ class Compressor:
         state = kept._array("state", operator.state_size, vector.dtype)
         shared = kept._array("shared", operator.shared_size, vector.dtype, lambda out: operator.read_initial_shared(seed, out))
         before = None if shared is None else shared.copy()
-        parts, bits, elements = operator.compress(vector, *key, error, state, shared)
-        return Message(self, operator, key, shape, like, parts, bits, elements, before)
+        try:
+            sent = operator.compress(vector, *key, error, state, shared)
+        except _core.MessageOverflow:
+            kept.clear()
+            raise
+        return Message(self, operator, key, shape, like, sent, before)
 
     def contract(self, shape: Sequence[int] | int, dtype: Any = np.float32) -> Contract:
         """Returns what the operator promises for vectors of this shape."""
@@ -211,6 +228,8 @@ class Compressor:
 def _plain(value: Any) -> Any:
     """Returns options as the core reads them: a compressor inside another one is a table."""
     if isinstance(value, Compressor):
+        if value.scope != "model":
+            raise ValueError(f"{value!r} is inside another compressor, whose scope counts; leave out its own")
         return {"kind": value.kind} | _plain(value.options)
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}

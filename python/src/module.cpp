@@ -134,6 +134,26 @@ nb::dict as_dict(const Contract& contract) {
 }
 
 template <class T>
+void bind_sent(nb::module_& module, const char* name) {
+  nb::class_<Sent<T>>(module, name)
+      .def("bits",
+           [](const Sent<T>& self) {
+             const nb::gil_scoped_release released;
+             return self.bits();
+           })
+      .def("elements", &Sent<T>::elements)
+      .def("bytes", [](const Sent<T>& self) {
+        const std::vector<std::vector<std::byte>> all = [&] {
+          const nb::gil_scoped_release released;
+          return self.bytes();
+        }();
+        nb::list parts;
+        for (const std::vector<std::byte>& bytes : all) parts.append(nb::bytes(bytes.data(), bytes.size()));
+        return parts;
+      });
+}
+
+template <class T>
 void bind_operator(nb::module_& module, const char* name) {
   using Op = Operator<T>;
   const auto key_of = [](std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size) {
@@ -157,13 +177,8 @@ void bind_operator(nb::module_& module, const char* name) {
            [key_of](Op& self, Vector<const T> x, std::uint64_t seed, std::uint32_t client, std::uint32_t round, double step_size,
                     std::optional<Vector<T>> memory, std::optional<Vector<T>> state, std::optional<Vector<T>> shared) {
              const std::span<T> kept = span_of(memory), own = span_of(state), common = span_of(shared);
-             Encoded<T> encoded = [&] {
-               const nb::gil_scoped_release released;
-               return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common);
-             }();
-             nb::list phases;
-             for (const std::vector<std::byte>& bytes : encoded.phases) phases.append(nb::bytes(bytes.data(), bytes.size()));
-             return nb::make_tuple(phases, encoded.bits, encoded.elements);
+             const nb::gil_scoped_release released;
+             return self.compress(span_of(x), key_of(seed, client, round, step_size), kept, own, common);
            })
       .def("decode", [key_of](Op& self, const nb::list& phases, std::uint64_t seed, std::uint32_t client, std::uint32_t round,
                               double step_size, std::optional<Vector<T>> shared, Vector<T> out) {
@@ -184,12 +199,15 @@ void bind_operator(nb::module_& module, const char* name) {
 NB_MODULE(_core, module) {
   nb::exception<Error> error(module, "Error", PyExc_RuntimeError);
   nb::exception<ConfigError>(module, "ConfigError", error);
+  nb::exception<Overflow>(module, "MessageOverflow", error);
   module.attr("version") = FL_VERSION;
   module.def(
       "names", [](const std::string& role) { return Registry::instance().names(role); }, "role"_a);
   module.def("check_options",
              [](const std::string& kind, const nb::dict& options) { static_cast<void>(options_of(kind, table_of(options))); });
   module.def("describe", &description_of, "role"_a, "name"_a);
+  bind_sent<float>(module, "Sent32");
+  bind_sent<double>(module, "Sent64");
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");
 }

@@ -26,6 +26,20 @@ LayerTable layers_of(const Shape& shape) {
 // Returns the key of a scenario's first uplink channel.
 std::uint64_t random_key(std::uint64_t seed) { return hash64(hash64(seed, static_cast<std::uint64_t>(Purpose::compressor)), 0); }
 
+// Throws Error for a number that is not finite. The sum of x_j * 0 is NaN if there is one, and needs no branch.
+template <class T>
+void require_finite(std::span<const T> vector, const char* what) {
+  constexpr std::size_t kLanes = 64;
+  T lanes[kLanes] = {};
+  std::size_t j = 0;
+  for (; j + kLanes <= vector.size(); j += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += vector[j + l] * T(0);
+  for (; j < vector.size(); ++j) lanes[0] += vector[j] * T(0);
+  if (std::ranges::all_of(lanes, [](T lane) { return lane == T(0); })) return;
+  const auto first = std::ranges::find_if(vector, [](T value) { return !std::isfinite(value); });
+  throw Error(std::string(what) + " is not finite at place " + std::to_string(first - vector.begin()));
+}
+
 std::vector<std::string> names_of(Schema& schema) {
   std::vector<std::string> names;
   for (const Field& field : schema.fields()) names.push_back(field.name);
@@ -56,6 +70,33 @@ Options options_of(const std::string& kind, const Value::Table& given) {
 }
 
 template <class T>
+std::uint64_t Sent<T>::bits() const {
+  std::uint64_t sum = 0;
+  for (const Phase& phase : phases) {
+    const codec::Channel<T> channel = phase.channel();
+    sum += codec::encoded_bits<T>({&channel, 1});
+  }
+  return sum;
+}
+
+template <class T>
+std::uint64_t Sent<T>::elements() const {
+  std::uint64_t sum = 0;
+  for (const Phase& phase : phases) sum += phase.payload.elements();
+  return sum;
+}
+
+template <class T>
+std::vector<std::vector<std::byte>> Sent<T>::bytes() const {
+  std::vector<std::vector<std::byte>> all(phases.size());
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const codec::Channel<T> channel = phases[i].channel();
+    codec::encode<T>({&channel, 1}, all[i]);
+  }
+  return all;
+}
+
+template <class T>
 Operator<T>::Operator(const std::string& kind, const Options& options, const Shape& shape)
     : op_(make_part<Compressor<T>>("compressor", kind, options, Device::cpu, kPrecisionOf<T>)),
       scope_(op_->adapt(make_scope(layers_of(shape), shape.scope, shape.bucket, {}))) {
@@ -70,8 +111,10 @@ std::vector<T> Operator<T>::initial_shared(std::uint64_t seed) const {
 }
 
 template <class T>
-Encoded<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state,
-                                 std::span<T> shared) {
+Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared) {
+  require_finite(x, "the vector");
+  require_finite(std::span<const T>(memory), "the memory");
+  const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, key.step_size);
   Affine<T> input;
@@ -84,25 +127,20 @@ Encoded<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, st
   const std::uint32_t clients[] = {key.client};
   const BatchView<T> own = rows_view(state.data(), 1, state.size());
   const Exec exec{.workspace = &workspace_};
-  Encoded<T> encoded;
-  for (std::vector<T> estimate(num_phases() > 1 ? size() : 0);;) {
-    Payload<T> message;
-    Payload<T>* messages[] = {&message};
-    const Scope vector = message_scope(*op_, scope_, conversation.phase());
+  Sent<T> sent;
+  std::vector<T> estimate(num_phases() > 1 ? size() : 0);
+  while (!conversation.is_over()) {
+    auto& phase = sent.phases.emplace_back(Payload<T>{}, message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
+    Payload<T>* messages[] = {&phase.payload};
     conversation.send(exec, {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
-    if (!codec::is_finite(message.on_wire(), vector))
-      throw Error("the message is not finite: the vector holds a NaN, or a number that is too large");
-    const codec::Channel<T> channel{.payload = &message.on_wire(), .scope = &vector, .levels = conversation.known_levels()};
-    codec::encode<T>({&channel, 1}, encoded.phases.emplace_back());
-    encoded.bits.push_back(codec::encoded_bits<T>({&channel, 1}));
-    encoded.elements += message.elements();
-    if (num_phases() == 1) return encoded;
-    const bool is_last = conversation.is_last();
-    std::vector<T> mean(vector.P);
-    write_dense(message, vector, mean.data());
+    if (!codec::is_finite(phase.payload.on_wire(), phase.scope))
+      throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");
+    if (num_phases() == 1) return sent;
+    std::vector<T> mean(phase.scope.P);
+    write_dense(phase.payload, phase.scope, mean.data());
     conversation.receive(mean, estimate);
-    if (is_last) return encoded;
   }
+  return sent;
 }
 
 // Reads the message of the conversation's phase and makes entries of it.
@@ -123,6 +161,7 @@ template <class T>
 void Operator<T>::decode(std::span<const std::vector<std::byte>> phases, const MessageKey& key, std::span<T> shared, std::span<T> out) {
   if (phases.size() != static_cast<std::size_t>(num_phases()))
     throw Error("a message of this operator has " + std::to_string(num_phases()) + " parts, not " + std::to_string(phases.size()));
+  const std::lock_guard lock(mutex_);
   Conversation<T> conversation(*op_, scope_, random_key(key.seed), shared);
   conversation.open(key.round, key.step_size);
   std::fill(out.begin(), out.end(), T(0));
@@ -137,6 +176,8 @@ void Operator<T>::decode(std::span<const std::vector<std::byte>> phases, const M
   }
 }
 
+template struct Sent<float>;
+template struct Sent<double>;
 template class Operator<float>;
 template class Operator<double>;
 

@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
 #include "compressors/conversation.hpp"
+#include "fl_core/config/error.hpp"
 #include "fl_core/config/options.hpp"
 #include "fl_core/config/registry.hpp"
 #include "fl_core/memory/workspace.hpp"
@@ -26,12 +28,32 @@ struct MessageKey {
   double step_size = 1;  // of the round, where the input is a step (unit = "step")
 };
 
-// The messages of all phases and the vector that the receiver makes of them.
+// Reports a finite vector whose message is not finite.
+class Overflow : public Error {
+ public:
+  using Error::Error;
+};
+
+// The messages of all phases, as the operator made them. They are counted and encoded when that is asked for.
 template <class T>
-struct Encoded {
-  std::vector<std::vector<std::byte>> phases;
-  std::vector<std::uint64_t> bits;  // exact length of each
-  std::uint64_t elements = 0;       // numbers that were sent
+struct Sent {
+  struct Phase {
+    Payload<T> payload;
+    Scope scope;
+    MessageLevels known;  // what the receiver knows without being told
+
+    [[nodiscard]] codec::Channel<T> channel() const { return {.payload = &payload.on_wire(), .scope = &scope, .levels = known}; }
+  };
+  std::vector<Phase> phases;
+
+  Sent() = default;
+  Sent(Sent&&) noexcept = default;
+  Sent(const Sent&) = delete;
+  Sent& operator=(const Sent&) = delete;
+
+  [[nodiscard]] std::uint64_t bits() const;      // exact length of all phases
+  [[nodiscard]] std::uint64_t elements() const;  // numbers that were sent
+  [[nodiscard]] std::vector<std::vector<std::byte>> bytes() const;
 };
 
 // The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.
@@ -59,10 +81,11 @@ class Operator {
   [[nodiscard]] std::vector<T> initial_shared(std::uint64_t seed) const;
 
   // Compresses p = memory + x [P], where `memory` may be empty and is overwritten with p - C(p). `state` [state_size] and `shared`
-  // [shared_size] are read and overwritten. Throws Error if the message is not finite.
-  [[nodiscard]] Encoded<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state,
-                                    std::span<T> shared);
-  // Writes the vector [P] that the bytes stand for, and moves `shared`. Throws Error if they are not a message of this operator.
+  // [shared_size] are read and overwritten. Throws Error for a vector or memory that is not finite, and leaves everything as it was. Throws
+  // Overflow if the message of a finite vector is not; the memory and the states have then moved. Several threads take turns.
+  [[nodiscard]] Sent<T> compress(std::span<const T> x, const MessageKey& key, std::span<T> memory, std::span<T> state, std::span<T> shared);
+  // Writes the vector [P] that the bytes stand for, and moves `shared`. Several threads take turns. Throws Error if they are not a message
+  // of this operator.
   void decode(std::span<const std::vector<std::byte>> phases, const MessageKey& key, std::span<T> shared, std::span<T> out);
 
  private:
@@ -71,8 +94,11 @@ class Operator {
   std::unique_ptr<Compressor<T>> op_;
   Scope scope_;
   Workspace workspace_;
+  std::mutex mutex_;  // of the workspace, and of what the operator keeps between calls
 };
 
+extern template struct Sent<float>;
+extern template struct Sent<double>;
 extern template class Operator<float>;
 extern template class Operator<double>;
 

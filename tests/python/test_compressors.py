@@ -1,4 +1,9 @@
 """Compressors in Python: bytes, bits, memory, contracts, and errors of wrong arguments."""
+import concurrent.futures
+import csv
+import os
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -105,7 +110,7 @@ def test_a_compressor_inside_another_one_is_an_argument():
     (lambda: fedbits.TopK(k=5).compress([1.0, 2.0]), TypeError, "got list"),
     (lambda: fedbits.TopK(k=5).compress(np.zeros(0, np.float32)), ValueError, "empty"),
     (lambda: fedbits.TopK(k=5).compress(np.zeros(3, np.float32)), fedbits.ConfigError, "more than the 3 parameters"),
-    (lambda: fedbits.TopK(k=1).compress(np.array([1, np.nan], np.float32)), fedbits.Error, "not finite"),
+    (lambda: fedbits.TopK(k=1).compress(np.array([1, np.nan], np.float32)), fedbits.Error, "not finite at place 1"),
     (lambda: fedbits.TopK(k=1).compress(MATRIX, client=-1), ValueError, "client is -1"),
     (lambda: fedbits.TopK(k=1).compress(MATRIX, shapes=[(3, 3)]), ValueError, "the shapes have 9 numbers"),
     (lambda: fedbits.Compressor(), TypeError, "base of all kinds"),
@@ -114,6 +119,73 @@ def test_a_compressor_inside_another_one_is_an_argument():
 def test_wrong_arguments_are_named(wrong, error, text):
     with pytest.raises(error, match=text.replace("<", ".").replace("(", ".")):
         wrong()
+
+
+def test_a_vector_that_is_not_finite_leaves_the_memory(compressor):
+    memory = fedbits.Memory()
+    compressor.compress(MATRIX, memory=memory)
+    before, wrong = memory.state_dict(), MATRIX.copy()
+    wrong[3, 4] = np.inf
+    with pytest.raises(fedbits.Error, match="not finite at place 100"):
+        compressor.compress(wrong, round=2, memory=memory)
+    for name, array in before.items():
+        np.testing.assert_array_equal(memory.state_dict()[name], array)
+
+
+def test_an_overflow_empties_the_memory():
+    memory = fedbits.Memory()
+    with pytest.raises(fedbits.MessageOverflow, match="overflows"):
+        fedbits.TopK(k=4, value_format="fp16").compress(MATRIX * np.float32(1e30), memory=memory)
+    assert memory.error is None
+
+
+def test_a_scope_inside_another_compressor_is_refused():
+    with pytest.raises(ValueError, match="whose scope counts"):
+        fedbits.Induced(biased=fedbits.TopK(k=4, scope="tensor"), unbiased=fedbits.Natural())
+
+
+def test_threads_that_share_a_compressor_take_turns():
+    operator = fedbits.QSGD()
+    alone = [bytes(operator.compress(MATRIX, client=client)) for client in range(64)]
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda client: bytes(operator.compress(MATRIX, client=client)), range(64))) == alone
+
+
+SCENARIO = """
+name = "one-round"
+rounds = 1
+seed = 5
+data = {{ name = "mushrooms", rows = 400, test = "none" }}
+partition = {{ kind = "contiguous", clients = 1 }}
+model = {{ kind = "logistic_regression" }}
+local = {{ kind = "gradient", learning_rate = 0.5 }}
+feedback.up = {{ kind = "none" }}
+compressor.up = {{ kind = "{kind}", unit = "step" }}
+evaluate = {{ optimum = false }}
+"""
+
+
+def one_round(kind, folder):
+    """Returns the model after one round of the command line, from zero, and the bits that went up."""
+    program = os.environ["FEDBITS"]
+    (folder / f"{kind}.toml").write_text(SCENARIO.format(kind=kind))
+    subprocess.run([program, "run", folder / f"{kind}.toml", "--out", folder / kind, "--save-model", folder / "models" / kind, "--model-format", "npy",
+                    "--quiet"], check=True)
+    subprocess.run([program, "export", folder / kind, "--runs", folder / f"{kind}.csv"], check=True, stdout=subprocess.DEVNULL)
+    with open(folder / f"{kind}.csv", newline="") as file:
+        bits = int(next(csv.DictReader(file))["bits_up"])
+    return np.load(next((folder / "models" / kind).glob("*.npy"))).ravel(), bits
+
+
+@pytest.mark.skipif("FEDBITS" not in os.environ, reason="TOOL MISSING: FEDBITS names no program, so messages were NOT COMPARED with those of a run")
+@pytest.mark.parametrize("kind", ["top_k", "qsgd", "natural", "random_k", "terngrad", "drive", "three_lc", "stochastic_rounding"])
+def test_messages_are_those_of_a_run(kind, tmp_path):
+    dense, _ = one_round("identity", tmp_path)
+    model, bits = one_round(kind, tmp_path)
+    operator = {made.kind: made for made in map(lambda name: getattr(fedbits, name), fedbits.compressors())}[kind]()
+    message = operator.compress(-dense, client=0, round=1, seed=5, step_size=0.5)
+    np.testing.assert_array_equal(-message.decode(), model)
+    assert message.bits == bits
 
 
 def test_a_memory_of_another_vector_is_refused():
