@@ -253,7 +253,10 @@ def _flat(x: Any) -> tuple[np.ndarray, tuple[int, ...], Any]:
     if not isinstance(x, np.ndarray):
         if not hasattr(x, "__dlpack__"):
             raise TypeError(f"expected an array of NumPy or one with DLPack, got {type(x).__name__}")
-        x = np.from_dlpack(x)
+        try:
+            x = np.from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError) as error:
+            raise TypeError(f"{type(x).__name__} cannot be read here ({error}); an array on the CPU can") from error
     if x.dtype not in _OPERATORS:
         raise TypeError(f"the array has {x.dtype}; float32 and float64 can be compressed")
     if not x.flags.c_contiguous:

@@ -188,6 +188,29 @@ def test_messages_are_those_of_a_run(kind, tmp_path):
     assert message.bits == bits
 
 
+def test_tensors_of_pytorch_come_back_as_such():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: its tensors were NOT TESTED")
+    tensor = torch.nn.Parameter(torch.from_numpy(MATRIX.copy()))
+    sent = fedbits.TopK(k=5).compress(tensor).decode()
+    assert isinstance(sent, torch.Tensor) and sent.shape == tensor.shape and torch.count_nonzero(sent) == 5
+    for wrong, text in ((tensor.half(), "float16"), (tensor.t(), "contiguous"), (tensor.to("meta"), "lies on meta")):
+        with pytest.raises((TypeError, ValueError), match=text):
+            fedbits.TopK(k=5).compress(wrong)
+
+
+class OnAnotherDevice:
+    def __dlpack__(self, **_):
+        raise BufferError("it lies on a GPU")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+def test_an_array_of_another_device_is_refused():
+    with pytest.raises(TypeError, match="OnAnotherDevice cannot be read here .*an array on the CPU can"):
+        fedbits.TopK(k=5).compress(OnAnotherDevice())
+
+
 def test_a_memory_of_another_vector_is_refused():
     memory = fedbits.Memory()
     fedbits.TopK(k=1).compress(MATRIX, memory=memory)
