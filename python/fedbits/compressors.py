@@ -175,9 +175,7 @@ class Compressor:
         """
         key = _Key(seed, client, round, step_size)
         vector, shape, like = _flat(x)
-        tensors = tuple(tuple(int(size) for size in one) for one in shapes) if shapes is not None else (shape,)
-        if (total := sum(map(math.prod, tensors))) != vector.size:
-            raise ValueError(f"the shapes have {total} numbers, the vector has {vector.size}")
+        tensors = _tensors_of(shapes, shape)
         operator = self._operator(vector.dtype, tensors)
         kept = Memory() if memory is None else memory
         error = None if memory is None else kept._array("error", vector.size, vector.dtype)
@@ -190,6 +188,27 @@ class Compressor:
             kept.clear()
             raise
         return Message(self, operator, key, shape, like, sent, before)
+
+    def decode(self, message: bytes, shape: Sequence[int] | int, *, dtype: Any = np.float32, client: int = 0, round: int = 1, seed: int = 1,
+               step_size: float = 1.0, shapes: Sequence[Sequence[int]] | None = None) -> np.ndarray:
+        """Returns the vector that the bytes of another sender stand for, as an array of this shape.
+
+        The receiver's options, shapes, client, round and seed have to be those of the sender. Raises Error for bytes that are no message of this
+        operator, and ValueError for operators of several phases or of a state that both sides share, as PowerSGD: Message.decode() reads those.
+        """
+        key = _Key(seed, client, round, step_size)
+        sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(map(int, shape))
+        tensors = _tensors_of(shapes, sizes)
+        operator = self._require_one_phase(np.dtype(dtype), tensors)
+        out = np.empty(math.prod(sizes), np.dtype(dtype))
+        operator.decode([bytes(message)], *key, None, out)
+        return out.reshape(sizes)
+
+    def _require_one_phase(self, dtype: np.dtype, tensors: Sequence[tuple[int, ...]]) -> Any:
+        operator = self._operator(dtype, tuple(tensors))
+        if operator.num_phases > 1 or operator.shared_size > 0:
+            raise ValueError(f"{self!r} cannot be read from the bytes of one message: its receiver needs the messages of all senders")
+        return operator
 
     def contract(self, shape: Sequence[int] | int, dtype: Any = np.float32) -> Contract:
         """Returns what the operator promises for vectors of this shape."""
@@ -223,6 +242,16 @@ class Compressor:
         words = [f"{name}={value!r}" for name, value in self.options.items()]
         words += [f"scope={self.scope!r}"] * (self.scope != "model") + [f"bucket={self.bucket}"] * (self.bucket > 0)
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+def _tensors_of(shapes: Sequence[Sequence[int]] | None, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Returns the tensors of a vector in order: by default it is one."""
+    if shapes is None:
+        return (shape,)
+    tensors = tuple(tuple(int(size) for size in one) for one in shapes)
+    if (total := sum(map(math.prod, tensors))) != math.prod(shape):
+        raise ValueError(f"the shapes have {total} numbers, the vector has {math.prod(shape)}")
+    return tensors
 
 
 def _plain(value: Any) -> Any:
