@@ -10,8 +10,7 @@ In several processes of torch.distributed every process sends its message to all
 
 does the same between the backward pass and any optimizer. `bits` is the exact length of the messages that this process has sent.
 """
-from __future__ import annotations
-
+# DistributedDataParallel reads the annotations of a hook as types, so they are not postponed here.
 import math
 from typing import Any, Callable, Iterable
 

@@ -1,17 +1,37 @@
 #!/usr/bin/env bash
-# Installs the Python package into an environment of its own and runs its tests there.
+# Installs the Python package into environments of its own and runs its tests there.
 #
-#   tests/python/run_tests.sh [FOLDER]      the environment lies in FOLDER, by default build/python-tests
+#   tests/python/run_tests.sh [FOLDER]      the environments lie in FOLDER, by default build/python-tests
 #
+# The first has today's NumPy, the second Debian's NumPy and PyTorch; without python3-torch the second is left out, and the tests say so.
 # FEDBITS names the program, with whose runs messages are compared; without it that test is skipped and says so.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 folder=$(realpath -m "${1:-$source/build/python-tests}")
 
-python3 -m venv "$folder"
 # The compiler that CMake would take: Python may name another, whose objects the compiler cache does not know.
 export CXX=${CXX:-/usr/bin/c++} CC=${CC:-/usr/bin/cc}
+
+# run_tests ENVIRONMENT TESTS...: away from the sources of the package.
+run_tests() {
+  local environment=$1
+  shift
+  (cd "$environment" && bin/python -m pytest -q -rs -p no:cacheprovider "$@")
+}
+
+python3 -m venv --clear "$folder/numpy"
+rm -rf "$folder/wheel"
 # Files one by one, as in every other build here, so that the compiler cache has them.
-"$folder/bin/pip" install --quiet "$source[test]" --config-settings=cmake.define.FL_UNITY_LIBRARY=OFF
-cd "$folder"  # away from the sources of the package
-"$folder/bin/python" -m pytest -q -rs -p no:cacheprovider "$source/tests/python"
+"$folder/numpy/bin/pip" wheel --quiet --no-deps --wheel-dir "$folder/wheel" "$source" --config-settings=cmake.define.FL_UNITY_LIBRARY=OFF
+wheel=$(echo "$folder"/wheel/*.whl)
+"$folder/numpy/bin/pip" install --quiet --force-reinstall "$wheel[test]"
+run_tests "$folder/numpy" "$source/tests/python" --ignore "$source/tests/python/test_torch.py"
+
+if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+  echo "TORCH MISSING: no python3-torch here; the tests of fedbits.torch are skipped"
+  exit 0
+fi
+/usr/bin/python3 -m venv --clear --system-site-packages "$folder/torch"
+"$folder/torch/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"
+"$folder/torch/bin/pip" install --quiet pytest
+run_tests "$folder/torch" "$source/tests/python"

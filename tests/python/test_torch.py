@@ -1,0 +1,244 @@
+"""The optimizer and the communication hook for PyTorch, in one process and in two."""
+from __future__ import annotations
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="TORCH MISSING: install PyTorch to run the tests of fedbits.torch")
+
+import torch.distributed as dist  # noqa: E402
+import torch.multiprocessing as multiprocessing  # noqa: E402
+
+import fedbits  # noqa: E402
+import fedbits.torch  # noqa: E402
+
+
+def model_of(seed: int = 1, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(12, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)).to(dtype)
+
+
+def batch_of(step: int, rank: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(100 * step + rank)
+    return torch.randn(16, 12, generator=generator), torch.randint(0, 3, (16,), generator=generator)
+
+
+def loss_of(model: torch.nn.Module, step: int, rank: int = 0) -> torch.Tensor:
+    samples, labels = batch_of(step, rank)
+    return torch.nn.functional.cross_entropy(model(samples.to(next(model.parameters()).dtype)), labels)
+
+
+def flat(tensors) -> np.ndarray:
+    return np.concatenate([one.detach().numpy().reshape(-1) for one in tensors])
+
+
+def shapes_of(model: torch.nn.Module) -> list[tuple[int, ...]]:
+    return [tuple(one.shape) for one in model.parameters()]
+
+
+def gradient_of(model: torch.nn.Module, step: int, rank: int = 0) -> np.ndarray:
+    return flat(torch.autograd.grad(loss_of(model, step, rank), list(model.parameters())))
+
+
+def take_step(model: torch.nn.Module, optimizer, step: int, rank: int = 0) -> None:
+    optimizer.zero_grad()
+    loss_of(model, step, rank).backward()
+    optimizer.step()
+
+
+def sgd(model: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(model.parameters(), lr=0.25)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("feedback", [True, False])
+def test_a_step_is_that_of_the_decoded_message(feedback: bool, dtype: torch.dtype) -> None:
+    model, reference = model_of(dtype=dtype), model_of(dtype=dtype)
+    operator = fedbits.QSGD(levels=4)
+    optimizer = fedbits.torch.Compressed(sgd(model), operator, feedback=feedback, seed=5)
+    memory, bits = fedbits.Memory(), 0
+    for step in range(1, 6):
+        take_step(model, optimizer, step)
+        message = operator.compress(gradient_of(reference, step), seed=5, round=step, shapes=shapes_of(reference),
+                                    memory=memory if feedback else None)
+        bits += message.bits
+        with torch.no_grad():
+            for parameter, piece in zip(reference.parameters(),
+                                        torch.from_numpy(message.decode()).split([one.numel() for one in reference.parameters()])):
+                parameter -= 0.25 * piece.reshape(parameter.shape)
+        np.testing.assert_array_equal(flat(model.parameters()), flat(reference.parameters()))
+    assert (optimizer.bits, optimizer.rounds) == (bits, 5)
+    if feedback:
+        np.testing.assert_array_equal(optimizer.error, memory.error)
+    else:
+        assert optimizer.error is None
+
+
+def test_a_resumed_optimizer_goes_on_with_the_same_bits(tmp_path: pathlib.Path) -> None:
+    def new(model):
+        return fedbits.torch.Compressed(torch.optim.Adam(model.parameters(), lr=0.01), fedbits.RandomK(ratio=0.2))
+
+    whole, first, second = model_of(), model_of(), model_of(seed=2)
+    optimizer, before, after = new(whole), new(first), new(second)
+    for step in range(6):
+        take_step(whole, optimizer, step)
+    for step in range(3):
+        take_step(first, before, step)
+    torch.save({"model": first.state_dict(), "optimizer": before.state_dict()}, tmp_path / "checkpoint")
+    checkpoint = torch.load(tmp_path / "checkpoint")
+    second.load_state_dict(checkpoint["model"])
+    after.load_state_dict(checkpoint["optimizer"])
+    for step in range(3, 6):
+        take_step(second, after, step)
+    np.testing.assert_array_equal(flat(second.parameters()), flat(whole.parameters()))
+    np.testing.assert_array_equal(after.error, optimizer.error)
+    assert (after.bits, after.rounds) == (optimizer.bits, optimizer.rounds)
+
+
+def test_a_scheduler_sets_the_step_size() -> None:
+    model = model_of()
+    optimizer = fedbits.torch.Compressed(sgd(model), fedbits.TopK(ratio=0.1))
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer.optimizer, 1, gamma=0.1)
+    take_step(model, optimizer, 1)
+    scheduler.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.025)
+
+
+def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
+    model = model_of()
+    unused = torch.nn.Parameter(torch.ones(4))
+    optimizer = fedbits.torch.Compressed(torch.optim.SGD([*model.parameters(), unused], lr=0.25), fedbits.Identity())
+    take_step(model, optimizer, 1)
+    assert torch.equal(unused, torch.ones(4))
+
+
+def test_a_closure_is_called_with_gradients_on() -> None:
+    model = model_of()
+    optimizer = fedbits.torch.Compressed(sgd(model), fedbits.TopK(ratio=0.1))
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = loss_of(model, 1)
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        assert optimizer.step(closure).item() > 0
+    assert optimizer.rounds == 1
+
+
+def test_a_gradient_with_nan_is_refused_and_nothing_moves() -> None:
+    model = model_of()
+    optimizer = fedbits.torch.Compressed(sgd(model), fedbits.TopK(ratio=0.1))
+    take_step(model, optimizer, 1)
+    before, error = flat(model.parameters()), optimizer.error.copy()
+    loss_of(model, 2).backward()
+    next(model.parameters()).grad[0, 0] = float("nan")
+    with pytest.raises(fedbits.Error):
+        optimizer.step()
+    np.testing.assert_array_equal(flat(model.parameters()), before)
+    np.testing.assert_array_equal(optimizer.error, error)
+    assert optimizer.rounds == 1
+
+
+def test_what_is_no_compressor_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected a compressor"):
+        fedbits.torch.ddp_hook("top_k")
+
+
+@pytest.mark.parametrize("operator", [fedbits.TopK(ratio=0.2), fedbits.QSGD(levels=4), fedbits.HardThreshold(threshold=0.05)], ids=repr)
+def test_bytes_of_another_sender_decode_as_the_message_does(operator: fedbits.Compressor) -> None:
+    vector = gradient_of(model_of(), 1)
+    message = operator.compress(vector, seed=3, client=4, round=7, shapes=shapes_of(model_of()))
+    received = operator.decode(bytes(message), vector.size, seed=3, client=4, round=7, shapes=shapes_of(model_of()))
+    np.testing.assert_array_equal(received, message.decode())
+
+
+def test_bytes_that_are_no_message_are_refused() -> None:
+    with pytest.raises(fedbits.Error):
+        fedbits.TopK(ratio=0.2).decode(b"", 100)
+    with pytest.raises(ValueError, match="messages of all senders"):
+        fedbits.PowerSGD(rank=1).decode(b"", (4, 4))
+
+
+# ---- two processes -----------------------------------------------------------------------------------------------------------------------
+
+
+def run_two(function, folder: pathlib.Path) -> list[dict]:
+    """Runs function(rank, results) in two processes that are joined over gloo, and returns the results of each."""
+    multiprocessing.spawn(_joined, args=(function, str(folder)), nprocs=2)
+    return [torch.load(folder / f"results.{rank}", weights_only=False) for rank in range(2)]
+
+
+def _joined(rank: int, function, folder: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    results: dict = {}
+    function(rank, results)
+    torch.save(results, f"{folder}/results.{rank}")
+    dist.barrier()
+    os._exit(0)  # PyTorch aborts where a thread of gloo lets go of a tensor while the interpreter ends.
+
+
+def _with_hook(rank: int, results: dict) -> None:
+    # Buckets of one kilobyte at most, so that the model has several.
+    model = torch.nn.parallel.DistributedDataParallel(model_of(), bucket_cap_mb=0.0003)
+    hook = fedbits.torch.ddp_hook(fedbits.QSGD(levels=4), seed=9)
+    model.register_comm_hook(model, hook)
+    optimizer = sgd(model)
+    for step in range(1, 5):
+        take_step(model, optimizer, step, rank)
+    results.update(parameters=flat(model.parameters()), error=hook.error, bits=hook.bits, rounds=hook.rounds)
+
+
+def _with_optimizer(rank: int, results: dict) -> None:
+    model = model_of()
+    optimizer = fedbits.torch.Compressed(sgd(model), fedbits.QSGD(levels=4), seed=9)
+    for step in range(1, 5):
+        take_step(model, optimizer, step, rank)
+    results.update(parameters=flat(model.parameters()), error=optimizer.error, bits=optimizer.bits, rounds=optimizer.rounds)
+
+
+@pytest.mark.parametrize("function", [_with_hook, _with_optimizer])
+def test_two_processes_step_with_the_mean_of_their_messages(function, tmp_path: pathlib.Path) -> None:
+    model, operator = model_of(), fedbits.QSGD(levels=4)
+    memories, bits = [fedbits.Memory(), fedbits.Memory()], [0, 0]
+    for step in range(1, 5):
+        total = torch.zeros(sum(one.numel() for one in model.parameters()))
+        for rank in range(2):
+            message = operator.compress(gradient_of(model, step, rank), seed=9, client=rank, round=step, shapes=shapes_of(model),
+                                        memory=memories[rank])
+            total += torch.from_numpy(message.decode())
+            bits[rank] += message.bits
+        with torch.no_grad():
+            for parameter, piece in zip(model.parameters(), (total / 2).split([one.numel() for one in model.parameters()])):
+                parameter -= 0.25 * piece.reshape(parameter.shape)
+    for rank, results in enumerate(run_two(function, tmp_path)):
+        np.testing.assert_array_equal(results["parameters"], flat(model.parameters()))
+        np.testing.assert_array_equal(results["error"], memories[rank].error)
+        assert (results["bits"], results["rounds"]) == (bits[rank], 4)
+
+
+def _refused(rank: int, results: dict) -> None:
+    model = torch.nn.parallel.DistributedDataParallel(model_of())
+    hook = fedbits.torch.ddp_hook(fedbits.PowerSGD(rank=1, scope="tensor"))
+    model.register_comm_hook(model, hook)
+    with pytest.raises((ValueError, RuntimeError), match="messages of all senders"):  # old releases of PyTorch wrap what a hook raises
+        take_step(model, sgd(model), 1, rank)
+    results["rounds"] = hook.rounds
+
+
+def _without_the_model(rank: int, results: dict) -> None:
+    model = torch.nn.parallel.DistributedDataParallel(model_of())
+    model.register_comm_hook(None, fedbits.torch.ddp_hook(fedbits.TopK(ratio=0.1)))
+    with pytest.raises((TypeError, RuntimeError), match="register_comm_hook"):
+        take_step(model, sgd(model), 1, rank)
+    results["rounds"] = 0
+
+
+@pytest.mark.parametrize("function", [_refused, _without_the_model])
+def test_mistakes_with_a_hook_are_named(function, tmp_path: pathlib.Path) -> None:
+    assert [results["rounds"] for results in run_two(function, tmp_path)] == [0, 0]
