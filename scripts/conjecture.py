@@ -8,10 +8,12 @@
     python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
     python3 scripts/conjecture.py tables BUDGET            the tables of all exported blocks of a budget, 5 or 1, as Markdown
+    python3 scripts/conjecture.py page                     docs/conjecture.md and its figures, from all exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
 import hashlib
+import itertools
 import math
 import pathlib
 import re
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tomllib
 
+import conjecture_page
 import conjecture_results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -94,11 +97,26 @@ def tables(budget):
     return 0
 
 
+def groups():
+    """Returns the groups of a budget as dictionaries of labels, in the order in which the page shows them."""
+    labels = PROBLEMS, STEPS, ("1", "0.1"), ("ef14", "ef21", "econtrol")
+    keys = "data.name", "local.steps", "participation.fraction", "feedback.up"
+    return [dict(zip(keys, group)) for group in itertools.product(*labels)]
+
+
+def page(root):
+    """Writes the page and its figures."""
+    def budget(name, bits="up"):
+        planned = [block for block in blocks() if f"-{name}-" in block]
+        return conjecture_page.Budget(root / "docs" / "conjecture" / "results", name, planned, groups(), bits)
+    conjecture_page.write(root / "docs" / "conjecture.md", [budget(name) for name in BUDGETS], budget(BUDGETS[0], "both"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hashes", "check", "blocks"):
+    for name in ("hashes", "check", "blocks", "page"):
         commands.add_parser(name)
     for name in ("plan", "run", "export"):
         command = commands.add_parser(name)
@@ -117,6 +135,9 @@ def main():
         return 0
     if arguments.command == "tables":
         return tables(arguments.budget)
+    if arguments.command == "page":
+        page(arguments.root)
+        return 0
     wrong = problems(arguments.root)
     for text in wrong:
         print(text, file=sys.stderr)
