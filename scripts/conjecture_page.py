@@ -8,6 +8,7 @@ import textwrap
 
 import conjecture_figures as figures
 import conjecture_results as results
+import conjecture_robustness as robustness
 
 FOR, AGAINST, NONE = results.VERDICTS
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -36,11 +37,11 @@ def listed(texts):
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-class Budget:
-    """What has been exported of the blocks of one budget, and the groups that the plan has."""
+class Study:
+    """What has been exported of the blocks of a study, such as one budget of the convex part, and the groups that the plan has for it."""
 
-    def __init__(self, folder, name, planned, groups, bits="up"):
-        self.name, self.planned, self.groups, self.bits, self.folder = name, planned, groups, bits, folder
+    def __init__(self, folder, name, planned, groups, bits="up", grids=None):
+        self.name, self.planned, self.groups, self.bits, self.folder, self.grids = name, planned, groups, bits, folder, grids or {}
         self.blocks, self.slopes, self.between = results.results_of(folder, planned, bits)
         self.missing = [block for block in planned if block not in self.blocks]
 
@@ -186,8 +187,7 @@ def slopes_part(budget):
     for pair, short in SHORT.items():
         parts += [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} in each group, with intervals"),
                   picture(f"ratios-{short}-{budget.name}", f"Log ratio of gaps of {words_of(pair)} against heterogeneity")]
-    head = results.SLOPE_HEAD[:10]
-    return "\n\n".join(parts + [factor_table(budget), results.markdown(head, [row[:10] for row in results.slope_rows(budget.slopes)])])
+    return "\n\n".join(parts + [factor_table(budget), results.table(budget.slopes, results.slope_cells)])
 
 
 def margins_part(budget):
@@ -198,9 +198,7 @@ def margins_part(budget):
         found = margin_counts(results.of_pair(budget.slopes, pair))
         said.append(paragraph(f"{title_of(pair)}: superior in {number_of(found['superior'], 'group')}, non-inferior only in {found['non-inferior']}, "
                               f"not shown in {found['not shown']}.", "- ", "  "))
-    rows = [row[:5] + row[10:] for row in results.slope_rows(budget.slopes)]
-    head = results.SLOPE_HEAD[:5] + results.SLOPE_HEAD[10:]
-    return "\n\n".join(["\n".join(said), *pictures, results.markdown(head, rows)])
+    return "\n\n".join(["\n".join(said), *pictures, results.table(budget.slopes, results.margin_cells)])
 
 
 def between_part(budget):
@@ -213,7 +211,7 @@ def between_part(budget):
         opposite = sum(results.sign_depends(line, budget.slopes) for line in lines)
         said.append(paragraph(f"{title_of(pair)}: the slopes differ by a claim in {differ} of {len(lines)} comparisons of feedbacks. In {opposite} of these "
                               "they also have claims of opposite signs.", "- ", "  "))
-    return "\n\n".join(["\n".join(said), *pictures, results.markdown(results.BETWEEN_HEAD, results.between_rows(budget.between))])
+    return "\n\n".join(["\n".join(said), *pictures, results.table(budget.between, results.between_cells)])
 
 
 def second_part(budget):
@@ -221,21 +219,20 @@ def second_part(budget):
     if not budget.blocks:
         return f"No block of the budget of {budget.name}% has run."
     pictures = [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} at the budget of {budget.name}%") for pair, short in SHORT.items()]
-    return "\n\n".join([answer(budget), *pictures, results.markdown(results.SLOPE_HEAD, results.slope_rows(budget.slopes)),
-                        results.markdown(results.BETWEEN_HEAD, results.between_rows(budget.between))])
+    return "\n\n".join([answer(budget), *pictures, results.table(budget.slopes, results.slope_cells),
+                        results.table(budget.between, results.between_cells)])
 
 
 def both_directions_part(budget):
     """Returns the slopes at bits up and down together, which are secondary."""
-    head = results.SLOPE_HEAD[:10]
     counts = "\n".join(results.count_line(pair, results.of_pair(budget.slopes, pair)) for pair in results.pairs_of(budget.slopes))
-    return "\n\n".join([counts, results.markdown(head, [row[:10] for row in results.slope_rows(budget.slopes)])])
+    return "\n\n".join([counts, results.table(budget.slopes, results.slope_cells)])
 
 
-def run_part(budgets):
+def run_part(studies):
     """Returns what has run: runs, diverged ones, values that stayed at the edge of a grid."""
     rows = []
-    for budget in budgets:
+    for budget in studies:
         for block in budget.planned:
             if block in budget.missing:
                 rows.append([f"`{block}`", "missing", "", "", ""])
@@ -243,12 +240,8 @@ def run_part(budgets):
             runs = results.read_table(budget.folder / block / "runs.csv.xz")
             lines = [line for line in budget.slopes if line["block"] == block]
             rows.append([f"`{block}`", len(runs), sum(run["status"] == "diverged" for run in runs), sum(int(line["capped"]) for line in lines),
-                         edge_text(runs)])
+                         edge_text(runs, budget.grids)])
     return results.markdown(["block", "runs", "diverged", "end points capped", "tuned values at the end of an extended grid"], rows)
-
-
-# The grids of the plan, with the ratio by which each is extended up to four times.
-GRIDS = {"local.learning_rate": (0.25, 16, 2), "compressor.up.threshold": (0.012, 0.768, 4), "compressor.up.step": (0.01, 0.64, 4)}
 
 
 def value_of(text):
@@ -259,16 +252,22 @@ def value_of(text):
     return product
 
 
-def edge_text(runs):
-    """Returns which tuned values lie at the last value that four extensions of their grid reach."""
+def last_values(values):
+    """Returns the smallest and the largest value that a grid can reach: it is extended up to four times by the ratio of its two outermost values."""
+    return values[0] * (values[0] / values[1]) ** 4, values[-1] * (values[-1] / values[-2]) ** 4
+
+
+def edge_text(runs, grids):
+    """Returns which tuned values lie at the last value that their grid can reach."""
     cells = {}
     for run in runs:
-        for key, (low, high, ratio) in GRIDS.items():
-            if run[key]:
-                value = value_of(run[key])
-                if value <= low / ratio**4 * 1.001 or value >= high * ratio**4 * 0.999:
-                    cells.setdefault(key, set()).add(tuple(run[k] for k in (*CELL, "partition.percent", "compressor.up")))
-    return "; ".join(f"{key} in {number_of(len(found), 'cell')}" for key, found in sorted(cells.items())) or "none"
+        for key, texts in grids.items():
+            if run.get(key):
+                low, high = last_values([value_of(str(text)) for text in texts])
+                if not low * 1.001 < value_of(run[key]) < high * 0.999:
+                    cells.setdefault(key, set()).add(tuple(run.get(k, "") for k in (*CELL, "partition.percent", "partition.alpha", "data.zeta_sq",
+                                                                                    "compressor.up")))
+    return "; ".join(f"`{key}` in {number_of(len(found), 'cell')}" for key, found in sorted(cells.items())) or "none"
 
 
 def draw(budget, folder):
@@ -296,9 +295,9 @@ def filled(text, parts):
     return text
 
 
-def write(page, budgets, both):
+def write(page, budgets, both, studies):
     """Draws all figures beside the page and fills its parts. `budgets` are the primary one and the second one at uplink bits, `both` is the primary
-    one at bits up and down."""
+    one at bits up and down, `studies` are those of robustness and of networks."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -306,7 +305,10 @@ def write(page, budgets, both):
         old.unlink()
     for budget in budgets:
         draw(budget, folder)
+    beside_core = robustness.write_figures(studies, first, folder)
+    robust, networks = ([study for study in studies if study.name.startswith(kind)] for kind in ("robust-", "network-"))
     page.write_text(filled(page.read_text(), {
         "answer": answer(first), "practice": practice(first), "rules": rules(first, first.runs()), "slopes": slopes_part(first),
         "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
-        "ran": run_part(budgets)}))
+        "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
+        "ran": run_part(budgets + studies)}))

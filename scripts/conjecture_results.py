@@ -94,10 +94,10 @@ OF_SLOPE_TEST, OF_MARGIN_TEST = "not after Holm's correction", "the margin is no
 
 
 def verdict_of(line, level=0.05):
-    """Returns what the slope of a gap says about the conjecture: a negative one is for it."""
+    """Returns what a slope says about the conjecture: a negative one of a gap is for it, and a positive one of an accuracy."""
     if line["why"] not in ("", OF_SLOPE_TEST) or float(line["p_holm"]) > level:
         return "no claim"
-    return "for" if float(line["slope"]) < 0 else "against"
+    return "for" if (float(line["slope"]) < 0) == (line["measure"] == "f_gap") else "against"
 
 
 def margin_result_of(line, level=0.025):
@@ -143,7 +143,7 @@ def counts_by_factor(lines):
     for name, axis in FACTORS.items():
         labels = {}
         for line in lines:
-            labels.setdefault(settings_of(line["group"])[axis], []).append(line)
+            labels.setdefault(settings_of(line["group"]).get(axis, ""), []).append(line)
         by_factor[name] = {label: counts(with_label) for label, with_label in labels.items()}
     return by_factor
 
@@ -175,29 +175,43 @@ def settings_of(group):
 
 
 def interval(low, high):
-    return f"{float(low):+.2f} to {float(high):+.2f}" if low and high else ""
+    return f"{float(low):+.3f} to {float(high):+.3f}" if low and high else ""
 
 
-def slope_rows(lines):
-    """Returns the rows of a table of slopes: one for each group and pair."""
-    rows = []
-    for line in lines:
-        at = settings_of(line["group"])
-        rows.append([at["data.name"].split("/")[-1], at["feedback.up"], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
-                     line["seeds"], f"{float(line['slope']):+.3f}" if line["slope"] else "", interval(line["slope_low"], line["slope_high"]),
-                     f"{float(line['p_holm']):.2g}", verdict_of(line), f"{float(line['difference']):+.2f}" if line["difference"] else "",
-                     interval(line["difference_low"], line["difference_high"]), margin_result_of(line)])
-    return rows
+# Titles of the axes in tables.
+TITLES = {"data.name": "problem", "feedback.up": "feedback", "participation.fraction": "share of clients", "local.steps": "steps"}
 
 
-def between_rows(lines):
-    rows = []
-    for line in lines:
-        at = settings_of(line["group"])
-        rows.append([at["data.name"].split("/")[-1], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
-                     line["between"].split("=", 1)[1], f"{float(line['slope']):+.3f}" if line["slope"] else "",
-                     interval(line["slope_low"], line["slope_high"]), f"{float(line['p_holm']):.2g}", difference_of(line)])
-    return rows
+def group_cells(line):
+    """Returns {title: label} of a line's group, without the axis between whose labels slopes are compared."""
+    between = line["between"].split("=")[0]
+    return {TITLES[axis]: label.split("/")[-1] for axis, label in settings_of(line["group"]).items() if axis != between}
+
+
+def slope_cells(line):
+    """Returns {title: text} of a slope (H1)."""
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": f"{float(line['slope']):+.3f}" if line["slope"] else "",
+            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": f"{float(line['p_holm']):.2g}", "the conjecture": verdict_of(line)}
+
+
+def margin_cells(line):
+    """Returns {title: text} of the test at the most heterogeneous level (H2)."""
+    what = "log ratio" if line["measure"] == "f_gap" else "difference"
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": f"{float(line['difference']):+.3f}" if line["difference"] else "",
+            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": margin_result_of(line)}
+
+
+def between_cells(line):
+    """Returns {title: text} of a difference of slopes (H3)."""
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "feedbacks": line["between"].split("=", 1)[1],
+            "difference of slopes": f"{float(line['slope']):+.3f}" if line["slope"] else "", "95% interval": interval(line["slope_low"], line["slope_high"]),
+            "p (Holm)": f"{float(line['p_holm']):.2g}", "result": difference_of(line)}
+
+
+def table(lines, cells):
+    """Returns a Markdown table of lines whose cells are {title: text}."""
+    rows = [cells(line) for line in lines]
+    return markdown(list(rows[0]), [row.values() for row in rows]) if rows else ""
 
 
 def markdown(header, rows):
@@ -212,18 +226,13 @@ def results_of(folder, planned, bits="up"):
     return names, [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
 
 
-SLOPE_HEAD = ["problem", "feedback", "share of clients", "steps", "pair", "seeds", "slope", "95% interval", "p (Holm)", "the conjecture",
-              "log ratio at 0%", "95% interval", "margin 1.1x"]
-BETWEEN_HEAD = ["problem", "share of clients", "steps", "pair", "feedbacks", "difference of slopes", "95% interval", "p (Holm)", "result"]
-
-
 def tables(folder, planned, bits="up"):
     """Returns the tables of H1, H2 and H3 as Markdown, over those of the planned blocks that have been exported."""
     names, slopes, between = results_of(folder, planned, bits)
     part = "" if len(names) == len(planned) else " These p-values are adjusted over a part of the family, and no conclusion is drawn from it."
     return "\n\n".join([f"{len(names)} of {len(planned)} blocks have run: {', '.join(names)}.{part}",
                         "\n".join(count_line(pair, of_pair(slopes, pair)) for pair in pairs_of(slopes)),
-                        markdown(SLOPE_HEAD, slope_rows(slopes)), markdown(BETWEEN_HEAD, between_rows(between))]) + "\n"
+                        table(slopes, slope_cells), table(slopes, margin_cells), table(between, between_cells)]) + "\n"
 
 
 def count_line(pair, lines):

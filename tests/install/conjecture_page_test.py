@@ -45,7 +45,7 @@ def check_page():
 
 
 def line(group, slope, p="0.001", why=""):
-    return {"group": group, "a": "hard", "b": "top-k", "slope": str(slope), "p_holm": p, "why": why}
+    return {"group": group, "a": "hard", "b": "top-k", "measure": "f_gap", "slope": str(slope), "p_holm": p, "why": why}
 
 
 def group(feedback, steps):
@@ -61,6 +61,8 @@ def check_counting():
     assert conclusion([-1, -2, -1]) == "open"
     assert conclusion([-1, -2, -1, -3], p="0.2") == "mixed", "no claims decide nothing"
     assert conclusion([-1, -2, -1, -3], why="fewer than 5 evaluations") == "mixed"
+    gains = {**line(groups[0], 1), "measure": "test_accuracy"}
+    assert results.verdict_of(gains) == "for" and results.verdict_of(line(groups[0], 1)) == "against"
     by_feedback = [line(at, slope) for at, slope in zip(groups, [-1, -2, 1, 3])]
     assert results.separating_factors(by_feedback) == ["feedback"], results.separating_factors(by_feedback)
     assert results.separating_factors([line(at, 1) for at in groups]) == []
