@@ -7,18 +7,24 @@
     python3 scripts/conjecture.py plan FEDBITS BLOCK ...   what a block costs; further arguments are those of fedbits
     python3 scripts/conjecture.py run FEDBITS BLOCK ...    plays a block, or continues it; further arguments are those of fedbits
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
-    python3 scripts/conjecture.py tables BUDGET            the tables of all exported blocks of a budget, 5 or 1, as Markdown
+    python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
+                                                           part, every other block is a study of its own
+    python3 scripts/conjecture.py page                     docs/conjecture.md and its figures, from all exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
 import hashlib
+import itertools
+import json
 import math
 import pathlib
 import re
 import subprocess
 import sys
 import tomllib
+import typing
 
+import conjecture_page
 import conjecture_results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -26,19 +32,50 @@ RESULTS = ROOT / "docs" / "conjecture" / "results"
 STORES = pathlib.Path("fedbits-out") / "conjecture"
 BUDGETS = ("5", "1")
 PROBLEMS = ("libsvm/a9a", "libsvm/w8a")
-STEPS = ("1", "10")
+STEPS = (1, 10)
+ROBUSTNESS = ("robust-dirichlet", "robust-quadratics", "robust-momentum", "robust-published")
+NETWORKS = ()
+
+
+class Block(typing.NamedTuple):
+    """A part of a scenario file that runs by itself: the combinations that have the fixed labels."""
+    file: str
+    fixed: dict = {}
+
+    def sweep(self):
+        with open(ROOT / "docs" / "conjecture" / self.file, "rb") as file:
+            return tomllib.load(file)["sweep"]
+
+    def settings(self):
+        """Returns the words that leave out all other labels of the fixed axes."""
+        others = [f"{{{axis['key']}={json.dumps(value)}}}" for axis in self.sweep()["axis"] if axis["key"] in self.fixed
+                  for value in axis["values"] if value != self.fixed[axis["key"]]]
+        return ["--set", f"sweep.exclude=[{','.join(others)}]"] if others else []
+
+    def grids(self):
+        """Returns the tuned keys with the values at which their grids begin."""
+        return {tuned["key"]: tuned["values"] for tuned in self.sweep()["tune"]["keys"]}
+
+    def num_runs(self):
+        sweep = self.sweep()
+        return sweep["seeds"] * math.prod(len(axis["values"]) for axis in sweep["axis"] if axis["key"] not in self.fixed)
+
+
+def studies():
+    """Returns the studies by name, each with its blocks: p-values are adjusted over all blocks of a study. The order is that in which they run: in
+    the convex part the large budget first, and one local step before ten."""
+    result = {}
+    for budget in BUDGETS:
+        result[budget] = {f"{problem.split('/')[1]}-{budget}-steps-{steps}": Block(f"convex-{budget}.toml", {"data.name": problem, "local.steps": steps})
+                          for steps in STEPS for problem in PROBLEMS}
+    for name in ROBUSTNESS + NETWORKS:
+        result[name] = {name: Block(f"{name}.toml")}
+    return result
 
 
 def blocks():
-    """Returns the blocks by name, each with its file and what it leaves out. One local step comes before ten, and the large budget first."""
-    result = {}
-    for budget in BUDGETS:
-        for steps in STEPS:
-            for problem in PROBLEMS:
-                other = next(p for p in PROBLEMS if p != problem), next(s for s in STEPS if s != steps)
-                name = f"{problem.split('/')[1]}-{budget}-steps-{steps}"
-                result[name] = (f"docs/conjecture/convex-{budget}.toml", f'sweep.exclude=[{{data.name="{other[0]}"}},{{local.steps={other[1]}}}]')
-    return result
+    """Returns all blocks by name."""
+    return {name: block for study in studies().values() for name, block in study.items()}
 
 
 def sums(root):
@@ -60,52 +97,60 @@ def problems(root):
 
 def play(command, fedbits, block, out, more):
     """Returns the exit code of fedbits for a block."""
-    file, exclude = blocks()[block]
-    words = [fedbits, "sweep" if command == "run" else "plan", str(ROOT / file), "--set", exclude]
+    part = blocks()[block]
+    words = [fedbits, "sweep" if command == "run" else "plan", str(ROOT / "docs" / "conjecture" / part.file), *part.settings()]
     if command == "run":
         words += ["--resume", "--out", str(out)]
     return subprocess.call(words + more)
 
 
-def num_runs(block):
-    """Returns the number of runs of a block, which has one problem and one number of local steps."""
-    with open(ROOT / blocks()[block][0], "rb") as file:
-        sweep = tomllib.load(file)["sweep"]
-    lengths = [len(axis["values"]) for axis in sweep["axis"] if axis["key"] not in ("data.name", "local.steps")]
-    return sweep["seeds"] * math.prod(lengths)
-
-
 def export(fedbits, block, out):
     """Writes the tables of a block that is whole."""
     try:
-        conjecture_results.export_block(fedbits, out, RESULTS / block, num_runs(block))
+        conjecture_results.export_block(fedbits, out, RESULTS / block, blocks()[block].num_runs())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def tables(budget):
-    planned = [name for name in blocks() if f"-{budget}-" in name]
+def tables(study):
+    planned = list(studies()[study])
     if not conjecture_results.blocks_in(RESULTS, planned):
-        print(f"no block of the budget {budget} is exported", file=sys.stderr)
+        print(f"no block of the study {study} is exported", file=sys.stderr)
         return 1
     print(conjecture_results.tables(RESULTS, planned), end="")
     return 0
+
+
+def groups():
+    """Returns the groups of a budget as dictionaries of labels, in the order in which the page shows them."""
+    labels = PROBLEMS, map(str, STEPS), ("1", "0.1"), ("ef14", "ef21", "econtrol")
+    keys = "data.name", "local.steps", "participation.fraction", "feedback.up"
+    return [dict(zip(keys, group)) for group in itertools.product(*labels)]
+
+
+def page(root):
+    """Writes the page and its figures."""
+    def study(name, bits="up"):
+        planned = studies()[name]
+        return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
+    conjecture_page.write(root / "docs" / "conjecture.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
+                          [study(name) for name in ROBUSTNESS + NETWORKS])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="another tree to check")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("hashes", "check", "blocks"):
+    for name in ("hashes", "check", "blocks", "page"):
         commands.add_parser(name)
     for name in ("plan", "run", "export"):
         command = commands.add_parser(name)
         command.add_argument("fedbits")
         command.add_argument("block", choices=list(blocks()))
         command.add_argument("--out", type=pathlib.Path, help="the block's store")
-    commands.add_parser("tables").add_argument("budget", choices=BUDGETS)
+    commands.add_parser("tables").add_argument("study", choices=list(studies()))
     arguments, more = parser.parse_known_args()
     if more and arguments.command not in ("plan", "run"):
         parser.error(f"unknown: {' '.join(more)}")
@@ -116,7 +161,10 @@ def main():
         print("\n".join(blocks()))
         return 0
     if arguments.command == "tables":
-        return tables(arguments.budget)
+        return tables(arguments.study)
+    if arguments.command == "page":
+        page(arguments.root)
+        return 0
     wrong = problems(arguments.root)
     for text in wrong:
         print(text, file=sys.stderr)

@@ -94,10 +94,10 @@ OF_SLOPE_TEST, OF_MARGIN_TEST = "not after Holm's correction", "the margin is no
 
 
 def verdict_of(line, level=0.05):
-    """Returns what the slope of a gap says about the conjecture: a negative one is for it."""
+    """Returns what a slope says about the conjecture: a negative one of a gap is for it, and a positive one of an accuracy."""
     if line["why"] not in ("", OF_SLOPE_TEST) or float(line["p_holm"]) > level:
         return "no claim"
-    return "for" if float(line["slope"]) < 0 else "against"
+    return "for" if (float(line["slope"]) < 0) == (line["measure"] == "f_gap") else "against"
 
 
 def margin_result_of(line, level=0.025):
@@ -109,35 +109,109 @@ def margin_result_of(line, level=0.025):
     return "superior" if float(line["p_superior_adjusted"]) <= level else "non-inferior"
 
 
+# The factors that make groups, with their axes.
+FACTORS = {"problem": "data.name", "feedback": "feedback.up", "share of clients": "participation.fraction", "local steps": "local.steps"}
+VERDICTS = "for", "against", "no claim"
+
+
+def pairs_of(lines):
+    """Returns the pairs (absolute, contraction) in the order of the lines."""
+    return list(dict.fromkeys((line["a"], line["b"]) for line in lines))
+
+
+def of_pair(lines, pair):
+    return [line for line in lines if (line["a"], line["b"]) == pair]
+
+
+def counts(lines):
+    """Returns how many groups have each verdict."""
+    found = [verdict_of(line) for line in lines]
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+
+def conclusion_of(lines, num_groups):
+    """Returns the plan's conclusion for one pair: "holds" and "fails" need the same claim in every group, and nothing is concluded from a part."""
+    if len(lines) < num_groups:
+        return "open"
+    found = counts(lines)
+    return "holds" if found["for"] == num_groups else "fails" if found["against"] == num_groups else "mixed"
+
+
+def counts_by_factor(lines):
+    """Returns {factor: {label: counts}} of the groups of one pair."""
+    by_factor = {}
+    for name, axis in FACTORS.items():
+        labels = {}
+        for line in lines:
+            labels.setdefault(settings_of(line["group"]).get(axis, ""), []).append(line)
+        by_factor[name] = {label: counts(with_label) for label, with_label in labels.items()}
+    return by_factor
+
+
+def separating_factors(lines):
+    """Returns the factors that separate the groups of one pair: each label has one verdict in all of its groups, and not all labels have the same."""
+    found = []
+    for name, labels in counts_by_factor(lines).items():
+        kinds = [tuple(verdict for verdict, count in counted.items() if count) for counted in labels.values()]
+        if all(len(kind) == 1 for kind in kinds) and len(set(kinds)) > 1:
+            found.append(name)
+    return found
+
+
+def difference_of(line):
+    """Returns what the difference of two slopes shows."""
+    return "no claim" if verdict_of(line) == "no claim" else "differ"
+
+
+def sign_depends(line, slopes):
+    """Returns whether the two slopes of a difference that is a claim have claims of opposite signs."""
+    of_group = {slope["group"]: verdict_of(slope) for slope in of_pair(slopes, (line["a"], line["b"]))}
+    return difference_of(line) == "differ" and {of_group[line["group"]], of_group[line["other_group"]]} == {"for", "against"}
+
+
 def settings_of(group):
     """Returns the labels of a group as a dictionary: "data.name=libsvm/a9a,local.steps=1" gives two."""
     return dict(part.split("=", 1) for part in group.replace(", ", ",").split(","))
 
 
 def interval(low, high):
-    return f"{float(low):+.2f} to {float(high):+.2f}" if low and high else ""
+    return f"{float(low):+.3f} to {float(high):+.3f}" if low and high else ""
 
 
-def slope_rows(lines):
-    """Returns the rows of a table of slopes: one for each group and pair."""
-    rows = []
-    for line in lines:
-        at = settings_of(line["group"])
-        rows.append([at["data.name"].split("/")[-1], at["feedback.up"], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
-                     line["seeds"], f"{float(line['slope']):+.3f}" if line["slope"] else "", interval(line["slope_low"], line["slope_high"]),
-                     f"{float(line['p_holm']):.2g}", verdict_of(line), f"{float(line['difference']):+.2f}" if line["difference"] else "",
-                     interval(line["difference_low"], line["difference_high"]), margin_result_of(line)])
-    return rows
+# Titles of the axes in tables.
+TITLES = {"data.name": "problem", "feedback.up": "feedback", "participation.fraction": "share of clients", "local.steps": "steps"}
 
 
-def between_rows(lines):
-    rows = []
-    for line in lines:
-        at = settings_of(line["group"])
-        rows.append([at["data.name"].split("/")[-1], at["participation.fraction"], at["local.steps"], f"{line['a']} : {line['b']}",
-                     line["between"].split("=", 1)[1], f"{float(line['slope']):+.3f}" if line["slope"] else "",
-                     interval(line["slope_low"], line["slope_high"]), f"{float(line['p_holm']):.2g}", "no claim" if verdict_of(line) == "no claim" else "differ"])
-    return rows
+def group_cells(line):
+    """Returns {title: label} of a line's group, without the axis between whose labels slopes are compared."""
+    between = line["between"].split("=")[0]
+    return {TITLES[axis]: label.split("/")[-1] for axis, label in settings_of(line["group"]).items() if axis != between}
+
+
+def slope_cells(line):
+    """Returns {title: text} of a slope (H1)."""
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "seeds": line["seeds"], "slope": f"{float(line['slope']):+.3f}" if line["slope"] else "",
+            "95% interval": interval(line["slope_low"], line["slope_high"]), "p (Holm)": f"{float(line['p_holm']):.2g}", "the conjecture": verdict_of(line)}
+
+
+def margin_cells(line):
+    """Returns {title: text} of the test at the most heterogeneous level (H2)."""
+    what = "log ratio" if line["measure"] == "f_gap" else "difference"
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", f"{what} at {line['level']}": f"{float(line['difference']):+.3f}" if line["difference"] else "",
+            "95% interval": interval(line["difference_low"], line["difference_high"]), f"margin {line['margin']}": margin_result_of(line)}
+
+
+def between_cells(line):
+    """Returns {title: text} of a difference of slopes (H3)."""
+    return {**group_cells(line), "pair": f"{line['a']} : {line['b']}", "feedbacks": line["between"].split("=", 1)[1],
+            "difference of slopes": f"{float(line['slope']):+.3f}" if line["slope"] else "", "95% interval": interval(line["slope_low"], line["slope_high"]),
+            "p (Holm)": f"{float(line['p_holm']):.2g}", "result": difference_of(line)}
+
+
+def table(lines, cells):
+    """Returns a Markdown table of lines whose cells are {title: text}."""
+    rows = [cells(line) for line in lines]
+    return markdown(list(rows[0]), [row.values() for row in rows]) if rows else ""
 
 
 def markdown(header, rows):
@@ -145,21 +219,22 @@ def markdown(header, rows):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
+def results_of(folder, planned, bits="up"):
+    """Returns the exported blocks among the planned ones, and their lines of slopes and of differences between slopes at one kind of bits."""
+    names = blocks_in(folder, planned)
+    lines = [line for line in joined_slopes(folder, names) if line["bits"] == bits]
+    return names, [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
+
+
 def tables(folder, planned, bits="up"):
     """Returns the tables of H1, H2 and H3 as Markdown, over those of the planned blocks that have been exported."""
-    names = blocks_in(folder, planned)
+    names, slopes, between = results_of(folder, planned, bits)
     part = "" if len(names) == len(planned) else " These p-values are adjusted over a part of the family, and no conclusion is drawn from it."
-    lines = [line for line in joined_slopes(folder, names) if line["bits"] == bits]
-    slopes, between = [line for line in lines if not line["between"]], [line for line in lines if line["between"]]
-    head = ["problem", "feedback", "share of clients", "steps", "pair", "seeds", "slope", "95% interval", "p (Holm)", "the conjecture",
-            "log ratio at 0%", "95% interval", "margin 1.1x"]
-    counts = "\n".join(count_line(pair, [line for line in slopes if (line["a"], line["b"]) == pair])
-                       for pair in dict.fromkeys((line["a"], line["b"]) for line in slopes))
-    return "\n\n".join([f"{len(names)} of {len(planned)} blocks have run: {', '.join(names)}.{part}", counts, markdown(head, slope_rows(slopes)),
-                        markdown(["problem", "share of clients", "steps", "pair", "feedbacks", "difference of slopes", "95% interval", "p (Holm)", "result"],
-                                 between_rows(between))]) + "\n"
+    return "\n\n".join([f"{len(names)} of {len(planned)} blocks have run: {', '.join(names)}.{part}",
+                        "\n".join(count_line(pair, of_pair(slopes, pair)) for pair in pairs_of(slopes)),
+                        table(slopes, slope_cells), table(slopes, margin_cells), table(between, between_cells)]) + "\n"
 
 
 def count_line(pair, lines):
-    found = [verdict_of(line) for line in lines]
-    return f"- {pair[0]} : {pair[1]}: " + ", ".join(f"{found.count(kind)} groups {kind}" for kind in ("for", "against", "no claim"))
+    found = counts(lines)
+    return f"- {pair[0]} : {pair[1]}: " + ", ".join(f"{found[kind]} groups {kind}" for kind in VERDICTS)

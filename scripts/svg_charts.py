@@ -1,4 +1,4 @@
-"""Charts as SVG for scripts/gallery.py, and the curves of an export that they show. Needs nothing but Python.
+"""Charts as SVG for scripts/gallery.py and scripts/conjecture_figures.py, and the curves of an export that they show. Needs nothing but Python.
 
 A picture is a card with a background of its own, so that it can be read on a light and on a dark page."""
 import csv
@@ -18,13 +18,14 @@ DASHES = ["", "7 3", "2 3", "10 3 2 3", "4 4", "1 4"]
 def style():
     """Returns the style sheet: one class per series, for lines (l), areas (a) and text (t), in two colour schemes."""
     def scheme(colours, paper, ink, faint, grid):
-        rules = [f".paper{{fill:{paper};stroke:{grid}}}.ink{{fill:{ink}}}.faint{{fill:{faint}}}.grid{{stroke:{grid};stroke-width:1}}"]
+        rules = [f".paper{{fill:{paper};stroke:{grid}}}.ink{{fill:{ink}}}.faint{{fill:{faint}}}.grid{{stroke:{grid};stroke-width:1}}"
+                 f".mark{{stroke:{faint};stroke-width:1.4}}"]
         rules += [f".l{i}{{stroke:{c};fill:none;stroke-width:2.2;stroke-linejoin:round}}.a{i}{{fill:{c}}}.b{i}{{fill:{c};opacity:.16}}"
                   for i, c in enumerate(colours)]
         return "".join(rules)
     light = scheme(LIGHT, "#ffffff", "#1c2330", "#5b6575", "#dfe3ea")
     dark = scheme(DARK, "#161b22", "#e6edf3", "#9aa5b4", "#303845")
-    return f"<style>text{{{FONT};font-size:13px}}{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
+    return f"<style>text{{{FONT};font-size:13px}}{light}@media screen and (prefers-color-scheme:dark){{{dark}}}</style>"
 
 
 def number(value):
@@ -63,7 +64,7 @@ class Axis:
     def ticks(self):
         """Returns round values inside the axis, four to nine of them where the range allows."""
         if self.log:
-            for factors in ((1,), (1, 3), (1, 2, 5)):
+            for factors in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
                 found = [f * 10.0**e for e in range(math.floor(self.low), math.ceil(self.high) + 1) for f in factors]
                 found = [t for t in found if self.low - 1e-9 <= math.log10(t) <= self.high + 1e-9]
                 if len(found) >= 4:
@@ -107,10 +108,10 @@ class Chart:
         where = " ".join(f"{number(x)},{number(y)}" for x, y in points)
         self.parts.append(f'<polygon class="b{series}" points="{where}"/>')
 
-    def legend(self, names, y=62, x=18):
+    def legend(self, names, y=62, x=18, solid=False):
         """Writes one row of names, each beside a sample of its line."""
         for series, name in enumerate(names):
-            self.path([(x, y - 4), (x + 26, y - 4)], series)
+            self.path([(x, y - 4), (x + 26, y - 4)], series, dash=not solid)
             self.text(x + 32, y, name)
             x += 32 + 7.4 * len(name) + 20
 
@@ -124,6 +125,16 @@ class Chart:
             self.text(x.first - 7, y.at(tick) + 4, with_unit(tick, y_unit), "faint", "end", 12)
         self.text((x.first + x.last) / 2, y.first + 39, x_label, "ink", "middle")
         self.text(16, (y.first + y.last) / 2, y_label, "ink", "middle", turn=-90)
+
+    def dot(self, x, y, radius, style_class):
+        self.parts.append(f'<circle class="{style_class}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>')
+
+    def whisker(self, axis, low, middle, high, y, series):
+        """Draws an interval with its middle. What lies outside of the axis is cut at its end, and an interval without a middle inside has no dot."""
+        first, last = (min(max(axis.at(value), axis.first), axis.last) for value in (low, high))
+        self.parts.append(f'<line class="l{series}" x1="{number(first)}" y1="{number(y)}" x2="{number(last)}" y2="{number(y)}"/>')
+        if axis.first <= axis.at(middle) <= axis.last:
+            self.dot(axis.at(middle), y, 4, f"a{series}")
 
     def svg(self):
         return "\n".join(self.parts + ["</svg>"]) + "\n"
@@ -150,6 +161,69 @@ def line_chart(title, subtitle, curves, x_label, y_label, x_log=False, y_log=Fal
     for series, curve in enumerate(curves.values()):
         chart.path([(x.at(p[0]), y.at(p[1])) for p in curve], series)
     chart.legend(list(curves))
+    return chart.svg()
+
+
+def forest_chart(title, subtitle, rows, x, x_label, names, marks, ends=("", "")):
+    """Returns intervals below each other. Each row is (heading, label, interval, series, result): the heading stands where it differs from the one
+    above, the interval is (low, middle, high) or None where there is no result yet, and the series gives the colour, which `names` explains.
+    `marks` are values with a line of their own; `ends` says what lies to the left and to the right of the first one."""
+    row_height, top = 17, 104
+    headings = [row[0] != rows[i - 1][0] or i == 0 for i, row in enumerate(rows)]
+    chart = Chart(title, subtitle, height=top + row_height * len(rows) + 6 * sum(headings) + 58)
+    bottom = chart.height - 54
+    chart.legend(names, solid=True)
+    for tick in x.ticks():
+        chart.line(x.at(tick), top - 8, x.at(tick), bottom, "grid")
+        chart.text(x.at(tick), bottom + 17, with_unit(tick), "faint", "middle", 12)
+    for mark in marks:
+        chart.line(x.at(mark), top - 8, x.at(mark), bottom, "mark")
+    chart.text(x.at(marks[0]) - 6, top - 16, ends[0], "faint", "end", 12)
+    chart.text(x.at(marks[0]) + 6, top - 16, ends[1], "faint", "start", 12)
+    chart.text((x.first + x.last) / 2, bottom + 38, x_label, "ink", "middle")
+    y = top - 4
+    for (heading, label, interval, series, result), is_first in zip(rows, headings):
+        y += 6 if is_first else 0
+        if is_first:
+            chart.text(18, y + 13, heading, "ink", size=12)
+        chart.text(x.first - 10, y + 13, label, "ink", "end", 12)
+        if interval:
+            chart.whisker(x, *interval, y + 9, series)
+        chart.text(x.last + 10, y + 13, result, "ink" if interval else "faint", size=12)
+        y += row_height
+    return chart.svg()
+
+
+def panel_chart(title, subtitle, panels, columns, x_label, y_label, names, y_mark=None):
+    """Returns small charts with common axes. Each panel is (heading, {series: [(x, y, low, high)]}); a panel without a curve says so."""
+    points = [point for _, curves in panels for curve in curves.values() for point in curve]
+    rows = -(-len(panels) // columns)
+    left, top, width, height = 62, 92, (WIDTH - 62 - 14) / columns, 170
+    chart = Chart(title, subtitle, height=top + rows * height + 30)
+    chart.legend(names)
+    xs, ys = [p[0] for p in points], [v for p in points for v in p[1:]] + ([] if y_mark is None else [y_mark])
+    margin = 0.05 * (max(ys) - min(ys))
+    for place, (heading, curves) in enumerate(panels):
+        x0, y0 = left + place % columns * width, top + place // columns * height
+        x = Axis(min(xs) - 0.2, max(xs) + 0.2, x0 + 4, x0 + width - 10)
+        y = Axis(min(ys) - margin, max(ys) + margin, y0 + height - 26, y0 + 12)
+        for tick in x.ticks():
+            chart.line(x.at(tick), y.first, x.at(tick), y.last, "grid")
+            chart.text(x.at(tick), y.first + 15, with_unit(tick), "faint", "middle", 11)
+        for tick in y.ticks():
+            chart.line(x.first, y.at(tick), x.last, y.at(tick), "grid")
+            if place % columns == 0:
+                chart.text(x.first - 6, y.at(tick) + 4, with_unit(tick), "faint", "end", 11)
+        if y_mark is not None:
+            chart.line(x.first, y.at(y_mark), x.last, y.at(y_mark), "mark")
+        chart.text((x.first + x.last) / 2, y0 + 6, heading, "ink", "middle", 12, bold=True)
+        if not curves:
+            chart.text((x.first + x.last) / 2, (y.first + y.last) / 2, "has not run", "faint", "middle", 12)
+        for series, curve in curves.items():
+            chart.band([(x.at(p[0]), y.at(p[2])) for p in curve] + [(x.at(p[0]), y.at(p[3])) for p in reversed(curve)], series)
+            chart.path([(x.at(p[0]), y.at(p[1])) for p in curve], series)
+    chart.text(left + columns * width / 2, chart.height - 16, x_label, "ink", "middle")
+    chart.text(16, top + rows * height / 2, y_label, "ink", "middle", turn=-90)
     return chart.svg()
 
 

@@ -13,9 +13,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(sys.argv[2]).resolve() / "scripts"))
+import conjecture
 import conjecture_results
 
 FEDBITS, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -113,15 +115,17 @@ def check_families():
 def check_results():
     """Checks that the blocks which are exported have all their runs under the plan of today, and that their tables can be made."""
     folder = SOURCE / "docs" / "conjecture" / "results"
-    for name in said("blocks")[1].split():
-        if not (folder / name).exists():
-            continue
-        runs = conjecture_results.read_table(folder / name / "runs.csv.xz")
-        assert len({run["run"] for run in runs}) == len(runs) == 3600, (name, len(runs))
-        assert {int(run["seed"]) for run in runs} == set(range(101, 131)), name
-        code, text = said("tables", name.split("-")[1])
-        assert code == 0 and name in text, text
-        print(f"{name}: {len(runs)} runs")
+    for study, planned in conjecture.studies().items():
+        for name, block in planned.items():
+            if not (folder / name).exists():
+                continue
+            runs = conjecture_results.read_table(folder / name / "runs.csv.xz")
+            assert len({run["run"] for run in runs}) == len(runs) == block.num_runs(), (name, len(runs))
+            first = tomllib.loads((SOURCE / "docs" / "conjecture" / block.file).read_text())["seed"]
+            assert {int(run["seed"]) for run in runs} == set(range(first, first + block.sweep()["seeds"])), name
+            code, text = said("tables", study)
+            assert code == 0 and name in text, text
+            print(f"{name}: {len(runs)} runs")
 
 
 def check_grid():
@@ -133,6 +137,12 @@ def check_grid():
         total = num_runs_of((0, whole))
         assert len(parts) == 4 and tuple(map(sum, zip(*parts))) == total, (parts, total)
         print(f"budget of {budget}%: {total[0]} runs and {total[1]} tuning runs in four blocks")
+    for study, planned in conjecture.studies().items():
+        if study not in ("5", "1"):
+            for name, block in planned.items():
+                runs, tuning = num_runs_of(said("plan", FEDBITS, name, "--try", "1"))
+                assert runs == block.num_runs(), (name, runs)
+                print(f"{name}: {runs} runs and {tuning} tuning runs")
 
 
 assert said("check") == (0, ""), said("check")

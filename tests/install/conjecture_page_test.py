@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""The page of the study is what its command makes: the text between marks and every figure have the same bytes. The plan's counting rule decides as
+the plan says on lines made up for each case.
+
+    conjecture_page_test.py SOURCE"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+SOURCE = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(SOURCE / "scripts"))
+import conjecture_page
+import conjecture_results as results
+
+PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
+
+
+def made_in(folder):
+    """Makes the page of a copy of the study, after a change of its text, and returns the copy."""
+    shutil.copytree(SOURCE / "docs" / "conjecture", folder / "docs" / "conjecture")
+    shutil.copy(SOURCE / PAGE, folder / PAGE)
+    page = (folder / PAGE).read_text()
+    assert "<!-- begin answer -->\n" in page
+    (folder / PAGE).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
+    (folder / FIGURES / "left-over.svg").write_text("")
+    subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "conjecture.py"), "--root", str(folder), "page"], check=True)
+    return folder
+
+
+def check_page():
+    with tempfile.TemporaryDirectory() as name:
+        copy = made_in(pathlib.Path(name))
+        assert (copy / PAGE).read_bytes() == (SOURCE / PAGE).read_bytes(), "docs/conjecture.md is not what `python3 scripts/conjecture.py page` makes"
+        made, committed = ({path.name: path.read_bytes() for path in (root / FIGURES).iterdir()} for root in (copy, SOURCE))
+        assert sorted(made) == sorted(committed), sorted(set(made) ^ set(committed))
+        changed = [name for name in made if made[name] != committed[name]]
+        assert not changed, f"`python3 scripts/conjecture.py page` makes other figures: {changed}"
+        shown = (SOURCE / PAGE).read_text()
+        hidden = [name for name in made if f"(conjecture/figures/{name})" not in shown]
+        assert not hidden, f"the page does not show {hidden}"
+    print(f"the page and {len(made)} figures are what the command makes")
+
+
+def line(group, slope, p="0.001", why=""):
+    return {"group": group, "a": "hard", "b": "top-k", "measure": "f_gap", "slope": str(slope), "p_holm": p, "why": why}
+
+
+def group(feedback, steps):
+    return f"data.name=libsvm/a9a, feedback.up={feedback}, participation.fraction=1, local.steps={steps}"
+
+
+def check_counting():
+    groups = [group(feedback, steps) for feedback in ("ef14", "ef21") for steps in ("1", "10")]
+    conclusion = lambda slopes, **more: results.conclusion_of([line(at, slope, **more) for at, slope in zip(groups, slopes)], len(groups))
+    assert conclusion([-1, -2, -1, -3]) == "holds"
+    assert conclusion([1, 2, 1, 3]) == "fails"
+    assert conclusion([-1, -2, -1, 3]) == "mixed"
+    assert conclusion([-1, -2, -1]) == "open"
+    assert conclusion([-1, -2, -1, -3], p="0.2") == "mixed", "no claims decide nothing"
+    assert conclusion([-1, -2, -1, -3], why="fewer than 5 evaluations") == "mixed"
+    gains = {**line(groups[0], 1), "measure": "test_accuracy"}
+    assert results.verdict_of(gains) == "for" and results.verdict_of(line(groups[0], 1)) == "against"
+    by_feedback = [line(at, slope) for at, slope in zip(groups, [-1, -2, 1, 3])]
+    assert results.separating_factors(by_feedback) == ["feedback"], results.separating_factors(by_feedback)
+    assert results.separating_factors([line(at, 1) for at in groups]) == []
+    difference = {**line(groups[0], -2), "other_group": groups[2]}
+    assert results.sign_depends(difference, by_feedback)
+    assert not results.sign_depends(difference, [line(at, slope) for at, slope in zip(groups, [-1, -2, -1, 3])]), "one sign"
+    assert not results.sign_depends({**difference, "p_holm": "0.5"}, by_feedback), "a difference without a claim"
+    assert [conjecture_page.value_of(text) for text in ("0.25/L", "2.0*(16/L)", "0.048", "4.0*0.768")] == [0.25, 32, 0.048, 3.072]
+    print("the counting rule is that of the plan")
+
+
+check_page()
+check_counting()
