@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "clients/constants.hpp"
+#include "clients/expects_shards.hpp"
 #include "clients/optimum.hpp"
 #include "fl_core/config/key_error.hpp"
 #include "fl_core/config/registry.hpp"
@@ -324,6 +325,7 @@ void FederatedProblem<T>::bind(const Scenario& scenario) {
     throw key_error("model.kind", spec.part.kind + " cannot read data set \"" + train().name +
                                       "\", whose features are tokens; a neural network with an embedding can");
   model_->bind(train());
+  if (auto* model = dynamic_cast<ExpectsShards*>(model_.get())) model->expect_shards(split_.shards);
   layers_ = model_->layers();
   // The model, a client's vector, its gradient, and the server's sum in double.
   require_memory(static_cast<double>(P()) * static_cast<double>(3 * sizeof(T) + sizeof(double)),
