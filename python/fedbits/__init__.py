@@ -6,22 +6,26 @@
     message = fedbits.TopK(ratio=0.01).compress(gradient, client=3, round=7)
     print(message.bits, message.nbytes, message.decode()[:5])
 
-Every compressor of the simulator is a class here: `fedbits.compressors()` lists them. A message has the bytes that the simulator sends for the
-same seed, client and round.
+Every compressor and every error feedback of the simulator is a class here: `fedbits.compressors()` and `fedbits.feedbacks()` list them. A message
+has the bytes that the simulator sends for the same seed, client and round.
 """
 from fedbits import _core
 from fedbits._core import ConfigError, Error, MessageOverflow
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
-from fedbits.compressors import CLASSES as _CLASSES
+from fedbits.compressors import CLASSES as _COMPRESSORS
+from fedbits.feedbacks import CLASSES as _FEEDBACKS
+from fedbits.feedbacks import Feedback, feedbacks
 
+_CLASSES = _COMPRESSORS | _FEEDBACKS
 __version__ = _core.version
-__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "MessageOverflow", "compressors", *sorted(_CLASSES)]
+__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Feedback", "Memory", "Message", "MessageOverflow", "compressors", "feedbacks",
+           *sorted(_CLASSES)]
 
 
 def __getattr__(name):
     if name in _CLASSES:
         return _CLASSES[name]
-    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() lists the compressors")
+    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() and fedbits.feedbacks() list the parts")
 
 
 def __dir__():
