@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from fedbits import _core
-from fedbits.parts import class_name, flat, given_options, make_class
+from fedbits.parts import class_name, flat, given_options, make_class, summaries
 
 _OPERATORS = {np.dtype(np.float32): _core.Operator32, np.dtype(np.float64): _core.Operator64}
 
@@ -280,4 +280,4 @@ CLASSES = {class_name(kind): make_class("compressor", kind, Compressor, (), _LAS
 
 def compressors() -> dict[str, str]:
     """Returns the compressors by class name, each with its summary in a line."""
-    return {name: made.__doc__.splitlines()[0] for name, made in sorted(CLASSES.items())}
+    return summaries(CLASSES)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbits import _core
 from fedbits.compressors import Compressor, Message, _plain
-from fedbits.parts import FLOATS, class_name, flat, given_options, make_class
+from fedbits.parts import FLOATS, class_name, flat, given_options, make_class, summaries
 
 _ROUNDS = {FLOATS[0]: _core.Feedback32, FLOATS[1]: _core.Feedback64}
 
@@ -151,9 +151,11 @@ class Feedback:
 
 
 def _shapes_of(P: int | None, shapes: Sequence[Sequence[int]] | None) -> list[tuple[int, ...]]:
-    if (P is None) == (shapes is None):
+    if P is not None and shapes is None:
+        shapes = [(P,)]
+    elif P is not None or shapes is None:
         raise ValueError("give P, the number of parameters, or the shapes of their tensors")
-    found = [(int(P),)] if shapes is None else [tuple(int(size) for size in shape) for shape in shapes]
+    found = [tuple(int(size) for size in shape) for shape in shapes]
     if sum(map(math.prod, found)) < 1:
         raise ValueError("there are no parameters")
     return found
@@ -185,4 +187,4 @@ CLASSES = {class_name(kind): _class_of(kind) for kind in _core.names("feedback")
 
 def feedbacks() -> dict[str, str]:
     """Returns the feedbacks by class name, each with its summary in a line."""
-    return {name: made.__doc__.splitlines()[0] for name, made in sorted(CLASSES.items())}
+    return summaries(CLASSES)

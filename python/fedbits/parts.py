@@ -21,7 +21,7 @@ _SPELLING = {"adaqs": "AdaQS", "dgc_sampled": "DGCSampled", "dqsgd": "DQSGD", "d
              "fedcomgate": "FedCOMGATE", "feddyn": "FedDyn", "fedpaq": "FedPAQ", "lag": "LAG",
              "marina": "MARINA", "none": "NoFeedback", "power_ef": "PowerEF", "sa_pef": "SAPEF", "scafcom": "SCAFCOM", "scaffold": "SCAFFOLD",
              "scallion": "SCALLION", "three_pc": "ThreePC"}
-_TYPES = {"bool": bool, "integer": int, "int": int, "number": float, "float": float, "string": str, "choice": str}
+_TYPES = {"true or false": bool, "integer": int, "number": float, "number or rule": float | str, "string": str, "choice": str}
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -45,9 +45,13 @@ def make_class(role: str, kind: str, base: type, first: Sequence[inspect.Paramet
         lines += ["", note]
     if facts["source"]:
         lines += ["", f"Source: {facts['source']}."]
-    made = type(class_name(kind), (base,), {"kind": kind, "_fields": tuple(facts["fields"]), "__doc__": "\n".join(lines), "__module__": "fedbits"})
-    made.__signature__ = inspect.Signature(parameters)
-    return made
+    return type(class_name(kind), (base,), {"kind": kind, "_fields": tuple(facts["fields"]), "__doc__": "\n".join(lines), "__module__": "fedbits",
+                                            "__signature__": inspect.Signature(parameters)})
+
+
+def summaries(classes: dict[str, type]) -> dict[str, str]:
+    """Returns the first line of each class's docstring, by name."""
+    return {name: (made.__doc__ or "").splitlines()[0] for name, made in sorted(classes.items())}
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
