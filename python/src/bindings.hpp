@@ -13,5 +13,6 @@ namespace fl::python {
 [[nodiscard]] nb::dict as_dict(const Contract& contract);
 
 void bind_feedback(nb::module_& module);
+void bind_parts(nb::module_& module);
 
 }  // namespace fl::python

@@ -162,6 +162,7 @@ NB_MODULE(_core, module) {
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");
   bind_feedback(module);
+  bind_parts(module);
 }
 
 }  // namespace fl::python
