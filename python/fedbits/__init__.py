@@ -10,12 +10,17 @@ Every compressor of the simulator is a class here: `fedbits.compressors()` lists
 same seed, client and round.
 """
 from fedbits import _core
-from fedbits._core import ConfigError, Error, MessageOverflow
+from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
 from fedbits.compressors import CLASSES as _CLASSES
+from fedbits.progress import Progress
+from fedbits.scenario import Scenario
+from fedbits.simulator import run, sweep
+from fedbits.store import Report, Store, StudyWarning
 
 __version__ = _core.version
-__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Memory", "Message", "MessageOverflow", "compressors", *sorted(_CLASSES)]
+__all__ = ["Compressor", "ConfigError", "Contract", "DataError", "DeviceError", "Error", "Memory", "Message", "MessageOverflow", "Progress", "Report", "Scenario", "Store",
+           "StoreError", "StudyWarning", "compressors", "run", "sweep", *sorted(_CLASSES)]
 
 
 def __getattr__(name):
