@@ -10,16 +10,22 @@ Every compressor and every error feedback of the simulator is a class here: `fed
 has the bytes that the simulator sends for the same seed, client and round.
 """
 from fedbits import _core
-from fedbits._core import ConfigError, Error, MessageOverflow
+from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
 from fedbits.compressors import CLASSES as _COMPRESSORS
 from fedbits.feedbacks import CLASSES as _FEEDBACKS
 from fedbits.feedbacks import Feedback, feedbacks
+from fedbits.models import DataFacts, Dataset, Model, Partitioner, Request, Rows
+from fedbits.progress import Progress
+from fedbits.scenario import Scenario
+from fedbits.simulator import run, sweep
+from fedbits.store import Report, Store, StudyWarning
 
 _CLASSES = _COMPRESSORS | _FEEDBACKS
 __version__ = _core.version
-__all__ = ["Compressor", "ConfigError", "Contract", "Error", "Feedback", "Memory", "Message", "MessageOverflow", "compressors", "feedbacks",
-           *sorted(_CLASSES)]
+__all__ = ["Compressor", "ConfigError", "Contract", "DataError", "DataFacts", "Dataset", "DeviceError", "Error", "Feedback", "Memory", "Message",
+           "MessageOverflow", "Model", "Partitioner", "Progress", "Report", "Request", "Rows", "Scenario", "Store", "StoreError", "StudyWarning",
+           "compressors", "feedbacks", "run", "sweep", *sorted(_CLASSES)]
 
 
 def __getattr__(name):

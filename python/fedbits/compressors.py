@@ -244,6 +244,11 @@ class Compressor:
             return False
         return True
 
+    def as_table(self) -> dict[str, Any]:
+        """Returns the compressor as a table of a scenario: {"kind": "top_k", "ratio": 0.01}."""
+        scope = {"scope": self.scope} if self.scope != "model" else {}
+        return {"kind": self.kind} | _plain(self.options) | scope | ({"bucket": self.bucket} if self.bucket > 0 else {})
+
     def __repr__(self) -> str:
         words = [f"{name}={value!r}" for name, value in self.options.items()]
         words += [f"scope={self.scope!r}"] * (self.scope != "model") + [f"bucket={self.bucket}"] * (self.bucket > 0)

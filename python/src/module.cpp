@@ -18,6 +18,9 @@
 #include "fl_core/config/registry.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operator.hpp"
+#include "python/src/scenario.hpp"
+#include "python/src/simulator.hpp"
+#include "python/src/store.hpp"
 #include "python/src/values.hpp"
 
 using namespace nanobind::literals;
@@ -163,6 +166,9 @@ NB_MODULE(_core, module) {
   bind_operator<double>(module, "Operator64");
   bind_feedback(module);
   bind_parts(module);
+  bind_scenario(module);
+  bind_simulator(module);
+  bind_store(module);
 }
 
 }  // namespace fl::python
