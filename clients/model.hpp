@@ -116,36 +116,6 @@ struct MinibatchNeeds {
   std::uint64_t bytes = 0;     // approximate memory of such a gradient, 0 if it is little
 };
 
-// Reports that a model could not compute the gradient of the client at a position of its block. GradientOracle knows which client that is.
-class FL_API GradientFailure : public Error {
- public:
-  GradientFailure(const std::string& what, std::size_t position) : Error(what), text_(what), position_(position) {}
-  [[nodiscard]] std::size_t position() const { return position_; }
-  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
-  // Adds to the text whose gradient it was, and when: "round 3".
-  virtual void name(std::uint32_t client, const std::string& when) {
-    text_ = "client " + std::to_string(client) + ", " + when + ": " + text_;
-  }
-
- protected:
-  void set_text(std::string text) { text_ = std::move(text); }
-
- private:
-  std::string text_;
-  std::size_t position_;
-};
-
-// Calls compute(), in which a model computes the gradients of these clients. A failure of the model gets the number of its client.
-template <class Compute>
-void naming_failures(std::span<const std::uint32_t> clients, const std::string& when, const Compute& compute) {
-  try {
-    compute();
-  } catch (GradientFailure& failure) {
-    failure.name(clients[failure.position()], when);
-    throw;
-  }
-}
-
 template <class T>
 class FL_API Model {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clients/gradient_failure.hpp"
 #include "fl_core/config/key_error.hpp"
 
 namespace fl {

@@ -122,13 +122,16 @@ class Model(_Part):
         if not isinstance(found, tuple) or len(found) != 2:
             raise TypeError(f"loss_and_gradient() has to return the loss and the gradient, and returned {type(found).__name__}")
         loss = float(found[0])
-        gradient = self._checked(found[1], "the gradient")
-        # Where the loss is not finite either, the run has diverged, which is a result.
-        if math.isfinite(loss) and not np.isfinite(gradient).all():
-            place = int(np.flatnonzero(~np.isfinite(gradient))[0])
-            raise ValueError(f"the gradient is not finite at place {place}, and the loss is {loss:g}")
-        out[:] = gradient
+        out[:] = self._checked(found[1], "the gradient")
+        self._require_finite(loss, out)
         return loss
+
+    def _require_finite(self, loss: float, gradient: np.ndarray) -> None:
+        """Raises ValueError for a gradient that is not finite. If the loss is not finite either, the run has diverged, which is a result."""
+        if not math.isfinite(loss) or math.isfinite(np.dot(gradient, gradient)) or np.isfinite(gradient).all():
+            return
+        place = int(np.flatnonzero(~np.isfinite(gradient))[0])
+        raise ValueError(f"the gradient is not finite at place {place}, and the loss is {loss:g}")
 
     def _loss(self, x: np.ndarray, rows: Rows, counts: bool) -> tuple[float, int]:
         """Returns the sum of the losses over the rows, and how many were predicted correctly."""
@@ -284,6 +287,9 @@ class Dataset:
 
     def _code(self) -> str:
         return self._digest
+
+    def _new(self) -> Dataset:
+        return self
 
 
 def _columns_of(dataset: Any, features: str | Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:

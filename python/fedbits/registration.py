@@ -51,7 +51,7 @@ def make(role: str, kind: str, options: dict[str, Any]) -> Any:
     if code != current:
         raise _core.ConfigError(f"{kind}: the scenario is of code {code}, the class that is defined now has code {current}")
     if not isinstance(part, type):
-        return part
+        return part._new()
     made = part()
     for name, value in options.items():
         setattr(made, name, value)
@@ -90,6 +90,11 @@ def note_failure(where: str) -> None:
     with _LOCK:
         if _FAILURES and where not in getattr(_FAILURES[-1], "__notes__", []):
             _FAILURES[-1].add_note(where)
+
+
+def forget_failures() -> None:
+    with _LOCK:
+        _FAILURES.clear()
 
 
 def raise_failure() -> None:

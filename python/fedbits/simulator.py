@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import Any, Callable
 
-from fedbits import _core, _toml
+from fedbits import _core, _toml, registration
 from fedbits.progress import Progress, listener_of
 from fedbits.scenario import source_of
 from fedbits.store import Store, StudyWarning
@@ -31,12 +31,14 @@ def _play(study: Callable[..., tuple[str, int]], scenario: Any, progress: Any, s
     options = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items() if value is not None}
     options |= source_of(scenario)
     options["settings"] = [*options["settings"], *_toml.settings(settings)]
+    registration.forget_failures()
     with listener_of(progress) as listener:
         try:
             folder, _ = study(options, listener, _is_interruptible())
         finally:
             for text in _core.take_warnings():
                 warnings.warn(text, StudyWarning, stacklevel=3)
+    registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
     return folder
 
 

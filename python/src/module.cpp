@@ -18,6 +18,7 @@
 #include "fl_core/config/registry.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operator.hpp"
+#include "python/src/require_finite.hpp"
 #include "python/src/scenario.hpp"
 #include "python/src/simulator.hpp"
 #include "python/src/store.hpp"
@@ -160,6 +161,8 @@ NB_MODULE(_core, module) {
     static_cast<void>(options_of(role, kind, table_of(options)));
   });
   module.def("describe", &description_of, "role"_a, "name"_a);
+  // Alone, for the benchmark of the check.
+  module.def("require_finite32", [](Vector<const float> vector) { require_finite(span_of(vector), "the vector"); });
   bind_sent<float>(module, "Sent32");
   bind_sent<double>(module, "Sent64");
   bind_operator<float>(module, "Operator32");

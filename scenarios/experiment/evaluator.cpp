@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "clients/device_room.hpp"
+#include "clients/gradient_failure.hpp"
 #include "fl_core/ops/norms.hpp"
 
 namespace fl {
