@@ -65,7 +65,7 @@ def clients(store: Store | str, *, methods: Sequence[str] | None = None, levels:
             **options: Any) -> Any:
     """Accuracy on each client's own rows: the median client, the 10th to the 90th percentile as the band, and the worst client dotted.
 
-    Needs runs with evaluate.measures = ["client_accuracy"].
+    Needs runs with evaluate.clients_every.
     """
     chart = _Chart(store, methods, levels, **options)
     p10, p50, p90, worst = ([list(chart.lines(curve)) for curve in panels] for panels in chart.data["clients"])
@@ -212,7 +212,9 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
     figure = chart.empty((size[0] * min(len(drawn), 3), size[1] * math.ceil(len(drawn) / 3)))
     for axis, split in zip(figure.subplots(math.ceil(len(drawn) / 3), min(len(drawn), 3), squeeze=False).flat, drawn):
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
-        axis.set(title=chart.data["panels"][split["panels"][0]]["title"], xlabel="client")
+        axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
+        axis.set_xlabel("client", fontsize=8)
+        axis.tick_params(labelsize=7)
         axis.set_yticks(range(len(split["classes"])), split["classes"])
         for side in axis.spines.values():
             side.set_visible(False)
@@ -293,7 +295,7 @@ class _Chart:
                 axis.set_title(self.data["panels"][panel]["title"], fontsize=8)
             axis.set(ylabel=y if place % columns == 0 else "", xlabel=x if place + columns >= len(panels) else "")
             axis.xaxis.label.set_size(8), axis.yaxis.label.set_size(8)
-            axis.tick_params(labelsize=7)
+            axis.tick_params(which="both", labelsize=7)
             axis.grid(color="#eceff2", linewidth=0.6)
             axis.set_axisbelow(True)
             axis.spines[["top", "right"]].set_visible(False)

@@ -18,6 +18,7 @@
 #include "fl_core/config/error.hpp"
 #include "fl_core/config/registry.hpp"
 #include "python/src/operator.hpp"
+#include "python/src/planning.hpp"
 #include "python/src/scenario.hpp"
 #include "python/src/simulator.hpp"
 #include "python/src/store.hpp"
@@ -213,6 +214,7 @@ NB_MODULE(_core, module) {
   bind_sent<double>(module, "Sent64");
   bind_operator<float>(module, "Operator32");
   bind_operator<double>(module, "Operator64");
+  bind_planning(module);
   bind_scenario(module);
   bind_simulator(module);
   bind_store(module);
