@@ -6,8 +6,8 @@
     message = fedbits.TopK(ratio=0.01).compress(gradient, client=3, round=7)
     print(message.bits, message.nbytes, message.decode()[:5])
 
-Every compressor of the simulator is a class here: `fedbits.compressors()` lists them. A message has the bytes that the simulator sends for the
-same seed, client and round.
+Every compressor and every error feedback of the simulator is a class here: `fedbits.compressors()` and `fedbits.feedbacks()` list them. A message
+has the bytes that the simulator sends for the same seed, client and round.
 
     store = fedbits.run("scenarios/library/quickstart.toml")
     store.comparison()
@@ -21,15 +21,20 @@ import importlib
 from fedbits import _core
 from fedbits._core import ConfigError, DataError, DeviceError, Error, MessageOverflow, StoreError
 from fedbits.compressors import Compressor, Contract, Memory, Message, compressors
-from fedbits.compressors import CLASSES as _CLASSES
+from fedbits.compressors import CLASSES as _COMPRESSORS
+from fedbits.feedbacks import CLASSES as _FEEDBACKS
+from fedbits.feedbacks import Feedback, feedbacks
+from fedbits.models import DataFacts, Dataset, Model, Partitioner, Request, Rows
 from fedbits.progress import Progress
 from fedbits.scenario import Scenario
 from fedbits.simulator import Check, check, plan, run, suggest, sweep
 from fedbits.store import Report, Store, StudyWarning
 
+_CLASSES = _COMPRESSORS | _FEEDBACKS
 __version__ = _core.version
-__all__ = ["Check", "Compressor", "ConfigError", "Contract", "DataError", "DeviceError", "Error", "Memory", "Message", "MessageOverflow", "Progress",
-           "Report", "Scenario", "Store", "StoreError", "StudyWarning", "check", "compressors", "plan", "run", "suggest", "sweep", *sorted(_CLASSES)]
+__all__ = ["Check", "Compressor", "ConfigError", "Contract", "DataError", "DataFacts", "Dataset", "DeviceError", "Error", "Feedback", "Memory", "Message",
+           "MessageOverflow", "Model", "Partitioner", "Progress", "Report", "Request", "Rows", "Scenario", "Store", "StoreError", "StudyWarning", "check",
+           "compressors", "feedbacks", "plan", "run", "suggest", "sweep", *sorted(_CLASSES)]
 
 
 def __getattr__(name):
@@ -37,7 +42,7 @@ def __getattr__(name):
         return _CLASSES[name]
     if name in ("export", "plot"):
         return importlib.import_module(f"fedbits.{name}")
-    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() lists the compressors")
+    raise AttributeError(f"fedbits has no {name!r}; fedbits.compressors() and fedbits.feedbacks() list the parts")
 
 
 def __dir__():

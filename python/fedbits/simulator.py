@@ -17,7 +17,7 @@ import threading
 import warnings
 from typing import Any, Callable, Mapping, Sequence
 
-from fedbits import _core, _toml
+from fedbits import _core, _toml, registration
 from fedbits.progress import Progress, listener_of
 from fedbits.scenario import Scenario, source_of
 from fedbits.store import Store, StudyWarning
@@ -141,6 +141,7 @@ def check(*parts: str, only: Sequence[str] = (), plugins: Sequence[_Path] = (), 
 
 def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, progress: _Listener, settings: dict[str, Any], **options: Any) -> Store:
     given = _options(scenario, settings, **options)
+    registration.forget_failures()
     with listener_of(progress) as listener:
         try:
             folder, bad_runs = study(given, listener, _is_interruptible())
@@ -149,6 +150,7 @@ def _play(study: Callable[..., tuple[str, list[str]]], scenario: ScenarioLike, p
                 _warn([f"{len(bad_runs)} runs failed or diverged; Store.runs has the status of each"])
         finally:
             _warn(_core.take_warnings())
+    registration.raise_failure()  # what a part that is written in Python has raised; its run is stored as failed
     return Store(folder)
 
 
