@@ -159,10 +159,10 @@ def test_an_error_in_the_callback_comes_out_and_the_study_can_go_on(play):
             raise Mine(at.title)
 
     with pytest.raises(Mine):
-        play(STUDY, out="out", progress=fail, rounds=50)
-    assert len(fedbits.Store("out").columns("runs")["run"]) < 18
-    whole = play(STUDY, out="out", progress=False, rounds=50, resume=True)
-    assert tables(whole, "a") == tables(play(STUDY, out="other", progress=False, rounds=50), "b")
+        play(STUDY, out="out", progress=fail, rounds=500)
+    assert 1 <= list(fedbits.Store("out").columns("runs")["status"]).count("done") < 18
+    whole = play(STUDY, out="out", progress=False, rounds=500, resume=True)
+    assert tables(whole, "a") == tables(play(STUDY, out="other", progress=False, rounds=500), "b")
 
 
 def test_bars_are_shown_where_tqdm_is_there(capsys):
@@ -193,7 +193,7 @@ def test_other_threads_of_python_go_on():
     finally:
         stop.set()
         thread.join()
-    assert all(later > before for before, later in zip(during, during[1:]))
+    assert len(during) == 18 and len(set(during)) > 9
 
 
 def test_studies_in_several_threads():
