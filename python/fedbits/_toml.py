@@ -38,11 +38,22 @@ def flat(changes: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any
     A dict with a `kind` describes a part and takes the place of the whole table.
     """
     for key, value in changes.items():
+        if not isinstance(key, str):
+            raise TypeError(f"a key of a scenario is a str; {key!r} is a {type(key).__name__}")
         path = (above + "." if above else "") + key.replace("__", ".")
         if isinstance(value, Mapping) and "kind" not in value:
             yield from flat(value, path)
         else:
             yield path, value
+
+
+def leaves(tables: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+    """Yields the dotted path and the value of everything in nested tables that is no table."""
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{above}{key}.")
+        else:
+            yield above + key, value
 
 
 def settings(changes: Mapping[str, Any]) -> Iterable[str]:

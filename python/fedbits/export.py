@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterator
 
-from fedbits import _core
+from fedbits import _core, _toml
 from fedbits.needed import needed
 from fedbits.store import Store, StudyWarning
 
@@ -86,7 +86,7 @@ def mlflow(store: Store | str, tracking_uri: str | os.PathLike[str], *, experime
         found = client.get_experiment_by_name(name)
         number = found.experiment_id if found else client.create_experiment(name)
         logged = client.create_run(number, run_name=run.name, start_time=0, tags={"fedbits.run": run.hash, "fedbits.status": run.summary["status"]})
-        parameters = [entities.Param(key, str(value)[:500]) for key, value in _flat(run.configuration)]
+        parameters = [entities.Param(key, str(value)[:500]) for key, value in _toml.leaves(run.configuration)]
         for part in _parts(parameters, 100):
             client.log_batch(logged.info.run_id, params=part)
         metrics = [entities.Metric(name, value, number, number) for number, values in run.rounds for name, value in values.items()]
@@ -139,14 +139,6 @@ def _made(folder: str | os.PathLike[str]) -> Path:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _flat(tables: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tables.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield above + key, value
 
 
 def _parts(values: list[Any], size: int) -> Iterator[list[Any]]:

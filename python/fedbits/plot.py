@@ -65,7 +65,7 @@ def clients(store: Store | str, *, methods: Sequence[str] | None = None, levels:
             **options: Any) -> Any:
     """Accuracy on each client's own rows: the median client, the 10th to the 90th percentile as the band, and the worst client dotted.
 
-    Needs runs with evaluate.measures = ["client_accuracy"].
+    Needs runs with evaluate.clients_every.
     """
     chart = _Chart(store, methods, levels, **options)
     p10, p50, p90, worst = ([list(chart.lines(curve)) for curve in panels] for panels in chart.data["clients"])
@@ -212,7 +212,9 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
     figure = chart.empty((size[0] * min(len(drawn), 3), size[1] * math.ceil(len(drawn) / 3)))
     for axis, split in zip(figure.subplots(math.ceil(len(drawn) / 3), min(len(drawn), 3), squeeze=False).flat, drawn):
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
-        axis.set(title=chart.data["panels"][split["panels"][0]]["title"], xlabel="client")
+        axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
+        axis.set_xlabel("client", fontsize=8)
+        axis.tick_params(labelsize=7)
         axis.set_yticks(range(len(split["classes"])), split["classes"])
         for side in axis.spines.values():
             side.set_visible(False)
@@ -284,23 +286,27 @@ class _Chart:
             raise ValueError("these runs have nothing that this chart draws")
         rows, columns = math.ceil(len(panels) / 3), min(len(panels), 3)
         figure = self.empty((size[0] * columns, size[1] * rows + 0.3 * has_legend))
-        with _looks():
-            grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        for axis in grid.flat[len(panels):]:
-            axis.set_visible(False)
-        for place, (panel, axis) in enumerate(zip(panels, grid.flat)):
+        grid = figure.add_gridspec(rows + has_legend, columns, height_ratios=[size[1]] * rows + [0.25] * has_legend)
+        axes: list[Any] = []
+        for place, panel in enumerate(panels):
+            shared = axes[0] if axes else None
+            axes.append(_axis(figure.add_subplot(grid[place // columns, place % columns], sharex=shared, sharey=shared)))
             if not is_one:
-                axis.set_title(self.data["panels"][panel]["title"], fontsize=8)
-            axis.set(ylabel=y if place % columns == 0 else "", xlabel=x if place + columns >= len(panels) else "")
-            axis.xaxis.label.set_size(8), axis.yaxis.label.set_size(8)
-            axis.tick_params(labelsize=7)
-            axis.grid(color="#eceff2", linewidth=0.6)
-            axis.set_axisbelow(True)
-            axis.spines[["top", "right"]].set_visible(False)
+                axes[-1].set_title(self.data["panels"][panel]["title"], fontsize=8)
+            if place % columns == 0:
+                axes[-1].set_ylabel(y, fontsize=8)
+            else:
+                axes[-1].tick_params(which="both", labelleft=False)
+            if place + columns >= len(panels):
+                axes[-1].set_xlabel(x, fontsize=8)
+            else:
+                axes[-1].tick_params(which="both", labelbottom=False)
         if has_legend:
             handles = [needed("matplotlib.lines", "fedbits.plot").Line2D([], [], label=self.label(method), **self.style(method)) for method in self.methods]
-            figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4), fontsize=8, frameon=False)
-        return figure, list(zip(panels, grid.flat))
+            below = figure.add_subplot(grid[rows, :])
+            below.axis("off")
+            below.legend(handles=handles, loc="center", ncol=min(len(handles), 4), fontsize=8, frameon=False)
+        return figure, list(zip(panels, axes))
 
 
 def _curve_figure(chart: _Chart, panels: list[dict[str, Any]], title: str, size: tuple[float, float], is_log: bool, against: str) -> Any:
@@ -367,8 +373,14 @@ def _choice(name: str, value: str, choices: tuple[str, ...]) -> int:
     return choices.index(value)
 
 
-def _looks() -> Any:
-    return needed("matplotlib", "fedbits.plot").rc_context({"axes.edgecolor": "#d9dee3", "xtick.color": _SOFT, "ytick.color": _SOFT})
+def _axis(axis: Any) -> Any:
+    """Gives an axis the looks of the report."""
+    axis.tick_params(which="both", labelsize=7, color="#d9dee3", labelcolor=_SOFT)
+    axis.grid(color="#eceff2", linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color("#d9dee3")
+    return axis
 
 
 @functools.cache

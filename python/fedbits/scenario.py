@@ -26,15 +26,16 @@ class Scenario:
     _changes: dict[str, Any]
 
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Scenario, **changes: Any):
-        vars(self).update(_source=_source_of(source), _changes=dict(getattr(source, "_changes", {})), _cached=None)
+        vars(self).update(_source=_source_of(source), _changes=dict(getattr(source, "_changes", {})), _cached=None, _known=set())
+        self._first_run()
         for path, value in _toml.flat(changes):
             self[path] = value
-        if not changes:
-            self._first_run()
+        self._first_run()
 
     def keys(self) -> list[str]:
         """The dotted paths of all keys that the scenario has, in alphabetical order. They depend on the kinds of its parts."""
-        return sorted(self._first_run()[1])
+        self._first_run()
+        return sorted(self._known)
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs in their order: `run` (their hash in a store, or None where tuning decides it), `seed`, and the labels of the axes."""
@@ -51,31 +52,28 @@ class Scenario:
         return Scenario(self)
 
     def __getitem__(self, path: str) -> Any:
-        values = self._first_run()[2]
-        found = values
+        if any(key.startswith(path + ".") for key in self._known):
+            return Section(self, path)
+        found: Any = self._first_run()[1]
         for name in path.split("."):
             if not isinstance(found, dict) or name not in found:
                 return self._missing(path)
             found = found[name]
-        return found if path in self._first_run()[1] or not isinstance(found, dict) else Section(self, path)
+        return found
 
     def __setitem__(self, path: str, value: Any) -> None:
-        before, self_changes = dict(self._changes), self._changes
-        self_changes.pop(path, None)  # the last change of a key counts, in its new place
-        self_changes[path] = value
-        cached = self._cached
-        vars(self)["_cached"] = None
+        before = self._changes, self._cached
+        # The last change of a key counts, in its new place.
+        vars(self).update(_changes={key: one for key, one in self._changes.items() if key != path} | {path: value}, _cached=None)
         try:
             self._first_run()
         except _core.ConfigError as error:
-            own = [problem for problem in error.problems if _is_about(problem[1], path)]
-            vars(self)["_cached"] = cached  # completion goes on with the keys before
-            if own:
-                vars(self)["_changes"] = before
+            if own := [problem for problem in error.problems if _is_about(problem[1], path)]:
+                vars(self).update(_changes=before[0], _cached=before[1])
                 raise _config_error(own) from None
 
     def __contains__(self, path: str) -> bool:
-        return path in self._first_run()[1]
+        return path in self._known
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -98,16 +96,17 @@ class Scenario:
     def _options(self) -> dict[str, Any]:
         return self._source | {"settings": list(_toml.settings(self._changes))}
 
-    def _first_run(self) -> tuple[str, set[str], dict[str, Any]]:
-        """Returns the first run as text, the paths of its keys, and its values."""
+    def _first_run(self) -> tuple[str, dict[str, Any]]:
+        """Returns the first run as text and as values. Keeps the paths of its keys, for completion while keys do not fit together."""
         if self._cached is None:
             text, keys = _core.first_run_of(self._options())
-            vars(self)["_cached"] = text, set(keys), tomllib.loads(text)
+            values = tomllib.loads(text)
+            vars(self).update(_cached=(text, values), _known={*keys, *(path for path, _ in _toml.leaves(values))})
         return self._cached
 
     def _missing(self, path: str) -> Any:
         """Returns None for a key that may be set, and raises the command line's error for one that does not exist."""
-        if path in self._first_run()[1]:
+        if path in self._known:
             return None
         options = self._options()
         options["settings"].append(f"{path}=0")
@@ -165,7 +164,7 @@ def _attribute(scenario: Scenario, above: str, name: str) -> Any:
 
 
 def _names_below(scenario: Scenario, above: str) -> set[str]:
-    return {key[len(above):].split(".")[0] for key in scenario._first_run()[1] if key.startswith(above)}
+    return {key[len(above):].split(".")[0] for key in scenario._known if key.startswith(above)}
 
 
 def _is_about(message: str, path: str) -> bool:

@@ -18,6 +18,7 @@
 #include "fl_core/config/registry.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operator.hpp"
+#include "python/src/planning.hpp"
 #include "python/src/require_finite.hpp"
 #include "python/src/scenario.hpp"
 #include "python/src/simulator.hpp"
@@ -169,6 +170,7 @@ NB_MODULE(_core, module) {
   bind_operator<double>(module, "Operator64");
   bind_feedback(module);
   bind_parts(module);
+  bind_planning(module);
   bind_scenario(module);
   bind_simulator(module);
   bind_store(module);

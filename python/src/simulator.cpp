@@ -6,7 +6,6 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "apps/fedbits/studies.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/state/checksum.hpp"
+#include "python/src/interrupt.hpp"
 #include "python/src/study_options.hpp"
 
 namespace nb = nanobind;
@@ -54,30 +54,6 @@ class Warnings final : public spdlog::sinks::base_sink<std::mutex> {
   std::vector<std::string> texts_;
 };
 
-// ---- stopping
-
-// Lets Ctrl-C ask the study to stop, as on the command line, instead of raising KeyboardInterrupt between two lines of Python.
-class StopsAtInterrupt {
- public:
-  explicit StopsAtInterrupt(bool is_wanted) : is_wanted_(is_wanted) {
-    ask_to_stop(0);
-    if (!is_wanted_) return;
-    struct sigaction action {};
-    action.sa_handler = ask_to_stop;
-    ::sigaction(SIGINT, &action, &before_);
-  }
-  ~StopsAtInterrupt() {
-    if (is_wanted_) ::sigaction(SIGINT, &before_, nullptr);
-    ask_to_stop(0);
-  }
-  StopsAtInterrupt(const StopsAtInterrupt&) = delete;
-  StopsAtInterrupt& operator=(const StopsAtInterrupt&) = delete;
-
- private:
-  bool is_wanted_;
-  struct sigaction before_ {};
-};
-
 // ---- progress
 
 // Passes what happens in a study to an object of Python. If a method of it raises, the study stops as after Ctrl-C, and the error comes
@@ -92,10 +68,11 @@ class PythonWatch final : public StudyWatch {
   void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
                    const std::string& folder, const std::function<RunStatus(const Cell&)>&) override {
     folder_ = folder;
+    for (std::size_t i = 0; i < cells.size(); ++i) titles_.push_back(title_of(cells[i], i + 1, cells.size()));
     tell([&] {
       nb::list all;
       for (std::size_t i = 0; i < cells.size(); ++i)
-        all.append(nb::make_tuple(to_hex(cells[i].hash), title_of(cells[i], i + 1, cells.size()), cells[i].scenario.rounds));
+        all.append(nb::make_tuple(to_hex(cells[i].hash), titles_[i], cells[i].scenario.rounds));
       listener_.attr("begin_study")(all, pending, workers, folder);
     });
   }
@@ -110,10 +87,14 @@ class PythonWatch final : public StudyWatch {
     tell([&] { listener_.attr("reached")(cell, round, train_loss, test_accuracy); });
   }
   void ended(std::size_t cell, const RunRecord& record) override {
+    if (record.status == RunStatus::failed || record.status == RunStatus::diverged)
+      bad_runs_.push_back(titles_[cell] + ": " + to_string(record.status) + (record.message.empty() ? "" : ": " + record.message));
     tell([&] { listener_.attr("ended")(cell, record.rounds, to_string(record.status), record.message); });
   }
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  // Returns a sentence for each run that failed or diverged.
+  [[nodiscard]] const std::vector<std::string>& bad_runs() const { return bad_runs_; }
   void raise_if_failed() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -135,13 +116,14 @@ class PythonWatch final : public StudyWatch {
 
   nb::object listener_;
   std::string folder_;
+  std::vector<std::string> titles_, bad_runs_;
   double told_s_ = 0;
   std::exception_ptr failure_;
 };
 
 // ---- studies
 
-// Runs a study without Python's lock. Returns the folder of its store, and the exit code of the command.
+// Runs a study without Python's lock. Returns the folder of its store, and a sentence for each run that failed or diverged.
 template <class Arguments>
 nb::tuple play(int (*study)(Arguments, JsonLog&, StudyWatch&), const Arguments& arguments, nb::object listener, bool on_main_thread) {
   Warnings::one();
@@ -154,11 +136,8 @@ nb::tuple play(int (*study)(Arguments, JsonLog&, StudyWatch&), const Arguments& 
     code = watched(watch, [&] { return study(arguments, log, watch); });
   }
   watch.raise_if_failed();
-  if (code > 128) {
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
-  return nb::make_tuple(watch.folder(), code);
+  if (code > 128) raise_interrupt();
+  return nb::make_tuple(watch.folder(), watch.bad_runs());
 }
 
 nb::tuple run(const nb::dict& options, nb::object listener, bool on_main_thread) {
