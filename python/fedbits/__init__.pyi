@@ -22,7 +22,11 @@ from fedbits.models import Request as Request
 from fedbits.models import Rows as Rows
 from fedbits.progress import Progress as Progress
 from fedbits.scenario import Scenario as Scenario
+from fedbits.simulator import Check as Check
+from fedbits.simulator import check as check
+from fedbits.simulator import plan as plan
 from fedbits.simulator import run as run
+from fedbits.simulator import suggest as suggest
 from fedbits.simulator import sweep as sweep
 from fedbits.store import Report as Report
 from fedbits.store import Store as Store
