@@ -57,9 +57,11 @@ LoadedData<T> load(const Scenario& scenario, const DataCatalog& catalog, const s
     // Repetitive text may have a single continuation; a table with one class is a mistake.
     if (scenario.data.labels == LabelKind::classes && data.train.vocabulary.size == 0) validate_for_classification(data.train);
   } else {
-    data.train =
-        make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>)->generate(scenario.seeds.data);
+    const auto generator = make_part<DataGenerator<T>>("data", synthetic.kind, synthetic.options, Device::cpu, kPrecisionOf<T>);
+    data.train = generator->generate(scenario.seeds.data);
+    data.test = generator->generate_test(scenario.seeds.data);
     data.train_where = "synthetic";
+    if (data.test) data.test_where = "synthetic";
   }
   return data;
 }
