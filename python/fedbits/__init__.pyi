@@ -1,9 +1,13 @@
 """Written by scripts/python_stubs.py."""
 from typing import Any, Literal, Mapping, Sequence
 
+from fedbits import export as export, plot as plot
 from fedbits._core import ConfigError as ConfigError
+from fedbits._core import DataError as DataError
+from fedbits._core import DeviceError as DeviceError
 from fedbits._core import Error as Error
 from fedbits._core import MessageOverflow as MessageOverflow
+from fedbits._core import StoreError as StoreError
 from fedbits.compressors import Compressor as Compressor
 from fedbits.compressors import Contract as Contract
 from fedbits.compressors import Memory as Memory
@@ -11,6 +15,23 @@ from fedbits.compressors import Message as Message
 from fedbits.compressors import compressors as compressors
 from fedbits.feedbacks import Feedback as Feedback
 from fedbits.feedbacks import feedbacks as feedbacks
+from fedbits.models import DataFacts as DataFacts
+from fedbits.models import Dataset as Dataset
+from fedbits.models import Model as Model
+from fedbits.models import Partitioner as Partitioner
+from fedbits.models import Request as Request
+from fedbits.models import Rows as Rows
+from fedbits.progress import Progress as Progress
+from fedbits.scenario import Scenario as Scenario
+from fedbits.simulator import Check as Check
+from fedbits.simulator import check as check
+from fedbits.simulator import plan as plan
+from fedbits.simulator import run as run
+from fedbits.simulator import suggest as suggest
+from fedbits.simulator import sweep as sweep
+from fedbits.store import Report as Report
+from fedbits.store import Store as Store
+from fedbits.store import StudyWarning as StudyWarning
 
 class AbsoluteLowRank(Compressor):
     """Singular values above a threshold; an absolute compressor of matrices.

@@ -91,7 +91,7 @@ def listener_of(progress: bool | Callable[[Progress], Any] | None) -> Iterator[_
         return
     if progress is None or progress is True:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
         except ImportError:
             if progress is True:
                 raise ImportError("progress=True needs the package tqdm: pip install tqdm; a callback needs none") from None
