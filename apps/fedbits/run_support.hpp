@@ -102,8 +102,8 @@ struct MachineShare {
   MemoryLimit data_memory = {};    // for one data set
   StatePaging paging{};            // of each run
 };
-// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call it
-// before starting any thread.
+// Tunes the cells, with the tuning runs stored in OUT/tuning, and reports the found values on stderr. With workers that are processes, call
+// it before starting any thread.
 void tune(std::vector<Cell>& cells, const std::string& out, const std::string& data, const MachineShare& share, bool quiet);
 
 }  // namespace fl

@@ -65,8 +65,8 @@ class PythonWatch final : public StudyWatch {
   void stage(const std::string& text) override {
     tell([&] { listener_.attr("stage")(text); });
   }
-  void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers, const std::string& folder,
-                   const std::function<RunStatus(const Cell&)>&) override {
+  void begin_study(const std::vector<Cell>& cells, const std::vector<std::size_t>& pending, std::uint64_t workers,
+                   const std::string& folder, const std::function<RunStatus(const Cell&)>&) override {
     folder_ = folder;
     for (std::size_t i = 0; i < cells.size(); ++i) titles_.push_back(title_of(cells[i], i + 1, cells.size()));
     tell([&] {

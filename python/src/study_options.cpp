@@ -11,7 +11,8 @@ namespace fl::python {
 
 void take_study_options(const nb::dict& options, StudyArguments& arguments) {
   const auto text_of = [&](const char* name) { return options.contains(name) ? nb::cast<std::string>(options[name]) : std::string(); };
-  if (options.contains("text")) arguments.text = ScenarioText{.text = text_of("text"), .name = text_of("name"), .folder = text_of("folder")};
+  if (options.contains("text"))
+    arguments.text = ScenarioText{.text = text_of("text"), .name = text_of("name"), .folder = text_of("folder")};
   take(options, "file", arguments.file);
   take(options, "settings", arguments.settings);
   take(options, "plugins", arguments.plugins);
