@@ -209,8 +209,10 @@ def splits(store: Store | str, *, data_folder: str | os.PathLike[str] = "", size
     drawn = [split for split in chart.data["splits"] if not split["missing"]]
     if not drawn:
         raise ValueError("; ".join(split["missing"] for split in chart.data["splits"]) or "this store has no splits to draw")
-    figure = chart.empty((size[0] * min(len(drawn), 3), size[1] * math.ceil(len(drawn) / 3)))
-    for axis, split in zip(figure.subplots(math.ceil(len(drawn) / 3), min(len(drawn), 3), squeeze=False).flat, drawn):
+    rows, columns = math.ceil(len(drawn) / 3), min(len(drawn), 3)
+    figure = chart.empty((size[0] * columns, size[1] * rows))
+    for place, split in enumerate(drawn):
+        axis = figure.add_subplot(rows, columns, place + 1)
         axis.imshow(list(map(list, zip(*split["rows"]))), aspect="auto", cmap="Blues", vmin=0, interpolation="nearest")
         axis.set_title(chart.data["panels"][split["panels"][0]]["title"], fontsize=8)
         axis.set_xlabel("client", fontsize=8)
