@@ -20,6 +20,7 @@
 #include "apps/fedbits/studies.hpp"
 #include "apps/fedbits/study_watch.hpp"
 #include "apps/fedbits/terminal.hpp"
+#include "clients/gradient_failure.hpp"
 #include "fl_core/config/error.hpp"
 #include "fl_core/memory/usable_cores.hpp"
 #include "fl_core/state/checksum.hpp"
@@ -125,7 +126,14 @@ RunRecord run_cell(const Cell& cell, const std::string& title, const RunArgument
     if (row.round > 0) progress.update(row.round, text);
     return caught_signal() == 0;
   };
-  auto [result, times] = play(show);
+  auto [result, times] = [&] {
+    try {
+      return play(show);
+    } catch (const GradientFailure& failure) {  // of a model that is not the simulator's own
+      store.append(failed_record(cell, failure.what()), {});
+      throw;
+    }
+  }();
   progress.finish();
   if (times.rounds > 0) spdlog::debug("{}: {}", hash, text_of(times, static_cast<int>(result.record.threads)));
   describe_machine(result.record, device);

@@ -114,7 +114,7 @@ typename FeedbackRounds<T>::Message FeedbackRounds<T>::send(std::uint32_t client
       throw Error("client " + std::to_string(client) + " has sent in round " + std::to_string(order_.round) + "; receive() closes it");
   if (entries_.empty()) open(step_size);
   if (step_size != order_.step_size) throw Error("the step size changes within round " + std::to_string(order_.round));
-  entries_.push_back({.client = client, .sent = std::make_shared<Sent<T>>(), .payloads = {}});
+  entries_.push_back({.client = client, .sent = std::make_shared<Sent<T>>(pool_of_payloads_), .payloads = {}});
   order_.cohort.push_back(client);
   try {
     clients_->open_round(order_.cohort);
@@ -154,7 +154,7 @@ template <class T>
 void FeedbackRounds<T>::make_message(std::size_t position, std::span<const T> vector) {
   Entry& entry = entries_[position];
   entry.sent->are_channels = true;
-  entry.sent->parts.resize(method_.exchange.channels.size());
+  for (const ExchangeChannel<T>& channel : method_.exchange.channels) entry.sent->add(channel.scope, {});
   for (auto& part : entry.sent->parts) entry.payloads.push_back(&part.payload);
   const ClientBlock<T> block = block_of(position);
   Given given{.vector = vector, .room = block.vectors[0]};
@@ -175,7 +175,6 @@ void FeedbackRounds<T>::send_channel(const ClientBlock<T>& block, std::size_t c,
   const ClientRound<T> round = client_round();
   const Exec& exec = pool_.exec(0);
   auto& part = entries_[block.first].sent->parts[c];
-  part.scope = channel.scope;
   Send<T> send = method_.feedback->prepare(exec, round, block, c);
   for (int a = 0; a < send.input.num_terms && !given.is_there; ++a)
     if (send.input.term[a].row(0) == given.room.row(0)) send.input.term[a] = rows_view(given.vector.data(), 1, run_.P);

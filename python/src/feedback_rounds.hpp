@@ -112,6 +112,7 @@ class FeedbackRounds {
   SharedState<T> shared_;
   ServerState<T> server_;
   std::unique_ptr<ClientState<T>> clients_;
+  std::shared_ptr<PayloadPool<T>> pool_of_payloads_ = std::make_shared<PayloadPool<T>>();
   Buffer<T> room_;    // [P] for a vector without a slot of its own
   RoundOrder order_;  // of the open round; its cohort is in the order of arrival until the round closes
   std::vector<Entry> entries_;

@@ -125,10 +125,10 @@ Sent<T> Operator<T>::compress(std::span<const T> x, const MessageKey& key, std::
   const std::uint32_t clients[] = {key.client};
   const BatchView<T> own = rows_view(state.data(), 1, state.size());
   const Exec exec{.workspace = &workspace_};
-  Sent<T> sent;
+  Sent<T> sent(pool_);
   std::vector<T> estimate(num_phases() > 1 ? size() : 0);
   while (!conversation.is_over()) {
-    auto& phase = sent.parts.emplace_back(Payload<T>{}, message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
+    auto& phase = sent.add(message_scope(*op_, scope_, conversation.phase()), conversation.known_levels());
     Payload<T>* messages[] = {&phase.payload};
     conversation.send(exec, {.clients = clients, .input = input, .state = write, .remembered = own, .remember = own}, messages);
     if (!phase.is_finite()) throw Overflow("the message is not finite, because a norm, a sum or a narrower format overflows");

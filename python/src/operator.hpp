@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compressors/codec/codec.hpp"
@@ -34,6 +35,28 @@ class Overflow : public Error {
   using Error::Error;
 };
 
+// Payloads of messages that are gone. Their memory serves the next messages: fresh memory of this size would cost more than some operators.
+template <class T>
+class PayloadPool {
+ public:
+  [[nodiscard]] Payload<T> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return {};
+    Payload<T> payload = std::move(free_.back());
+    free_.pop_back();
+    return payload;
+  }
+  void give(Payload<T>&& payload) {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < kMost) free_.push_back(std::move(payload));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 2;
+  std::mutex mutex_;
+  std::vector<Payload<T>> free_;
+};
+
 // A message as the operators made it. It is counted and encoded when that is asked for.
 template <class T>
 struct Sent {
@@ -49,10 +72,16 @@ struct Sent {
   std::vector<Part> parts;
   bool are_channels = false;  // of one message; else each part is the message of a phase
 
-  Sent() = default;
+  explicit Sent(std::shared_ptr<PayloadPool<T>> pool) : pool_(std::move(pool)) {}
   Sent(Sent&&) noexcept = default;
   Sent(const Sent&) = delete;
   Sent& operator=(const Sent&) = delete;
+  ~Sent() {
+    for (Part& part : parts) pool_->give(std::move(part.payload));
+  }
+
+  // Adds a part with memory of the pool.
+  Part& add(Scope scope, MessageLevels known) { return parts.emplace_back(Part{pool_->take(), std::move(scope), std::move(known)}); }
 
   [[nodiscard]] std::uint64_t bits() const;                         // exact length of all messages
   [[nodiscard]] std::uint64_t elements() const;                     // numbers that were sent
@@ -63,6 +92,8 @@ struct Sent {
  private:
   // Returns the channels of each message.
   [[nodiscard]] std::vector<std::vector<codec::Channel<T>>> messages() const;
+
+  std::shared_ptr<PayloadPool<T>> pool_;
 };
 
 // The vector that an operator works on: its tensors, and the runs of parameters that are compressed on their own.
@@ -106,6 +137,7 @@ class Operator {
   std::unique_ptr<Compressor<T>> op_;
   Scope scope_;
   Workspace workspace_;
+  std::shared_ptr<PayloadPool<T>> pool_ = std::make_shared<PayloadPool<T>>();
   std::mutex mutex_;  // of the workspace, and of what the operator keeps between calls
 };
 

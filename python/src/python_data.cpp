@@ -26,8 +26,8 @@ std::vector<Shard> PythonPartitioner::split(const PartitionRequest& request) con
       const auto numbers = nb::cast<nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(rows);
       for (std::size_t i = 0; i < numbers.shape(0); ++i)
         if (numbers(i) < 0 || static_cast<std::size_t>(numbers(i)) >= request.num_rows)
-          throw ConfigError(kind_ + " gives row " + std::to_string(numbers(i)) + " to client " + std::to_string(found.size()) + "; there are " +
-                            std::to_string(request.num_rows) + ", from 0");
+          throw ConfigError(kind_ + " gives row " + std::to_string(numbers(i)) + " to client " + std::to_string(found.size()) +
+                            "; there are " + std::to_string(request.num_rows) + ", from 0");
       found.emplace_back(numbers.data(), numbers.data() + numbers.shape(0));
     }
     return found;
@@ -49,8 +49,7 @@ void PythonPartitioner::check(const std::vector<Shard>& shards, const PartitionR
     }
   }
   const auto left = std::ranges::find(is_given, false);
-  if (left != is_given.end())
-    throw ConfigError(kind_ + " gives row " + std::to_string(left - is_given.begin()) + " to no client");
+  if (left != is_given.end()) throw ConfigError(kind_ + " gives row " + std::to_string(left - is_given.begin()) + " to no client");
 }
 
 bool PythonPartitioner::draws() const {

@@ -41,10 +41,8 @@ void PythonModel<T>::bind(const Dataset<T>& data) {
 
 template <class T>
 ModelTraits PythonModel<T>::traits() const {
-  return with_python([&] {
-    return ModelTraits{.starts_at_random = nb::cast<bool>(object_.call("_starts_at_random")),
-                       .loss_is_convex = false};
-  });
+  return with_python(
+      [&] { return ModelTraits{.starts_at_random = nb::cast<bool>(object_.call("_starts_at_random")), .loss_is_convex = false}; });
 }
 
 template <class T>
@@ -118,7 +116,8 @@ double PythonModel<T>::loss_sum(const Exec&, const T* x, const Dataset<T>& data,
   for (std::size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
     const std::span<const std::uint32_t> some = rows.subspan(first, std::min(kRowsAtOnce, rows.size() - first));
     with_python([&] {
-      const nb::object both = object_.call("_loss", array_of<const T>(x, {layers_.size()}), rows_of(data, some, nullptr), correct != nullptr);
+      const nb::object both =
+          object_.call("_loss", array_of<const T>(x, {layers_.size()}), rows_of(data, some, nullptr), correct != nullptr);
       sum += nb::cast<double>(both[0]);
       if (correct != nullptr) *correct += nb::cast<std::uint64_t>(both[1]);
     });

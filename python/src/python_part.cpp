@@ -30,9 +30,8 @@ template <template <class> class Interface, template <class> class Part>
 void add_for_both(const std::string& role, const std::string& kind) {
   Registry& registry = Registry::instance();
   const auto factory = []<class T>(T) {
-    return Factory<Interface<T>>([](const Options& options) -> std::unique_ptr<Interface<T>> {
-      return std::make_unique<Part<T>>(options.as<PythonOptions>());
-    });
+    return Factory<Interface<T>>(
+        [](const Options& options) -> std::unique_ptr<Interface<T>> { return std::make_unique<Part<T>>(options.as<PythonOptions>()); });
   };
   registry.add(role, kind, Device::cpu, Precision::float32, factory(0.0f));
   registry.add(role, kind, Device::cpu, Precision::float64, factory(0.0));
@@ -96,7 +95,11 @@ void bind_parts(nb::module_& module) {
     try {
       std::rethrow_exception(thrown);
     } catch (const PythonFailure&) {
-      registration().attr("raise_failure")();
+      try {
+        registration().attr("raise_failure")();
+      } catch (nb::python_error& raised) {
+        raised.restore();
+      }
     }
   });
 }

@@ -34,7 +34,7 @@ class Softmax(fedbits.Model, kind="python_softmax"):
 def scenario(**changes):
     return {"name": "models", "rounds": 5, "precision": "float64", "data": {"name": "mushrooms", "rows": 400, "test_fraction": 0.25, "test": "none"},
             "partition": {"kind": "shuffled", "clients": CLIENTS}, "model": {"kind": "python_softmax", "l2": 0.01},
-            "local": {"kind": "sgd", "steps": 3, "batch": 8, "learning_rate": 0.25}, "compressor": {"up": {"kind": "top_k", "ratio": 0.1}},
+            "local": {"kind": "sgd", "steps": 3, "batch": 8, "learning_rate": 0.25}, "compressor": {"up": {"kind": "random_k", "ratio": 0.3}},
             "feedback": {"up": {"kind": "ef14"}}, "evaluate": {"every": 1, "optimum": False}} | changes
 
 
