@@ -52,6 +52,7 @@ struct StudyArguments {
   std::vector<std::string> settings, plugins;
   ModelOutput models;
   bool quiet = false, again = false;
+  bool silent = false;  // prints nothing: the watch hears of every run
   int verbose = 0;
   CheckpointArguments checkpoints;
   Workers workers = Workers::processes;

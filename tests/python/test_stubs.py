@@ -1,4 +1,4 @@
-"""The stub file is what the script writes from the registry, and says what mypy needs to know."""
+"""The stub file and the reference are what scripts write, and the stub file says what mypy needs to know."""
 import pathlib
 import re
 import subprocess
@@ -14,6 +14,12 @@ def test_the_stub_file_is_current():
     printed = subprocess.run([sys.executable, TOP / "scripts" / "python_stubs.py"], capture_output=True, text=True, check=True).stdout
     assert printed == (TOP / "python" / "fedbits" / "__init__.pyi").read_text(encoding="utf-8"), \
         "python/fedbits/__init__.pyi is stale: scripts/python_stubs.py > python/fedbits/__init__.pyi"
+
+
+def test_the_reference_is_current():
+    printed = subprocess.run([sys.executable, TOP / "scripts" / "python_reference.py"], capture_output=True, text=True, check=True).stdout
+    assert printed == (TOP / "docs" / "python-reference.md").read_text(encoding="utf-8"), \
+        "docs/python-reference.md is stale: scripts/python_reference.py > docs/python-reference.md"
 
 
 def mypy(*arguments) -> str:
