@@ -9,7 +9,8 @@
     python3 scripts/conjecture.py export FEDBITS BLOCK     writes the block's tables, compressed, into docs/conjecture/results/BLOCK
     python3 scripts/conjecture.py tables STUDY             the tables of a study's exported blocks as Markdown: 5 and 1 are budgets of the convex
                                                            part, every other block is a study of its own, and why-* have no tests
-    python3 scripts/conjecture.py page                     docs/conjecture.md and its figures, from all exported blocks
+    python3 scripts/conjecture.py page                     docs/conjecture.md, its figures and the answer in README.md, from all
+                                                           exported blocks
 
 Each block has a store, fedbits-out/conjecture/BLOCK unless --out says otherwise. Nothing runs if a file has changed."""
 import argparse
@@ -137,7 +138,7 @@ def page(root):
     def study(name, bits="up"):
         planned = studies()[name]
         return conjecture_page.Study(root / "docs" / "conjecture" / "results", name, list(planned), groups(), bits, next(iter(planned.values())).grids())
-    conjecture_page.write(root / "docs" / "conjecture.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
+    conjecture_page.write(root / "docs" / "conjecture.md", root / "README.md", [study(name) for name in BUDGETS], study(BUDGETS[0], "both"),
                           [study(name) for name in ROBUSTNESS + NETWORKS])
 
 

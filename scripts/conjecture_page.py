@@ -9,6 +9,7 @@ import textwrap
 import conjecture_figures as figures
 import conjecture_results as results
 import conjecture_robustness as robustness
+import conjecture_why_figures as why
 
 FOR, AGAINST, NONE = results.VERDICTS
 SHORT = {("hard", "top-k"): "hard", ("rounding", "three-lc"): "rounding"}
@@ -92,6 +93,24 @@ def answer(budget):
     return paragraph(state_text(budget)) + "\n\n" + "\n".join(conclusions)
 
 
+def short_answer(budget):
+    """Returns the answer in two sentences and one picture, for the README."""
+    parts, kinds = [], {}
+    for pair in results.pairs_of(budget.slopes):
+        lines = results.of_pair(budget.slopes, pair)
+        found, kinds[pair] = results.counts(lines), results.conclusion_of(lines, len(budget.groups))
+        parts.append(f"the gap of {WORDS[pair[0]]} grew against that of {WORDS[pair[1]]} in {found[AGAINST]} of {number_of(len(lines), 'group')} and shrank in "
+                     f"{found[FOR]}")
+    verdicts = {"open": "draws no conclusion yet, because a part of it has not run", "holds": "finds that this holds", "fails": "finds that this fails",
+                "mixed": "finds that this neither holds nor fails in general"}
+    said = list(dict.fromkeys(kinds.values()))
+    verdict = verdicts[said[0]] if len(said) == 1 else listed([f"{verdicts[kind]} for {words_of(pair)}" for pair, kind in kinds.items()])
+    text = (f"Sahu et al. (NeurIPS 2021) conjecture that absolute compressors are the better choice when clients differ; a study with a plan written before "
+            f"its runs {verdict}. With growing heterogeneity and at equal bits, {', and '.join(parts)} ([figures, limits and commands](docs/conjecture.md)).")
+    return paragraph(text) + "\n\n" + picture(f"slopes-hard-{budget.name}", "Does the hard threshold lose against Top-k as clients differ more? Slopes by group",
+                                              "docs/conjecture")
+
+
 # ---- what it means ----
 
 def margin_counts(lines):
@@ -168,8 +187,8 @@ def rules(budget, runs):
 
 # ---- tables and pictures ----
 
-def picture(name, text):
-    return f"![{text}](conjecture/figures/{name}.svg)"
+def picture(name, text, folder="conjecture"):
+    return f"![{text}]({folder}/figures/{name}.svg)"
 
 
 def factor_table(budget):
@@ -295,8 +314,8 @@ def filled(text, parts):
     return text
 
 
-def write(page, budgets, both, studies):
-    """Draws all figures beside the page and fills its parts. `budgets` are the primary one and the second one at uplink bits, `both` is the primary
+def write(page, readme, budgets, both, studies):
+    """Draws all figures beside the page and fills its parts and that of the README. `budgets` are the primary one and the second one at uplink bits, `both` is the primary
     one at bits up and down, `studies` are those of robustness and of networks."""
     first, second = budgets
     folder = page.parent / "conjecture" / "figures"
@@ -306,9 +325,11 @@ def write(page, budgets, both, studies):
     for budget in budgets:
         draw(budget, folder)
     beside_core = robustness.write_figures(studies, first, folder)
+    reasons = why.write_figures(first.folder, folder)
     robust, networks = ([study for study in studies if study.name.startswith(kind)] for kind in ("robust-", "network-"))
+    readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
         "answer": answer(first), "practice": practice(first), "rules": rules(first, first.runs()), "slopes": slopes_part(first),
         "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
         "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
-        "ran": run_part(budgets + studies)}))
+        "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))

@@ -21,10 +21,10 @@ PAGE, FIGURES = "docs/conjecture.md", "docs/conjecture/figures"
 def made_in(folder):
     """Makes the page of a copy of the study, after a change of its text, and returns the copy."""
     shutil.copytree(SOURCE / "docs" / "conjecture", folder / "docs" / "conjecture")
-    shutil.copy(SOURCE / PAGE, folder / PAGE)
-    page = (folder / PAGE).read_text()
-    assert "<!-- begin answer -->\n" in page
-    (folder / PAGE).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
+    for name in (PAGE, "README.md"):
+        page = (SOURCE / name).read_text()
+        assert "<!-- begin answer -->\n" in page
+        (folder / name).write_text(page.replace("<!-- begin answer -->\n", "<!-- begin answer -->\nnot computed\n"))
     (folder / FIGURES / "left-over.svg").write_text("")
     subprocess.run([sys.executable, "-B", str(SOURCE / "scripts" / "conjecture.py"), "--root", str(folder), "page"], check=True)
     return folder
@@ -33,7 +33,8 @@ def made_in(folder):
 def check_page():
     with tempfile.TemporaryDirectory() as name:
         copy = made_in(pathlib.Path(name))
-        assert (copy / PAGE).read_bytes() == (SOURCE / PAGE).read_bytes(), "docs/conjecture.md is not what `python3 scripts/conjecture.py page` makes"
+        for page in (PAGE, "README.md"):
+            assert (copy / page).read_bytes() == (SOURCE / page).read_bytes(), f"{page} is not what `python3 scripts/conjecture.py page` makes"
         made, committed = ({path.name: path.read_bytes() for path in (root / FIGURES).iterdir()} for root in (copy, SOURCE))
         assert sorted(made) == sorted(committed), sorted(set(made) ^ set(committed))
         changed = [name for name in made if made[name] != committed[name]]
