@@ -73,9 +73,23 @@ def conclusion_text(budget, pair):
         return f"{name}: no conclusion yet, {len(lines)} of {len(budget.groups)} groups have run. So far {said}."
     if kind in ("holds", "fails"):
         return f"{name}: the conjecture {kind}; {said}."
-    found = results.separating_factors(lines)
-    because = f"What separates the groups: {listed(found)}." if found else "No single factor separates the groups; a table below counts them by factor."
-    return f"{name}: the conjecture neither holds nor fails in general; {said}. {because}"
+    return f"{name}: the conjecture neither holds nor fails in general; {said}. {separation_text(lines)}"
+
+
+def label_text(factor, label):
+    """Returns a label with its factor where it does not speak for itself: "EF14", "a9a", "local steps 10"."""
+    name = figures.FEEDBACKS.get(label, label.split("/")[-1])
+    return name if factor in ("problem", "feedback") else f"{factor} {name}"
+
+
+def separation_text(lines):
+    """Returns which factors decide the claims: all labels but those with the most frequent claim are named."""
+    factors, verdicts = results.separating_factors(lines)
+    if not factors:
+        return "No factor and no two factors decide which it is; a table below counts the groups by factor."
+    usual = max(results.VERDICTS, key=list(verdicts.values()).count)
+    others = [f"{verdict} with {listed([label_text(*pair) for pair in zip(factors, labels)])}" for labels, verdict in verdicts.items() if verdict != usual]
+    return f"What decides is {listed(list(factors))}: {listed(others)}, otherwise {usual}."
 
 
 def state_text(budget):
@@ -237,9 +251,11 @@ def second_part(budget):
     """Returns the second study of the same questions, at the small budget."""
     if not budget.blocks:
         return f"No block of the budget of {budget.name}% has run."
-    pictures = [picture(f"slopes-{short}-{budget.name}", f"Slopes of {words_of(pair)} at the budget of {budget.name}%") for pair, short in SHORT.items()]
+    kinds = {"slopes": "Slopes", "ratios": "Log ratio of gaps", "margins": "Ratio of gaps at 0%", "between": "Differences of slopes between feedbacks"}
+    pictures = [picture(f"{kind}-{short}-{budget.name}", f"{text} of {words_of(pair)} at the budget of {budget.name}%")
+                for kind, text in kinds.items() for pair, short in SHORT.items()]
     return "\n\n".join([answer(budget), *pictures, results.table(budget.slopes, results.slope_cells),
-                        results.table(budget.between, results.between_cells)])
+                        results.table(budget.slopes, results.margin_cells), results.table(budget.between, results.between_cells)])
 
 
 def both_directions_part(budget):

@@ -4,6 +4,7 @@ Each block has a store of its own. What is kept of it are three exported tables,
 is larger than a block, so p-values are adjusted here again, over all blocks of a budget, by the rules of fedbits."""
 import csv
 import io
+import itertools
 import lzma
 import pathlib
 import subprocess
@@ -149,13 +150,19 @@ def counts_by_factor(lines):
 
 
 def separating_factors(lines):
-    """Returns the factors that separate the groups of one pair: each label has one verdict in all of its groups, and not all labels have the same."""
-    found = []
-    for name, labels in counts_by_factor(lines).items():
-        kinds = [tuple(verdict for verdict, count in counted.items() if count) for counted in labels.values()]
-        if all(len(kind) == 1 for kind in kinds) and len(set(kinds)) > 1:
-            found.append(name)
-    return found
+    """Returns the smallest set of one or two factors whose labels decide the verdict of every group of a pair, with the verdict of each combination of
+    labels. Returns ((), {}) if there is none, or if all groups have the same verdict."""
+    if len({verdict_of(line) for line in lines}) < 2:
+        return (), {}
+    for size in (1, 2):
+        for factors in itertools.combinations(FACTORS, size):
+            found = {}
+            for line in lines:
+                labels = tuple(settings_of(line["group"]).get(FACTORS[factor], "") for factor in factors)
+                found.setdefault(labels, set()).add(verdict_of(line))
+            if all(len(verdicts) == 1 for verdicts in found.values()):
+                return factors, {labels: verdicts.pop() for labels, verdicts in found.items()}
+    return (), {}
 
 
 def difference_of(line):
