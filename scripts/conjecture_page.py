@@ -264,6 +264,29 @@ def both_directions_part(budget):
     return "\n\n".join([counts, results.table(budget.slopes, results.slope_cells)])
 
 
+def mean_ratio(runs, pair, column):
+    """Returns the geometric mean over the seeds of a column's ratio between the two methods of a pair, or "" if some run has no value."""
+    values = {method: {run["seed"]: float(run[column]) for run in runs if run["compressor.up"] == method and run[column]} for method in pair}
+    if not values[pair[0]] or set(values[pair[0]]) != set(values[pair[1]]) or min(map(min, (found.values() for found in values.values()))) <= 0:
+        return ""
+    return f"{math.exp(sum(math.log(values[pair[0]][seed] / values[pair[1]][seed]) for seed in values[pair[0]]) / len(values[pair[0]])):.2f}"
+
+
+def secondary_part(budget, runs):
+    """Returns how many rounds the tuned absolute operator played beside its partner, and its total error, where clients are most alike and least."""
+    rows = []
+    for at in budget.groups:
+        of_group = [run for run in runs if all(run[key] == label for key, label in at.items())]
+        for pair in SHORT:
+            if of_group:
+                cells = [mean_ratio([run for run in of_group if run["partition.percent"] == level], pair, column)
+                         for column in ("rounds", "total_error") for level in ("100", "0")]
+                rows.append([at["data.name"].split("/")[-1], figures.FEEDBACKS[at["feedback.up"]], at["participation.fraction"], at["local.steps"],
+                             f"{pair[0]} : {pair[1]}", *cells])
+    return results.markdown(["problem", "feedback", "share of clients", "steps", "pair", "rounds, 100%", "rounds, 0%", "total error, 100%", "total error, 0%"],
+                            rows)
+
+
 def run_part(studies):
     """Returns what has run: runs, diverged ones, values that stayed at the edge of a grid."""
     rows = []
@@ -341,11 +364,12 @@ def write(page, readme, budgets, both, studies):
     for budget in budgets:
         draw(budget, folder)
     beside_core = robustness.write_figures(studies, first, folder)
+    runs = first.runs()
     reasons = why.write_figures(first.folder, folder)
     robust, networks = ([study for study in studies if study.name.startswith(kind)] for kind in ("robust-", "network-"))
     readme.write_text(filled(readme.read_text(), {"answer": short_answer(first)}))
     page.write_text(filled(page.read_text(), {
-        "answer": answer(first), "practice": practice(first), "rules": rules(first, first.runs()), "slopes": slopes_part(first),
+        "answer": answer(first), "practice": practice(first), "rules": rules(first, runs), "slopes": slopes_part(first),
         "margins": margins_part(first), "between": between_part(first), "both": both_directions_part(both), "second": second_part(second),
         "robustness": robustness.part(robust, first, beside_core), "networks": robustness.part(networks, first, []),
-        "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))
+        "secondary": secondary_part(first, runs), "why": why.part(reasons, paragraph, picture), "ran": run_part(budgets + studies)}))
